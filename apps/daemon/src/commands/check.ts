@@ -1,0 +1,65 @@
+import { type Config, readConfig } from '@keywarden/core/config';
+import { ensureDataFolder, exitCode, readEnvironment, UserError } from '@keywarden/core/process';
+import { openStore } from '@keywarden/db/store';
+import { type Identity, identify } from '../connect.ts';
+import { isClockTrusted } from '../enforce/plan.ts';
+
+/** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
+export async function checkCommand(): Promise<number> {
+  const environment = readEnvironment(process.env);
+  const config = readConfig(environment, process.env);
+  const names = config.connections.map((connection) => connection.name).join(', ');
+  console.log(`configuration  ok: connections ${names}; ${config.policy.rules.length} rules`);
+  let worst = await checkPart('database', async () => {
+    ensureDataFolder(environment.KEYWARDEN_DATA);
+    const store = await openStore({
+      databaseUrl: environment.DATABASE_URL,
+      dataFolder: environment.KEYWARDEN_DATA,
+      applicationName: 'keywarden check',
+    });
+    await store.close();
+    return store.description;
+  });
+  for (const configured of config.connections) {
+    let identity: Identity | undefined;
+    const code = await checkPart('credential', async () => {
+      identity = await identify(configured, config);
+      const whose = identity.isPersonal ? 'user' : 'organization';
+      return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
+    });
+    worst = Math.max(worst, code);
+    if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
+  }
+  return worst;
+}
+
+function ownKeyInWords({ keyId }: Config['connections'][number]): string {
+  return keyId === null
+    ? '; its own key is not known, and nothing that it sees is revoked: set key_id'
+    : `; its own key is ${keyId}`;
+}
+
+function checkClock({ policy }: Config, identity: Identity): number {
+  const seconds = (Math.abs(identity.skewMs) / 1000).toFixed(0);
+  if (isClockTrusted(policy, identity)) {
+    console.log(
+      `clock          ok: ${identity.isSandbox ? 'the sandbox keeps its own time' : `${seconds} s from ${identity.name}'s`}`,
+    );
+    return exitCode.done;
+  }
+  console.error(
+    `clock          ${seconds} s from ${identity.name}'s, more than max_clock_skew; set this machine's clock right.`,
+  );
+  return exitCode.failed;
+}
+
+async function checkPart(label: string, work: () => Promise<string>): Promise<number> {
+  try {
+    console.log(`${label.padEnd(14)} ok: ${await work()}`);
+    return exitCode.done;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    console.error(`${label.padEnd(14)} ${error.message}`);
+    return error.exit;
+  }
+}

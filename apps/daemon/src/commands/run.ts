@@ -1,0 +1,51 @@
+import { aborted, exitCode } from '@keywarden/core/process';
+import { removeOtherConnections } from '@keywarden/db/daemon';
+import { readTotals } from '@keywarden/db/read';
+import type { Context } from '../context.ts';
+import { planKeys } from '../enforce/plan.ts';
+import { ensureFirstToken } from '../first-token.ts';
+import { silentProgress } from '../progress.ts';
+import { startSchedules } from '../schedule.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { syncOperations } from '../sync/operations.ts';
+import { connectionsOf, withContext } from './session.ts';
+
+/** The daemon: one pass at once, then by its schedules, until it is told to stop. Plans, and revokes nothing by itself (R6). */
+export async function runCommand(): Promise<number> {
+  return await withContext(async (context) => {
+    try {
+      await start(context);
+    } catch (error) {
+      if (context.signal.aborted) return exitCode.done; // told to stop before it was ready
+      throw error;
+    }
+    const stop = startSchedules({ ...context, progress: silentProgress });
+    context.log.info({ schedules: context.config.schedules }, 'the daemon runs');
+    await aborted(context.signal);
+    await stop();
+    context.log.info('the daemon has stopped');
+    return exitCode.done;
+  });
+}
+
+async function start(context: Context): Promise<void> {
+  const connections = await connectionsOf(context);
+  await removeOtherConnections(
+    context.store.sql,
+    connections.map((connection) => connection.name),
+  );
+  await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
+  for (const connection of connections) {
+    await syncKeys(context, connection);
+    await syncOperations(context, connection);
+  }
+  const plan = await planKeys(context, connections);
+  const { items, held, reported } = plan.document;
+  // Whoever started this process over a channel (npm start) hears that the store is filled.
+  process.send?.({
+    ready: {
+      totals: await readTotals(context.store.db),
+      plan: { id: plan.id, revoke: items.length, held: held.length, report: reported.length },
+    },
+  });
+}

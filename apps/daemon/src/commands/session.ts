@@ -1,0 +1,58 @@
+import { readConfig } from '@keywarden/core/config';
+import {
+  createLogger,
+  ensureDataFolder,
+  readEnvironment,
+  stopSignal,
+  UserError,
+  usageError,
+} from '@keywarden/core/process';
+import { type Migrations, openStore } from '@keywarden/db/store';
+import { type Connection, openConnections } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { createProgress } from '../progress.ts';
+
+/** Everything that a command works with, closed when it ends, however it ends. */
+export async function withContext<T>(
+  work: (context: Context) => Promise<T>,
+  { needsControlPlane = true, migrations = 'auto' }: { needsControlPlane?: boolean; migrations?: Migrations } = {},
+): Promise<T> {
+  const environment = readEnvironment(process.env);
+  const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
+  const config = readConfig(environment, process.env, { secrets: needsControlPlane });
+  ensureDataFolder(environment.KEYWARDEN_DATA);
+  const signal = stopSignal();
+  const store = await openStore({
+    databaseUrl: environment.DATABASE_URL,
+    dataFolder: environment.KEYWARDEN_DATA,
+    applicationName: 'keywarden',
+    migrations,
+  });
+  try {
+    return await work({ store, config, environment, log, progress: createProgress(process.stderr), signal });
+  } catch (error) {
+    // Whatever fails after a wish to stop fails because of it.
+    if (signal.aborted)
+      throw new UserError('Stopped; what was stored stays, and the next run goes on from there.', { cause: error });
+    throw error;
+  } finally {
+    await store.close();
+  }
+}
+
+/** All connections, or the one that is named; each has authenticated. */
+export async function connectionsOf({ store, config }: Context, name?: string): Promise<Connection[]> {
+  if (name === undefined) return await openConnections(store.sql, config);
+  const chosen = config.connections.filter((each) => each.name === name);
+  if (chosen.length === 0) {
+    throw usageError(
+      `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,
+    );
+  }
+  return await openConnections(store.sql, { ...config, connections: chosen });
+}
+
+/** Prints a command's result for machines. */
+export function printJson(value: unknown): void {
+  console.log(JSON.stringify(value, null, 2));
+}

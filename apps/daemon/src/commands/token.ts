@@ -1,0 +1,75 @@
+import { exitCode, usageError } from '@keywarden/core/process';
+import { createToken, listTokens, type Role, revokeToken, roles } from '@keywarden/db/daemon';
+import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
+
+const noControlPlane = { needsControlPlane: false };
+
+export async function tokenCreateCommand({
+  name,
+  role,
+  organization,
+}: {
+  name: string;
+  role: string;
+  organization?: string[];
+}): Promise<number> {
+  const known = roles.find((each) => each === role);
+  if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
+  return await withContext(async ({ store }) => {
+    const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null });
+    console.log(token.secret);
+    console.error(
+      `Token ${token.number} for ${name}, a ${known}'s. It is shown this once; send it as Authorization: Bearer.`,
+    );
+    return exitCode.done;
+  }, noControlPlane);
+}
+
+export async function tokenListCommand({ json }: { json?: boolean }): Promise<number> {
+  return await withContext(async ({ store }) => {
+    const tokens = await listTokens(store.db);
+    if (json) {
+      printJson(tokens.map(toJson));
+      return exitCode.done;
+    }
+    const rows = tokens.map((token) => [
+      token.number,
+      token.name,
+      token.role,
+      token.organizationIds?.join(' ') ?? 'all',
+      token.createdAt,
+      token.revokedAt === null ? 'live' : `revoked ${token.revokedAt}`,
+    ]);
+    console.log(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'STATE'], rows));
+    return exitCode.done;
+  }, noControlPlane);
+}
+
+export async function tokenRevokeCommand(id: string): Promise<number> {
+  if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a token's id; keywarden token list shows them.`);
+  return await withContext(async ({ store }) => {
+    if (!(await revokeToken(store.sql, id)))
+      throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
+    console.log(`Token ${id} is revoked.`);
+    return exitCode.done;
+  }, noControlPlane);
+}
+
+function toJson(token: {
+  number: string;
+  name: string;
+  role: Role;
+  organizationIds: string[] | null;
+  createdAt: string;
+  revokedAt: string | null;
+}) {
+  return {
+    id: token.number,
+    name: token.name,
+    role: token.role,
+    organizations: token.organizationIds,
+    created_at: token.createdAt,
+    revoked_at: token.revokedAt,
+  };
+}

@@ -1,0 +1,14 @@
+import type { Config } from '@keywarden/core/config';
+import type { Environment, Logger } from '@keywarden/core/process';
+import type { Store } from '@keywarden/db/store';
+import type { Progress } from './progress.ts';
+
+/** What every job of one process works with. */
+export interface Context {
+  store: Store;
+  config: Config;
+  environment: Environment;
+  log: Logger;
+  progress: Progress;
+  signal: AbortSignal;
+}

@@ -1,0 +1,95 @@
+import { exitCode, runMain, usageError } from '@keywarden/core/process';
+import { Command, CommanderError } from 'commander';
+import { type ApplyOptions, applyCommand } from './commands/apply.ts';
+import { checkCommand } from './commands/check.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { planCommand } from './commands/plan.ts';
+import { runCommand } from './commands/run.ts';
+import { type SyncOptions, syncCommand } from './commands/sync.ts';
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
+
+/** Describes the command line; each command's exit code goes to `done`. */
+function describe(done: (code: number) => void): Command {
+  const program = new Command('keywarden')
+    .description("Governs a hosted-Postgres control plane's API keys and keeps its operations history.")
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .showSuggestionAfterError();
+  program
+    .command('run')
+    .description('the daemon: syncs and plans by schedule, and revokes nothing by itself')
+    .action(async () => done(await runCommand()));
+  const sync = program.command('sync').description('one pass over keys and operations');
+  for (const kind of ['keys', 'operations'] as const)
+    withSyncOptions(sync.command(kind).description(`one pass over ${kind}`), kind);
+  withSyncOptions(sync, undefined);
+  program
+    .command('plan')
+    .description('judge the keys by the policy, print and store the plan; changes nothing upstream')
+    .option('--json', 'for machines')
+    .action(async (options: { json?: boolean }) => done(await planCommand(options)));
+  program
+    .command('apply')
+    .description('approve and carry out exactly that plan, or refuse')
+    .argument('<plan-id>')
+    .option('--yes', 'do not ask')
+    .option('--json', 'for machines')
+    .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
+  const token = program.command('token').description('tokens of the report');
+  token
+    .command('create')
+    .requiredOption('--name <name>', 'whose it is')
+    .requiredOption('--role <role>', 'viewer, auditor or operator')
+    .option('--organization <id...>', 'the only organizations that it may see')
+    .action(async (options: { name: string; role: string; organization?: string[] }) =>
+      done(await tokenCreateCommand(options)),
+    );
+  token
+    .command('list')
+    .option('--json', 'for machines')
+    .action(async (options: { json?: boolean }) => done(await tokenListCommand(options)));
+  token
+    .command('revoke')
+    .argument('<id>')
+    .action(async (id: string) => done(await tokenRevokeCommand(id)));
+  program
+    .command('check')
+    .description('configuration, database, credentials, clock: one line each')
+    .action(async () => done(await checkCommand()));
+  program
+    .command('migrate')
+    .description('bring the database up to date')
+    .action(async () => done(await migrateCommand()));
+  return program;
+
+  function withSyncOptions(command: Command, kind: 'keys' | 'operations' | undefined): void {
+    command
+      .option('--connection <name>', 'only this connection')
+      .option('--json', 'print a summary for machines')
+      .action(async (_options: SyncOptions, self: Command) => done(await syncCommand(kind, self.optsWithGlobals())));
+  }
+}
+
+await runMain(async () => {
+  let code: number = exitCode.done;
+  try {
+    await describe((each) => {
+      code = each;
+    }).parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0 || error.code === 'commander.help')
+      return error.exitCode === 0 ? exitCode.done : exitCode.usage;
+    throw usageError(`${sentence(error.message)} Run keywarden --help to see what there is.`);
+  }
+  return code;
+});
+
+/** Commander's message as one sentence on one line. */
+function sentence(message: string): string {
+  const text = message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .trim();
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? '' : '.'}`;
+}

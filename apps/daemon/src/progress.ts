@@ -1,0 +1,57 @@
+import { SingleBar } from 'cli-progress';
+
+/** Says how far a job is: a bar on a terminal, a plain line at the end of a part elsewhere. Goes to standard error. */
+export interface Progress {
+  part(label: string, unit: string): ProgressPart;
+  note(line: string): void;
+}
+
+interface ProgressPart {
+  /** `note` is what else is worth seeing: rows so far, perhaps. */
+  update(done: number, total: number, note?: string): void;
+  end(summary: string): void;
+}
+
+export const silentProgress: Progress = {
+  part: () => ({ update: () => undefined, end: () => undefined }),
+  note: () => undefined,
+};
+
+export function createProgress(stream: NodeJS.WriteStream): Progress {
+  return stream.isTTY ? barProgress(stream) : lineProgress(stream);
+}
+
+function lineProgress(stream: NodeJS.WriteStream): Progress {
+  const note = (line: string) => void stream.write(`${line}\n`);
+  return { note, part: (label) => ({ update: () => undefined, end: (summary) => note(`${label}: ${summary}`) }) };
+}
+
+function barProgress(stream: NodeJS.WriteStream): Progress {
+  return {
+    note: (line) => void stream.write(`${line}\n`),
+    part(label, unit) {
+      const format = `${label.padEnd(24)} {bar} {value}/{total} ${unit} {note}`;
+      const bar = new SingleBar({
+        format,
+        stream,
+        barsize: 24,
+        hideCursor: true,
+        clearOnComplete: true,
+        etaBuffer: 50,
+      });
+      let started = false;
+      return {
+        update(done, total, note = '') {
+          if (started) bar.setTotal(total);
+          else bar.start(total, 0, { note });
+          started = true;
+          bar.update(done, { note });
+        },
+        end(summary) {
+          if (started) bar.stop();
+          stream.write(`${label.padEnd(24)} ${summary}\n`);
+        },
+      };
+    },
+  };
+}

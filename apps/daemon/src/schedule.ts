@@ -1,0 +1,68 @@
+import { describeError } from '@keywarden/core/process';
+import { Cron } from 'croner';
+import { connectionsOf } from './commands/session.ts';
+import type { Connection } from './connect.ts';
+import type { Context } from './context.ts';
+import { planKeys } from './enforce/plan.ts';
+import { syncKeys } from './sync/keys.ts';
+import { syncOperations } from './sync/operations.ts';
+
+/**
+ * Starts the schedules. A tick that comes while its job still runs is left out, and a job that fails is logged and comes again
+ * with the next tick. The answer stops them and waits for what runs.
+ */
+export function startSchedules(context: Context): () => Promise<void> {
+  const running = new Set<Promise<void>>();
+  const schedule = (name: string, pattern: string, work: (connections: Connection[]) => Promise<void>) => {
+    return new Cron(pattern, { name, protect: true, timezone: 'UTC', unref: true }, async () => {
+      const job = runJob(context, name, work);
+      running.add(job);
+      await job.finally(() => running.delete(job));
+    });
+  };
+  const { keys, operations } = context.config.schedules;
+  const jobs = [
+    schedule('keys', keys, async (connections) => {
+      await forEachConnection(context, connections, syncKeys);
+      const plan = await planKeys(context, connections);
+      const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
+      if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
+    }),
+    schedule('operations', operations, (connections) => forEachConnection(context, connections, syncOperations)),
+  ];
+  return async () => {
+    for (const job of jobs) job.stop();
+    await Promise.allSettled(running);
+  };
+}
+
+async function runJob(
+  context: Context,
+  name: string,
+  work: (connections: Connection[]) => Promise<void>,
+): Promise<void> {
+  try {
+    await work(await connectionsOf(context));
+    context.log.debug({ job: name }, 'done');
+  } catch (error) {
+    if (context.signal.aborted) return;
+    context.log.error({ job: name, err: describeError(error) }, 'the job failed, and is tried again at its next time');
+  }
+}
+
+/** One connection's failure does not stop the others. */
+async function forEachConnection(
+  context: Context,
+  connections: Connection[],
+  work: (context: Context, connection: Connection) => Promise<unknown>,
+): Promise<void> {
+  for (const connection of connections) {
+    await work(context, connection).catch((error: unknown) => {
+      context.signal.throwIfAborted();
+      context.log.error(
+        { connection: connection.name, err: describeError(error) },
+        'the connection could not be synced',
+      );
+    });
+  }
+}

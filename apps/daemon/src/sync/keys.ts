@@ -1,0 +1,71 @@
+import { ControlPlaneError, collect } from '@keywarden/core/client';
+import { saveMembers } from '@keywarden/db/daemon';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { presentOf, syncOrganizations } from './organizations.ts';
+import { add, type Counts, recordRun } from './run.ts';
+import { listScope, type Scope } from './scopes.ts';
+
+/** One pass over the keys that a connection can list, and over the members of its organizations. */
+export async function syncKeys(context: Context, connection: Connection): Promise<Counts> {
+  const part = context.progress.part(`keys of ${connection.name}`, 'scopes');
+  const counts = await recordRun(context, { connection, kind: 'keys' }, async (run, counts) => {
+    const { sql } = context.store;
+    const organizations = await syncOrganizations(sql, connection, context);
+    counts.organizations = organizations.length;
+    const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));
+    if (connection.isPersonal) scopes.unshift({ kind: 'user', userId: connection.accountId });
+    for (const [index, scope] of scopes.entries()) {
+      part.update(index, scopes.length);
+      if (scope.kind === 'organization')
+        await syncMembers(context, { connection, organizationId: scope.organizationId, counts });
+      await syncScope(context, { connection, scope, run, counts });
+    }
+  });
+  part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${doubtsInWords(counts)}`);
+  return counts;
+}
+
+async function syncScope(
+  { store, signal, log }: Context,
+  { connection, scope, run, counts }: { connection: Connection; scope: Scope; run: string; counts: Counts },
+): Promise<void> {
+  try {
+    const { keys, doubt } = await listScope(store.sql, connection, { scope, run, signal });
+    add(counts, 'keys', keys.length);
+    if (doubt === null) return;
+    add(counts, 'doubted_listings');
+    log.warn({ scope, doubt }, 'a listing of keys is much shorter than the last; nothing is concluded from it');
+  } catch (error) {
+    if (!isHidden(error)) throw error;
+    add(counts, 'hidden_scopes');
+  }
+}
+
+async function syncMembers(
+  { store, signal }: Context,
+  { connection, organizationId, counts }: { connection: Connection; organizationId: string; counts: Counts },
+): Promise<void> {
+  const { client, controlPlane } = connection;
+  try {
+    const seenAt = presentOf(connection);
+    const { items } = await collect(client.members(organizationId, { signal }));
+    await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
+    add(counts, 'members', items.length);
+  } catch (error) {
+    if (!isHidden(error)) throw error;
+  }
+}
+
+/** This credential may not look; that concludes nothing about what is there. */
+function isHidden(error: unknown): boolean {
+  return error instanceof ControlPlaneError && (error.code === 'forbidden' || error.code === 'not_found');
+}
+
+function doubtsInWords({ hidden_scopes: hidden = 0, doubted_listings: doubted = 0 }: Counts): string {
+  const parts = [
+    ...(hidden > 0 ? [`${hidden} of them hidden from this credential`] : []),
+    ...(doubted > 0 ? [`${doubted} listings doubted`] : []),
+  ];
+  return parts.length > 0 ? `, ${parts.join(', ')}` : '';
+}

@@ -1,0 +1,33 @@
+import type { Sql } from '../store.ts';
+
+export interface SeenConnection {
+  name: string;
+  baseUrl: string;
+  accountId: string;
+  authMethod: string;
+  ownKeyId: string | null;
+  isSandbox: boolean;
+  checkedAt: string;
+}
+
+/** Records a connection that has just authenticated; answers with the number of its control plane. */
+export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<string> {
+  const [row] = await sql`
+    with plane as (
+      insert into keywarden.control_plane (base_url) values (${seen.baseUrl})
+      on conflict (base_url) do update set base_url = excluded.base_url returning number
+    )
+    insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
+    select ${seen.name}, number, ${seen.accountId}, ${seen.authMethod}, ${seen.ownKeyId}::bigint, ${seen.isSandbox}, ${seen.checkedAt}::timestamptz
+    from plane
+    on conflict (name) do update set control_plane_number = excluded.control_plane_number, account_id = excluded.account_id,
+      auth_method = excluded.auth_method, own_key_id = excluded.own_key_id, is_sandbox = excluded.is_sandbox,
+      checked_at = excluded.checked_at, removed_at = null
+    returning control_plane_number`;
+  return String(row?.control_plane_number);
+}
+
+/** Marks the connections that the configuration no longer has. Their own keys stay protected where they are known. */
+export async function removeOtherConnections(sql: Sql, names: string[]): Promise<void> {
+  await sql`update keywarden.connection set removed_at = now() where removed_at is null and not (name = any(${names}))`;
+}

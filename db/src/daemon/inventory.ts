@@ -1,0 +1,104 @@
+import type { WireMember, WireOrganization, WireProject } from '@keywarden/core/wire';
+import type { Sql } from '../store.ts';
+import { packExtra } from './extra.ts';
+
+interface Place {
+  controlPlane: string;
+  /** The control plane's own time of the listing, RFC 3339. */
+  seenAt: string;
+}
+
+export async function saveOrganizations(
+  sql: Sql,
+  { controlPlane, seenAt }: Place,
+  organizations: WireOrganization[],
+): Promise<void> {
+  const rows = organizations.map((each) => ({
+    ...each,
+    created_at: each.createdAt,
+    extra: packExtra(each.extra, { created_at: each.createdAt }),
+  }));
+  await sql`
+    insert into keywarden.organization (control_plane_number, id, name, created_at, extra, first_seen_at, last_seen_at)
+    select ${controlPlane}::bigint, id, name, created_at, extra, ${seenAt}::timestamptz, ${seenAt}::timestamptz
+    from json_to_recordset(${JSON.stringify(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
+    on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
+}
+
+/** Saves a complete listing of an organization's members. One who is absent twice in a row has left. */
+export async function saveMembers(
+  sql: Sql,
+  { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
+  members: WireMember[],
+): Promise<void> {
+  const rows = members.map(({ id, userId, role, joinedAt, email }) => ({
+    member_id: id,
+    user_id: userId,
+    role,
+    joined_at: joinedAt,
+    email,
+  }));
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
+      select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
+      from json_to_recordset(${JSON.stringify(rows)}::json)
+        as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
+      on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
+        email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
+        missing_since = null, left_at = null`;
+    await tx`
+      update keywarden.member set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
+        left_at = case when missing_since is null then null else ${seenAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
+        and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
+  });
+}
+
+/**
+ * Saves an organization's projects. With `isWhole`, the list was complete: a project that is absent twice in a row is gone.
+ * Projects that the answer named as unavailable are not absent.
+ */
+export async function saveProjects(
+  sql: Sql,
+  {
+    controlPlane,
+    seenAt,
+    organizationId,
+    isWhole,
+    unavailableIds,
+  }: Place & { organizationId: string; isWhole: boolean; unavailableIds: string[] },
+  projects: WireProject[],
+): Promise<void> {
+  const rows = projects.map((each) => ({
+    id: each.id,
+    name: each.name,
+    organization_id: each.orgId ?? organizationId,
+    region_id: each.regionId,
+    pg_version: each.pgVersion,
+    owner_id: each.ownerId,
+    created_at: each.createdAt,
+    updated_at: each.updatedAt,
+    extra: packExtra(each.extra, { created_at: each.createdAt, updated_at: each.updatedAt }),
+  }));
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
+        updated_at, extra, first_seen_at, last_seen_at)
+      select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
+        ${seenAt}::timestamptz, ${seenAt}::timestamptz
+      from json_to_recordset(${JSON.stringify(rows)}::json) as t(id text, name text, organization_id text, region_id text,
+        pg_version int, owner_id text, created_at timestamptz, updated_at timestamptz, extra jsonb)
+      on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
+        region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,
+        updated_at = excluded.updated_at, extra = excluded.extra, last_seen_at = excluded.last_seen_at,
+        missing_since = null, gone_at = null`;
+    if (!isWhole) return;
+    const there = [...projects.map((project) => project.id), ...unavailableIds];
+    await tx`
+      update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
+        gone_at = case when missing_since is null then null else ${seenAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null
+        and last_seen_at < ${seenAt}::timestamptz and not (id = any(${there}))`;
+  });
+}

@@ -1,0 +1,150 @@
+import type { KeyKind } from '@keywarden/core/policy';
+import type { WireKey } from '@keywarden/core/wire';
+import type postgres from 'postgres';
+import type { Sql } from '../store.ts';
+import { packExtra } from './extra.ts';
+
+export interface KeyListing {
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
+  organizationId: string | null;
+  connection: string;
+  run: string | null;
+  /** The control plane's own Date when the listing began. */
+  listedAt: string;
+  keys: WireKey[];
+}
+
+export interface SavedListing {
+  /** Null when a later listing of the scope was already there. */
+  number: string | null;
+  /** Why absences in it prove nothing; null for a listing that is believed. */
+  doubt: string | null;
+}
+
+/**
+ * Saves a complete listing of a scope: what is new, changed or back, the use, and what is missing. A key is gone after two
+ * listings in a row without it (A7); a listing that is suddenly empty or much shorter is doubted, and proves no absence.
+ */
+export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<SavedListing> {
+  return await sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
+    const [later] = await tx`
+      select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
+        and listed_at > ${listing.listedAt}::timestamptz limit 1`;
+    if (later) return { number: null, doubt: null };
+    const doubt = await findDoubt(tx, listing);
+    const number = await insertListing(tx, listing, doubt);
+    await saveKeys(tx, listing);
+    await saveUse(tx, listing);
+    if (doubt === null) await markAbsent(tx, listing);
+    return { number, doubt };
+  });
+}
+
+type Tx = postgres.TransactionSql;
+
+/** A sudden drop is doubted until it has been seen for a day. Keys that we revoked are not missed. */
+async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyListing): Promise<string | null> {
+  const [row] = await tx`
+    select count(*)::int as expected, (
+      select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
+      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
+        select max(number) from keywarden.key_listing b
+        where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
+    ) as is_old
+    from keywarden.key where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
+  const expected = Number(row?.expected);
+  const isSudden = keys.length === 0 ? expected > 0 : expected >= 10 && keys.length < expected / 2;
+  return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
+}
+
+async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
+  const { controlPlane, scope, connection, run, listedAt, keys } = listing;
+  const [row] = await tx`
+    insert into keywarden.key_listing (control_plane_number, scope, connection, run_number, listed_at, key_count, doubt)
+    values (${controlPlane}, ${scope}, ${connection}, ${run}, ${listedAt}::timestamptz, ${keys.length}, ${doubt}) returning number`;
+  await tx`
+    insert into keywarden.connection_scope values (${connection}, ${controlPlane}, ${scope}, ${listedAt}::timestamptz)
+    on conflict (connection, control_plane_number, scope) do update set seen_at = excluded.seen_at`;
+  return String(row?.number);
+}
+
+/** Inserts the new and updates the changed; each leaves an observation with the record as it came. */
+async function saveKeys(
+  tx: Tx,
+  { controlPlane, scope, organizationId, run, listedAt, keys }: KeyListing,
+): Promise<void> {
+  const rows = keys.map((each) => ({
+    id: each.id,
+    kind: kindOf(each, organizationId),
+    project_id: each.projectId,
+    name: each.name,
+    creator_id: each.createdBy.id,
+    creator_name: each.createdBy.name,
+    created_at: each.createdAt,
+    last_used_at: each.lastUsedAt,
+    last_used_from: each.lastUsedFromAddr,
+    extra: packExtra(each.extra, { created_at: each.createdAt }),
+  }));
+  await tx`
+    with incoming as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::json) as t(id bigint, kind text, project_id text, name text,
+        creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
+    ), before as materialized (
+      select k.* from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+    ), written as (
+      insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
+        creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at)
+      select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
+        created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz from incoming
+      on conflict (control_plane_number, scope, id) do update set kind = excluded.kind, project_id = excluded.project_id,
+        name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
+        use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
+        last_used_at = greatest(k.last_used_at, excluded.last_used_at),
+        last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
+          then excluded.last_used_from else k.last_used_from end,
+        missing_since = null, gone_at = null
+      where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.last_used_at, k.last_used_from)
+          is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
+            excluded.extra, excluded.last_used_at, excluded.last_used_from)
+        or k.use_went_back or k.missing_since is not null or k.gone_at is not null
+      returning k.number, k.id
+    )
+    insert into keywarden.key_observation (key_number, run_number, seen_at, event, record)
+    select w.number, ${run}::bigint, ${listedAt}::timestamptz,
+      case when b.number is null then 'first_seen' when b.gone_at is not null then 'back' else 'changed' end, to_jsonb(i)
+    from written w join incoming i on i.id = w.id left join before b on b.id = w.id
+    where b.number is null or b.gone_at is not null
+      or (b.kind, b.project_id, b.name, b.creator_id, b.creator_name, b.extra)
+        is distinct from (i.kind, i.project_id, i.name, i.creator_id, i.creator_name, i.extra)`;
+}
+
+async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promise<void> {
+  const used = keys.filter((each) => each.lastUsedAt !== null).map((each) => each.id);
+  await tx`
+    insert into keywarden.key_use (key_number, hour, address, last_used_at)
+    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at from keywarden.key
+    where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}::bigint[]) and not use_went_back
+    on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
+    where key_use.last_used_at < excluded.last_used_at`;
+}
+
+async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {
+  await tx`
+    with absent as (
+      update keywarden.key set missing_since = coalesce(missing_since, ${listedAt}::timestamptz),
+        gone_at = case when missing_since is null then null else ${listedAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null
+        and not (id = any(${keys.map((each) => each.id)}::bigint[]))
+      returning number, gone_at
+    )
+    insert into keywarden.key_observation (key_number, run_number, seen_at, event)
+    select number, ${run}::bigint, ${listedAt}::timestamptz, case when gone_at is null then 'missing' else 'gone' end from absent`;
+}
+
+function kindOf({ projectId }: WireKey, organizationId: string | null): KeyKind {
+  if (organizationId === null) return 'personal';
+  return projectId === null ? 'organization' : 'project';
+}

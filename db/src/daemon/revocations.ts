@@ -1,0 +1,88 @@
+import type { Sql } from '../store.ts';
+
+export interface NewIntent {
+  planId: string;
+  key: string;
+  connection: string;
+  approval: string;
+  /** The listing on which the key was judged a moment ago. */
+  listing: string;
+}
+
+/**
+ * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open or has revoked it: the next
+ * attempt's number is counted and taken in one statement, so that of two callers one gets it.
+ */
+export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
+  const rows = await sql`
+    insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number)
+    select ${intent.planId}, ${intent.key}, count(i.number) + 1, ${intent.connection}, ${intent.approval}::bigint, ${intent.listing}::bigint
+    from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.key_number = ${intent.key}
+    having count(*) filter (where i.number is not null and (o.outcome is null or o.outcome in ('revoked', 'gone'))) = 0
+    on conflict (key_number, attempt) do nothing
+    returning number`;
+  return rows[0] === undefined ? undefined : String(rows[0].number);
+}
+
+export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
+
+/** Commits what became of an intent. A key that we revoked is gone at once, with an observation that says by whom. */
+export async function recordOutcome(
+  sql: Sql,
+  intent: string,
+  {
+    outcome,
+    usedInFlight = false,
+    at,
+    detail = null,
+  }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: object | null },
+): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.revocation_outcome (intent_number, outcome, used_in_flight, detail)
+      values (${intent}, ${outcome}, ${usedInFlight}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
+    if (outcome !== 'revoked') return;
+    await tx`
+      with revoked as (
+        update keywarden.key set gone_at = coalesce(${at}::timestamptz, now())
+        where number = (select key_number from keywarden.revocation_intent where number = ${intent}) returning number, gone_at
+      )
+      insert into keywarden.key_observation (key_number, seen_at, event) select number, gone_at, 'revoked' from revoked`;
+  });
+}
+
+/**
+ * Ends the intents that a crash or a lost response left open, by the listings made since: a key that two listings in a row
+ * lack is gone, and not known to be by us (R4); a key that a listing begun after the intent still shows was not revoked.
+ * Runs after each save of a listing. Answers with how many it ended.
+ */
+export async function reconcileIntents(
+  sql: Sql,
+  { controlPlane, scope }: { controlPlane: string; scope: string },
+): Promise<number> {
+  const rows = await sql`
+    insert into keywarden.revocation_outcome (intent_number, outcome, detail)
+    select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
+    from keywarden.revocation_intent i
+    join keywarden.key k on k.number = i.key_number
+    left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+      and (k.gone_at is not null or k.missing_since is null and exists (
+        select 1 from keywarden.key_listing l
+        where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
+          and l.doubt is null and l.received_at > i.created_at + interval '1 minute'))
+    on conflict (intent_number) do nothing
+    returning intent_number`;
+  return rows.length;
+}
+
+/** Where the items of a plan stand: by key number the outcome of the last attempt under this plan, null while it is open. */
+export async function readPlanProgress(sql: Sql, planId: string): Promise<Map<string, Outcome | null>> {
+  const rows = await sql`
+    select distinct on (i.key_number) i.key_number, o.outcome from keywarden.revocation_intent i
+    left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.plan_id = ${planId} order by i.key_number, i.attempt desc`;
+  // A check constraint bounds the column to these words.
+  return new Map(rows.map((row) => [String(row.key_number), row.outcome as Outcome | null]));
+}

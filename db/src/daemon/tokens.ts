@@ -1,0 +1,48 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { asc } from 'drizzle-orm';
+import { reportToken } from '../schema/tables.ts';
+import type { Db, Sql } from '../store.ts';
+
+export type Role = (typeof reportToken.$inferSelect)['role'];
+export const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
+
+export interface NewToken {
+  name: string;
+  role: Role;
+  /** The organizations that it may see; null means all. */
+  organizationIds: string[] | null;
+}
+
+/** Makes a report token of 256 random bits. Only its hash is stored: the answer is the one time that it is seen. */
+export async function createToken(sql: Sql, token: NewToken): Promise<{ number: string; secret: string }> {
+  const secret = `kwr_${randomBytes(32).toString('base64url')}`;
+  return { number: await insertToken(sql, token, secret), secret };
+}
+
+/** Makes a given secret a token, unless it is one already. */
+export async function ensureToken(sql: Sql, token: NewToken, secret: string): Promise<void> {
+  await insertToken(sql, token, secret);
+}
+
+async function insertToken(sql: Sql, { name, role, organizationIds }: NewToken, secret: string): Promise<string> {
+  const [row] = await sql`
+    insert into keywarden.report_token (name, token_hash, role, organization_ids)
+    values (${name}, ${createHash('sha256').update(secret).digest('hex')}, ${role}, ${organizationIds}::text[])
+    on conflict (token_hash) do nothing returning number`;
+  return String(row?.number);
+}
+
+export async function listTokens(db: Db): Promise<Omit<typeof reportToken.$inferSelect, 'tokenHash'>[]> {
+  const { number, name, role, organizationIds, createdAt, expiresAt, revokedAt } = reportToken;
+  return await db
+    .select({ number, name, role, organizationIds, createdAt, expiresAt, revokedAt })
+    .from(reportToken)
+    .orderBy(asc(reportToken.number));
+}
+
+/** Ends a token for good; false when there is none of this number that is live. */
+export async function revokeToken(sql: Sql, number: string): Promise<boolean> {
+  const rows = await sql`
+    update keywarden.report_token set revoked_at = now() where number = ${number} and revoked_at is null returning number`;
+  return rows.length > 0;
+}

@@ -1,0 +1,163 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { codeOf, readDataFile, UserError } from '@keywarden/core/process';
+import type { Launch } from './launch.ts';
+
+/** The cluster's superuser, whose password lies in the data folder. */
+export const superuser = 'keywarden';
+
+/** Makes the cluster if there is none. Several processes may try at once: the first rename wins. */
+export function ensureCluster(dataFolder: string, launch: Launch): void {
+  if (existsSync(join(launch.cluster, 'PG_VERSION'))) return;
+  const password = ensurePassword(dataFolder);
+  const fresh = `${launch.cluster}.new-${process.pid}`;
+  const passwordFile = `${fresh}.password`;
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (launch.owner !== undefined) chownSync(passwordFile, launch.owner, launch.owner);
+  const args = [
+    '-D',
+    fresh,
+    '-U',
+    superuser,
+    '--auth=scram-sha-256',
+    `--pwfile=${passwordFile}`,
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '-N',
+  ];
+  const result = runProgram(launch, 'initdb', args);
+  rmSync(passwordFile, { force: true });
+  if (result.status !== 0) {
+    rmSync(fresh, { recursive: true, force: true });
+    throw new UserError(
+      `The embedded Postgres could not make its cluster in ${launch.cluster}: ${lastLine(result.stderr)}; set DATABASE_URL to a Postgres of your own.`,
+    );
+  }
+  try {
+    renameSync(fresh, launch.cluster);
+  } catch (error) {
+    rmSync(fresh, { recursive: true, force: true });
+    if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
+  }
+}
+
+/** The password of the cluster, made once. */
+function ensurePassword(dataFolder: string): string {
+  const made = randomBytes(24).toString('base64url');
+  try {
+    writeFileSync(join(dataFolder, 'postgres-password'), `${made}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  return readPassword(dataFolder);
+}
+
+export function readPassword(dataFolder: string): string {
+  return readDataFile(dataFolder, 'postgres-password') ?? '';
+}
+
+/** The postmaster's process id and port, as it wrote them itself; undefined when no lock file is there. */
+export function readPostmaster({ cluster }: Launch): { pid: number; port: number } | undefined {
+  try {
+    const lines = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n');
+    const [pid, port] = [Number(lines[0]), Number(lines[3])];
+    return pid > 0 && port > 0 ? { pid, port } : undefined;
+  } catch {
+    return undefined; // none, or one that is being written
+  }
+}
+
+/** Starts the postmaster in a session of its own, so that it outlives whoever started it, and waits a moment for its word. */
+export async function startPostmaster(dataFolder: string, launch: Launch): Promise<void> {
+  const port = await choosePort(dataFolder);
+  const log = openSync(join(dataFolder, 'postgres.log'), 'a', 0o600);
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    max_connections: '100',
+    shared_buffers: '128MB',
+    max_wal_size: '2GB',
+    log_min_messages: 'warning',
+    // A statement that fails may hold parameters; the log is kept.
+    log_min_error_statement: 'panic',
+    log_parameter_max_length_on_error: '0',
+  };
+  const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const [command = '', ...rest] = [...launch.prefix, join(launch.programs, 'postgres'), '-D', launch.cluster, ...args];
+  const child = spawn(command, rest, {
+    detached: true,
+    stdio: ['ignore', log, log],
+    cwd: '/',
+    env: cleanEnvironment(),
+  });
+  closeSync(log);
+  child.unref();
+  const ended = new Promise<'ended'>((resolve) => {
+    child.once('exit', () => resolve('ended'));
+    child.once('error', () => resolve('ended'));
+  });
+  // A postmaster that is refused (another one is up, or the last one's memory is still held) ends at once.
+  const deadline = Date.now() + 5000;
+  while (Date.now() < deadline) {
+    if ((await Promise.race([ended, setTimeout(25, 'waiting')])) === 'ended') return;
+    if (readPostmaster(launch)?.pid === child.pid && isReady(launch)) return;
+  }
+}
+
+function isReady({ cluster }: Launch): boolean {
+  try {
+    return /ready/.test(readFileSync(join(cluster, 'postmaster.pid'), 'utf8'));
+  } catch {
+    return false; // not written yet
+  }
+}
+
+/** The port of the last start if it is free, so that pools that lost their server find it again; else any. */
+async function choosePort(dataFolder: string): Promise<number> {
+  const file = join(dataFolder, 'postgres-port');
+  const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
+  const port = await tryListen(last).catch(() => tryListen(0));
+  writeFileSync(file, `${port}\n`, { mode: 0o600 });
+  return port;
+}
+
+function tryListen(port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : port));
+    });
+  });
+}
+
+/** Stops the postmaster without waiting for its clients, and waits until it is gone. */
+export async function stopPostmaster(launch: Launch): Promise<void> {
+  const postmaster = readPostmaster(launch);
+  if (postmaster === undefined) return;
+  process.kill(postmaster.pid, 'SIGINT');
+  const deadline = Date.now() + 15_000;
+  while (Date.now() < deadline && existsSync(join(launch.cluster, 'postmaster.pid'))) await setTimeout(25);
+}
+
+function runProgram({ prefix, programs }: Launch, program: string, args: string[]) {
+  const [command = '', ...rest] = [...prefix, join(programs, program), ...args];
+  return spawnSync(command, rest, { encoding: 'utf8', cwd: '/', env: cleanEnvironment() });
+}
+
+/** Postgres gets no variable of ours: it needs none, and some are secret. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+}
+
+/** The last line that a program of Postgres or its log has written. */
+export function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}

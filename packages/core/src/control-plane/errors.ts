@@ -1,0 +1,62 @@
+/** Why a call failed. The set is closed: callers switch over it. */
+export type ControlPlaneErrorCode =
+  | 'unauthenticated' // 401: the credential is missing, wrong or revoked
+  | 'forbidden' // 403: the credential may not do this
+  | 'not_found' // 404: unknown, or hidden from this credential
+  | 'locked' // 423 beyond the last attempt
+  | 'rate_limited' // 429 beyond the last attempt
+  | 'rejected' // any other 4xx
+  | 'unavailable' // 5xx or no answer to a read, beyond the last attempt
+  | 'unreachable' // nothing was sent
+  | 'invalid_response' // an answer that is not the control plane's: no JSON, another shape, a redirect
+  | 'outcome_unknown' // a write was sent, and whether it was done is not known
+  | 'aborted'; // the caller's signal
+
+/** A failed call: `canRetry` says whether the same call may succeed later. Neither message nor cause holds a secret. */
+export class ControlPlaneError extends Error {
+  readonly code: ControlPlaneErrorCode;
+  readonly status: number | null;
+  readonly requestId: string | null;
+
+  constructor(
+    code: ControlPlaneErrorCode,
+    message: string,
+    details: { status?: number; requestId?: string | null } = {},
+  ) {
+    super(redact(message));
+    this.name = 'ControlPlaneError';
+    this.code = code;
+    this.status = details.status ?? null;
+    this.requestId = details.requestId ?? null;
+  }
+
+  get canRetry(): boolean {
+    return ['locked', 'rate_limited', 'unavailable', 'unreachable'].includes(this.code);
+  }
+}
+
+/** Takes whatever looks like a key's secret out of a text that came from elsewhere. */
+function redact(text: string): string {
+  return text.replace(/napi_\w+/g, 'napi_[redacted]').slice(0, 500);
+}
+
+/** The code for a status that is final. */
+export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErrorCode {
+  switch (status) {
+    case 401:
+      return 'unauthenticated';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'not_found';
+    case 423:
+      return 'locked';
+    case 429:
+      return 'rate_limited';
+    case 503:
+      return 'unavailable';
+    default:
+      if (status >= 500) return isWrite ? 'outcome_unknown' : 'unavailable';
+      return status >= 400 ? 'rejected' : 'invalid_response';
+  }
+}

@@ -1,0 +1,50 @@
+/** What became of an attempt that did not succeed: a status, or no usable answer at all. */
+export type Failure = { status: number } | { status: null; wasSent: boolean };
+
+interface Rule {
+  /** Attempts in all, the first included. */
+  attempts: number;
+  firstDelayMs: number;
+  hasJitter: boolean;
+}
+
+const locked: Rule = { attempts: 5, firstDelayMs: 100, hasJitter: false };
+const limited: Rule = { attempts: 8, firstDelayMs: 500, hasJitter: true };
+const faulty: Rule = { attempts: 4, firstDelayMs: 200, hasJitter: true };
+const maxDelayMs = 60_000;
+
+/** The retry table: 423, 429 and 503 say that nothing was done; any other fault is repeated for reads alone. */
+function ruleFor(failure: Failure, isWrite: boolean): Rule | undefined {
+  if (failure.status === 423) return locked;
+  if (failure.status === 429 || failure.status === 503) return limited;
+  if (isWrite) return undefined;
+  return failure.status === null || failure.status >= 500 ? faulty : undefined;
+}
+
+/**
+ * The delay in ms before the next attempt, or undefined when there is none. `attempt` counts from 1; Retry-After is a floor;
+ * `random` is in [0, 1).
+ */
+export function retryDelayMs(
+  failure: Failure,
+  {
+    isWrite,
+    attempt,
+    retryAfterMs,
+    random,
+  }: { isWrite: boolean; attempt: number; retryAfterMs: number; random: () => number },
+): number | undefined {
+  const rule = ruleFor(failure, isWrite);
+  if (rule === undefined || attempt >= rule.attempts) return undefined;
+  const backoff = Math.min(maxDelayMs, rule.firstDelayMs * 2 ** (attempt - 1));
+  const jittered = rule.hasJitter ? backoff * (0.5 + random() / 2) : backoff;
+  return Math.max(jittered, retryAfterMs);
+}
+
+/** Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`; 0 when absent or unreadable. */
+export function readRetryAfterMs(header: string | null, nowMs: number): number {
+  if (header === null) return 0;
+  if (/^\d+$/.test(header)) return Number(header) * 1000;
+  const at = Date.parse(header);
+  return Number.isNaN(at) ? 0 : Math.max(0, at - nowMs);
+}

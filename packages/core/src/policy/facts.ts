@@ -1,0 +1,37 @@
+import type { KeyKind } from './schema.ts';
+
+/** What is known of a key's use. A last use that went backwards is unknown: something upstream is wrong. */
+export type Use = { state: 'used'; at: string; from: string | null } | { state: 'never' } | { state: 'unknown' };
+
+/** A live key as decisions see it. `number` is the store's own; times are RFC 3339. */
+export interface KeyFacts {
+  number: string;
+  /** The control plane and, within it, the account or organization that the key belongs to. */
+  scope: string;
+  id: string;
+  kind: KeyKind;
+  name: string;
+  organizationId: string | null;
+  projectId: string | null;
+  creatorId: string;
+  creatorName: string | null;
+  createdAt: string;
+  use: Use;
+}
+
+/** What is known of a scope: its last complete listing, and the connections that see it. */
+export interface ScopeFacts {
+  scope: string;
+  /** RFC 3339 by the control plane's own Date; null when it was never listed whole. */
+  listedAt: string | null;
+  /** The control plane's present by its own Date, in ms; null when our clock and its disagree by more than allowed. */
+  nowMs: number | null;
+  /** Each connection that sees the scope, with the id of its own key if that is known. */
+  connections: { name: string; ownKeyId: string | null }[];
+}
+
+/** Everything that a judgement rests on. */
+export interface Facts {
+  keys: KeyFacts[];
+  scopes: ScopeFacts[];
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { evaluate } from './evaluate.ts';
+import type { Facts } from './facts.ts';
+import { guard } from './guard.ts';
+import { policySchema } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+
+const neverUsed = policySchema.parse({ rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }] });
+const survivor = makeKey(99, { use: usedDaysAgo(1) });
+
+/** Which keys go and why the others stay, by number. */
+function decide(facts: Facts, policy = neverUsed): Record<string, string | null> {
+  const verdicts = guard(policy, facts, evaluate(policy, facts));
+  return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held]));
+}
+
+test('a condemned key goes when nothing holds it', () => {
+  expect(decide(makeFacts([makeKey(1), survivor]))).toEqual({ 1: null });
+});
+
+test("R2: a connection's own key never goes, whichever connection looks; any other key like it does", () => {
+  const own = makeKey(1, { id: '77' });
+  const connections = [
+    { name: 'first', ownKeyId: '1' },
+    { name: 'second', ownKeyId: '77' },
+  ];
+  const decided = decide(makeFacts([own, makeKey(2), survivor], { connections }));
+  expect(decided[1]).toBe('connection second itself uses this key');
+  expect(decided[2]).toBeNull();
+});
+
+test('R2: while a connection’s own key is not known, nothing goes in a scope that it sees', () => {
+  const connections = [
+    { name: 'first', ownKeyId: '1' },
+    { name: 'second', ownKeyId: null },
+  ];
+  const decided = decide(makeFacts([makeKey(1), survivor], { connections }));
+  expect(decided[1]).toBe('connection second sees this scope and its own key is not known; set its key_id');
+});
+
+test('R2: an organization whose keys are all condemned keeps the most recently used', () => {
+  const unused = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
+  const keys = [
+    makeKey(1, { use: usedDaysAgo(300) }),
+    makeKey(2, { use: usedDaysAgo(100) }),
+    makeKey(3, { use: usedDaysAgo(200) }),
+  ];
+  expect(decide(makeFacts(keys), unused)).toEqual({
+    1: null,
+    2: 'every key of its organization is condemned, and the most recently used one stays',
+    3: null,
+  });
+  expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
+});
+
+test('R1: evidence older than max_evidence_age holds; fresher evidence does not', () => {
+  const keys = [makeKey(1), survivor];
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/older than 1h; run keywarden sync keys/);
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 25) }))[1]).toBeNull();
+});
+
+test('R8: a key in use is revoked by a rule on number only if that rule says even_in_use', () => {
+  const rule = { name: 'one-only', more_than: { number: 1, per: 'organization' }, action: 'revoke' };
+  const keys = [makeKey(1, { use: usedDaysAgo(1) }), makeKey(2, { use: usedDaysAgo(2) })];
+  expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[2]).toMatch(/it was used within 30d/);
+  expect(decide(makeFacts(keys), policySchema.parse({ rules: [{ ...rule, even_in_use: true }] }))[2]).toBeNull();
+});

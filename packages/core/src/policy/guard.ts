@@ -1,0 +1,83 @@
+import { toMs } from '../wire/index.ts';
+import { byNumber, type Finding, mostRecentlyUsedFirst } from './evaluate.ts';
+import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import type { Policy } from './schema.ts';
+
+/** A key that a rule would revoke: either it may go, or `held` says why it stays. */
+export interface Verdict {
+  key: KeyFacts;
+  findings: Finding[];
+  held: string | null;
+}
+
+/** Groups findings whose action is to revoke by key, and holds what must not go. Pure, and independent of order. */
+export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdict[] {
+  const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
+  const condemned = Map.groupBy(
+    findings.filter((finding) => finding.action === 'revoke'),
+    (finding) => finding.key.number,
+  );
+  const verdicts = [...condemned.values()].flatMap((group): Verdict[] => {
+    const key = group[0]?.key;
+    const scope = key && scopes.get(key.scope);
+    if (key === undefined || scope === undefined) return [];
+    return [{ key, findings: group, held: reasonToHold(policy, { key, scope, findings: group }) }];
+  });
+  return keepOnePerOrganization(
+    facts,
+    verdicts.toSorted((a, b) => byNumber(a.key, b.key)),
+  );
+}
+
+function reasonToHold(
+  policy: Policy,
+  { key, scope, findings }: { key: KeyFacts; scope: ScopeFacts; findings: Finding[] },
+): string | null {
+  return ownKey(key, scope) ?? staleEvidence(policy, scope) ?? inUse(policy, { key, scope, findings });
+}
+
+/** R2: a connection's own key never goes; while one is not known, nothing goes in any scope that its connection sees. */
+function ownKey(key: KeyFacts, scope: ScopeFacts): string | null {
+  const user = scope.connections.find((connection) => connection.ownKeyId === key.id);
+  if (user !== undefined) return `connection ${user.name} itself uses this key`;
+  const unknown = scope.connections.find((connection) => connection.ownKeyId === null);
+  if (unknown === undefined) return null;
+  return `connection ${unknown.name} sees this scope and its own key is not known; set its key_id`;
+}
+
+/** R1: evidence must be fresh. */
+function staleEvidence(policy: Policy, { listedAt, nowMs }: ScopeFacts): string | null {
+  if (listedAt === null || nowMs === null) return 'its scope was never listed whole';
+  const ageMs = nowMs - toMs(listedAt);
+  if (ageMs <= policy.max_evidence_age.ms) return null;
+  return `its last complete listing, of ${listedAt}, is older than ${policy.max_evidence_age.text}; run keywarden sync keys`;
+}
+
+/** R8: a key in use is revoked by a rule on number only if that rule says so. */
+function inUse(
+  policy: Policy,
+  { key, scope, findings }: { key: KeyFacts; scope: ScopeFacts; findings: Finding[] },
+): string | null {
+  if (key.use.state !== 'used' || scope.nowMs === null) return null;
+  if (scope.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
+  const allowed = policy.rules.filter((rule) => rule.even_in_use).map((rule) => rule.name);
+  if (findings.some((finding) => allowed.includes(finding.rule))) return null;
+  return `it was used within ${policy.active_within.text}, and no rule that condemns it says even_in_use`;
+}
+
+/** R2: an organization keeps one key that is not condemned; if all are, the most recently used stays. */
+function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
+  const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key.number));
+  const organizations = Map.groupBy(
+    facts.keys.filter((key) => key.kind !== 'personal'),
+    (key) => key.scope,
+  );
+  const kept = new Set<string>();
+  for (const keys of organizations.values()) {
+    if (!keys.every((key) => going.has(key.number))) continue;
+    const last = keys.toSorted(mostRecentlyUsedFirst)[0];
+    if (last !== undefined) kept.add(last.number);
+  }
+  const held = 'every key of its organization is condemned, and the most recently used one stays';
+  return verdicts.map((verdict) => (kept.has(verdict.key.number) ? { ...verdict, held } : verdict));
+}

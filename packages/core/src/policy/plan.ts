@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { type Evidence, evaluate, type Finding } from './evaluate.ts';
+import type { Facts, KeyFacts } from './facts.ts';
+import { guard, type Verdict } from './guard.ts';
+import type { KeyKind, Policy } from './schema.ts';
+
+/** A key as a plan names it: enough for a person to know it, and no secret. `number` is the store's own. */
+interface PlannedKey {
+  number: string;
+  scope: string;
+  id: string;
+  kind: KeyKind;
+  name: string;
+  organization_id: string | null;
+  project_id: string | null;
+  creator_id: string;
+  creator_name: string | null;
+  created_at: string;
+}
+
+export interface PlanItem {
+  action: 'revoke';
+  key: PlannedKey;
+  findings: PlannedFinding[];
+}
+
+interface PlannedFinding {
+  rule: string;
+  limit: string;
+  evidence: Evidence;
+}
+
+/** Findings turned into intended actions. Holds only facts and decisions: the same facts give the same bytes and the same hash. */
+export interface PlanDocument {
+  version: 1;
+  policy_sha256: string;
+  items: PlanItem[];
+  held: (PlanItem & { why: string })[];
+  reported: { key: PlannedKey; findings: PlannedFinding[] }[];
+}
+
+export interface Plan {
+  /** `p-` and the first twelve digits of the hash. */
+  id: string;
+  sha256: string;
+  /** The document as canonical JSON, which is what the hash is of. */
+  canonical: string;
+  document: PlanDocument;
+  findings: Finding[];
+  verdicts: Verdict[];
+}
+
+/** Judges, guards and lays down a plan. Pure. */
+export function makePlan(policy: Policy, facts: Facts): Plan {
+  const findings = evaluate(policy, facts);
+  const verdicts = guard(policy, facts, findings);
+  const reports = Map.groupBy(
+    findings.filter((finding) => finding.action === 'report'),
+    (finding) => finding.key.number,
+  );
+  const document: PlanDocument = {
+    version: 1,
+    policy_sha256: sha256(canonicalJson(policy)),
+    items: verdicts.flatMap((verdict) => (verdict.held === null ? [toItem(verdict)] : [])),
+    held: verdicts.flatMap((verdict) => (verdict.held === null ? [] : [{ ...toItem(verdict), why: verdict.held }])),
+    reported: [...reports.values()].flatMap((group) => {
+      const key = group[0]?.key;
+      return key === undefined ? [] : [{ key: toPlannedKey(key), findings: group.map(toPlanned) }];
+    }),
+  };
+  const canonical = canonicalJson(document);
+  const hash = sha256(canonical);
+  return { id: `p-${hash.slice(0, 12)}`, sha256: hash, canonical, document, findings, verdicts };
+}
+
+function toItem({ key, findings }: Verdict): PlanItem {
+  return { action: 'revoke', key: toPlannedKey(key), findings: findings.map(toPlanned) };
+}
+
+function toPlanned({ rule, limit, evidence }: Finding): PlannedFinding {
+  return { rule, limit, evidence };
+}
+
+function toPlannedKey(key: KeyFacts): PlannedKey {
+  const { number, scope, id, kind, name } = key;
+  return {
+    number,
+    scope,
+    id,
+    kind,
+    name,
+    organization_id: key.organizationId,
+    project_id: key.projectId,
+    creator_id: key.creatorId,
+    creator_name: key.creatorName,
+    created_at: key.createdAt,
+  };
+}
+
+/** JSON with its names in order, so that equal values are equal bytes. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

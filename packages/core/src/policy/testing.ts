@@ -1,0 +1,43 @@
+import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+
+export const now = '2026-06-01T00:00:00Z';
+export const nowMs = Date.parse(now);
+
+/** An instant some days before the tests' present. */
+export function daysAgo(days: number): string {
+  return new Date(nowMs - days * 86_400_000).toISOString();
+}
+
+/** A key of organization `acme` that is a year old and was never used, unless told otherwise. */
+export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFacts {
+  return {
+    number: String(number),
+    scope: '1/organization:acme',
+    id: String(1000 + number),
+    kind: 'organization',
+    name: `key ${number}`,
+    organizationId: 'acme',
+    projectId: null,
+    creatorId: 'ada',
+    creatorName: 'Ada',
+    createdAt: daysAgo(365),
+    use: { state: 'never' },
+    ...change,
+  };
+}
+
+export function usedDaysAgo(days: number): KeyFacts['use'] {
+  return { state: 'used', at: daysAgo(days), from: '203.0.113.7' };
+}
+
+/** Facts about keys whose scopes were listed just now by a connection whose own key is 1. */
+export function makeFacts(keys: KeyFacts[], change: Partial<ScopeFacts> = {}): Facts {
+  const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
+    scope,
+    listedAt: now,
+    nowMs,
+    connections: [{ name: 'main', ownKeyId: '1' }],
+    ...change,
+  }));
+  return { keys, scopes };
+}

@@ -1,0 +1,79 @@
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { codeOf, UserError, usageError } from './errors.ts';
+
+const text = z
+  .string()
+  .optional()
+  .transform((value) => (value === '' ? undefined : value));
+const port = (fallback: number) =>
+  text.transform((value, context) => {
+    if (value === undefined) return fallback;
+    const number = Number(value);
+    if (/^\d+$/.test(value) && number <= 65_535) return number;
+    context.addIssue({ code: 'custom', message: `must be a port from 0 to 65535, and "${value}" is not` });
+    return z.NEVER;
+  });
+const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+  text.pipe(z.enum(values, { error: () => `must be one of ${values.join(', ')}` }).optional());
+const url = (...protocols: string[]) =>
+  text.refine((value) => value === undefined || (URL.canParse(value) && protocols.includes(new URL(value).protocol)), {
+    error: () => `must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  });
+
+const schema = z.object({
+  DATABASE_URL: url('postgres:', 'postgresql:'),
+  KEYWARDEN_CONFIG: text,
+  KEYWARDEN_DATA: text.transform((value) => resolve(value ?? '.keywarden')),
+  CONTROL_PLANE_URL: url('https:', 'http:'),
+  CONTROL_PLANE_API_KEY: text,
+  CONTROL_PLANE_KEY_ID: text.refine((value) => value === undefined || /^\d{1,19}$/.test(value), {
+    error: () => 'must be the number of a key',
+  }),
+  REPORT_HOST: text.transform((value) => value ?? '127.0.0.1'),
+  REPORT_PORT: port(8820),
+  REPORT_TOKEN: text.refine((value) => value === undefined || value.length >= 20, {
+    error: () => 'must have 20 characters or more',
+  }),
+  SANDBOX_PORT: port(8810),
+  SANDBOX_ADMIN_KEY: text,
+  LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).transform(
+    (value) => value ?? 'info',
+  ),
+  LOG_FORMAT: oneOf(['pretty', 'json']),
+});
+
+/** The settings of one process, parsed once in its entry point. */
+export type Environment = z.infer<typeof schema>;
+
+/** Parses the environment. Throws a UserError (exit 2) that names the variable and what it must be, never a secret's value. */
+export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
+  const parsed = schema.safeParse(variables);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw usageError(`${String(issue?.path[0])} ${issue?.message}.`);
+}
+
+/** Makes the data folder if needed, or says in one sentence why it cannot be used. */
+export function ensureDataFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`;
+    throw new UserError(message, { cause: error });
+  }
+}
+
+/** A small file of the data folder, trimmed; undefined when it is not there. */
+export function readDataFile(folder: string, name: string): string | undefined {
+  try {
+    return readFileSync(join(folder, name), 'utf8').trim() || undefined;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw new UserError(`${join(folder, name)} cannot be read (${codeOf(error)}); mend its permissions.`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,46 @@
+/** Exit codes of every command: done; failed; wrong usage or configuration; done, but something needs a person. */
+export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
+
+/** A failure that a person can mend: one sentence that says how. It ends the process with `exit`, and prints no stack. */
+export class UserError extends Error {
+  readonly exit: number;
+
+  constructor(message: string, options: { exit?: number; cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'UserError';
+    this.exit = options.exit ?? exitCode.failed;
+  }
+}
+
+/** Wrong usage or configuration: exit code 2. */
+export function usageError(message: string): UserError {
+  return new UserError(message, { exit: exitCode.usage });
+}
+
+/** The system's or Postgres's code of an error (ENOENT, 42P01), its own or its cause's; else its class. Never a message, which may hold data. */
+export function codeOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && typeof at.code === 'string' && at.code !== '') return at.code;
+  }
+  return error instanceof Error ? error.name : 'unknown';
+}
+
+/** Runs an entry point: a UserError is one line on standard error; anything else is a bug and shows its stack's own frames. */
+export async function runMain(main: () => Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    if (error instanceof UserError) {
+      console.error(error.message);
+      process.exitCode = error.exit;
+    } else {
+      const frames =
+        error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
+      console.error(
+        `Keywarden met an error that it does not know (${codeOf(error)}); please report it with these lines:`,
+      );
+      console.error(frames.slice(0, 8).join('\n'));
+      process.exitCode = exitCode.failed;
+    }
+  }
+}

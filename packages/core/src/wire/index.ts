@@ -1,0 +1,10 @@
+export { toMs } from './primitives.ts';
+export {
+  terminalStatuses,
+  type WireKey,
+  type WireMember,
+  type WireOperation,
+  type WireOrganization,
+  type WireProject,
+  type WireRevokedKey,
+} from './schemas.ts';

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { instant, int64 } from './primitives.ts';
+import { wireRecord } from './record.ts';
+
+/** Terminal statuses: such an operation does not change any more. `failed` can still be retried. */
+export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'skipped'];
+
+/** One record of the control plane's work on a project; unknown actions and statuses pass as they are. */
+export const operationSchema = wireRecord({
+  id: z.uuid(),
+  project_id: z.string(),
+  branch_id: z.string().optional(),
+  endpoint_id: z.string().optional(),
+  action: z.string(),
+  status: z.string(),
+  failures_count: z.int(),
+  error: z.string().optional(),
+  retry_at: instant.optional(),
+  created_at: instant,
+  updated_at: instant,
+  total_duration_ms: z.int().optional(),
+});
+export type WireOperation = z.output<typeof operationSchema>;
+
+export const projectSchema = wireRecord({
+  id: z.string(),
+  name: z.string(),
+  org_id: z.string().optional(),
+  owner_id: z.string().optional(),
+  region_id: z.string().optional(),
+  pg_version: z.int().optional(),
+  created_at: instant,
+  updated_at: instant,
+});
+export type WireProject = z.output<typeof projectSchema>;
+
+export const organizationSchema = wireRecord({ id: z.string(), name: z.string(), created_at: instant });
+export type WireOrganization = z.output<typeof organizationSchema>;
+
+export const memberSchema = z
+  .object({
+    member: z.object({ id: z.string(), user_id: z.string(), role: z.string(), joined_at: instant.optional() }),
+    user: z.object({ email: z.string() }),
+  })
+  .transform(({ member, user }) => ({
+    id: member.id,
+    userId: member.user_id,
+    role: member.role,
+    joinedAt: member.joined_at ?? null,
+    email: user.email,
+  }));
+export type WireMember = z.output<typeof memberSchema>;
+
+/** A creator is an object in lists, and a bare id in the answers to creating and revoking. */
+const creator = z
+  .union([z.string(), z.object({ id: z.string(), name: z.string().optional() })])
+  .transform((value) =>
+    typeof value === 'string' ? { id: value, name: null } : { id: value.id, name: value.name ?? null },
+  );
+
+const keyFields = {
+  id: int64,
+  name: z.string(),
+  created_at: instant,
+  created_by: creator,
+  last_used_at: instant.nullish().transform((value) => value ?? null),
+  last_used_from_addr: z
+    .string()
+    .nullish()
+    .transform((value) => value || null),
+  project_id: z
+    .string()
+    .nullish()
+    .transform((value) => value ?? null),
+};
+
+export const keySchema = wireRecord(keyFields);
+export type WireKey = z.output<typeof keySchema>;
+
+export const revokedKeySchema = wireRecord({ ...keyFields, revoked: z.boolean() });
+export type WireRevokedKey = z.output<typeof revokedKeySchema>;
+
+/** The answer to creating a key, which alone carries its secret. */
+export const createdKeySchema = z
+  .object({ id: int64, key: z.string().min(1) })
+  .transform(({ id, key }) => ({ id, secret: key }));
+
+export const authSchema = z
+  .object({ account_id: z.string(), auth_method: z.string() })
+  .transform((value) => ({ accountId: value.account_id, authMethod: value.auth_method }));
+export type WireAuth = z.output<typeof authSchema>;
+
+export const userSchema = z.object({ id: z.string(), email: z.string() });
+export type WireUser = z.output<typeof userSchema>;
+
+/** The two spellings of a next page: `cursor`, or `next` where a list can be sorted. */
+export const paginationSchema = z
+  .object({ cursor: z.string().optional(), next: z.string().optional() })
+  .transform(({ cursor, next }) => cursor ?? next ?? null)
+  .nullish()
+  .transform((value) => value || null);

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { Context } from 'hono';
+import type { Clock } from './clock.ts';
+import type { Database } from './database.ts';
+import { notForOrganizationKeys, outsideProject, Refusal, unauthenticated } from './errors.ts';
+
+/** Who a request acts as. `userId` is the key's creator, also for keys that act for an organization. */
+export type Principal =
+  | { kind: 'personal'; keyId: string; userId: string }
+  | { kind: 'organization'; keyId: string; userId: string; organizationId: string }
+  | { kind: 'project'; keyId: string; userId: string; organizationId: string; projectId: string };
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+/** The account that limits are counted for: a user, or an organization. */
+export function accountOf(principal: Principal): string {
+  return principal.kind === 'personal' ? principal.userId : principal.organizationId;
+}
+
+/**
+ * Finds the key behind `Authorization: Bearer` and records its use, with the first hop's address and any proxies before it.
+ * A project-scoped key ends when its project leaves the organization or is deleted.
+ */
+export function authenticate(c: Context, { db, clock }: { db: Database; clock: Clock }): Principal {
+  const token = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1];
+  if (token === undefined) throw unauthenticated();
+  const row = db.get(
+    `select cast(k.id as text) as id, k.kind, k.user_id, k.organization_id, k.project_id from api_key k
+     left join project p on p.id = k.project_id
+     where k.token_hash = ? and k.revoked_at is null
+       and (k.project_id is null or (p.organization_id = k.organization_id and p.deleted_at is null))`,
+    hashToken(token),
+  );
+  if (row === undefined) throw unauthenticated();
+  const keyId = String(row.id);
+  const userId = String(row.user_id);
+  const organizationId = String(row.organization_id);
+  const address = c.req.header('x-forwarded-for') ?? c.env?.incoming?.socket?.remoteAddress ?? '127.0.0.1';
+  db.run(
+    'update api_key set last_used_at = ?, last_used_from_addr = ? where id = ?',
+    clock.now(),
+    address,
+    BigInt(keyId),
+  );
+  if (row.kind === 'personal') return { kind: 'personal', keyId, userId };
+  if (row.kind === 'organization') return { kind: 'organization', keyId, userId, organizationId };
+  return { kind: 'project', keyId, userId, organizationId, projectId: String(row.project_id) };
+}
+
+/** The route is for people: keys of organizations and projects get the control plane's 404. */
+export function requirePersonal(principal: Principal): Extract<Principal, { kind: 'personal' }> {
+  if (principal.kind !== 'personal') throw notForOrganizationKeys();
+  return principal;
+}
+
+/** The caller's role in an organization that it may see at all; 404 hides the others. */
+export function requireOrganization(db: Database, principal: Principal, organizationId: string): 'admin' | 'member' {
+  if (principal.kind === 'project') throw outsideProject(principal.projectId);
+  const missing = new Refusal(404, 'organization not found');
+  if (principal.kind === 'organization') {
+    if (principal.organizationId !== organizationId) throw missing;
+    return 'admin';
+  }
+  const member = db.get(
+    'select role from member where organization_id = ? and user_id = ? and left_at is null',
+    organizationId,
+    principal.userId,
+  );
+  if (member === undefined) throw missing;
+  return member.role === 'admin' ? 'admin' : 'member';
+}
+
+/** The project, when the caller may see it; else the control plane's 404. */
+export function requireProject(db: Database, principal: Principal, projectId: string) {
+  if (principal.kind === 'project' && principal.projectId !== projectId) throw outsideProject(principal.projectId);
+  const missing = new Refusal(404, 'project not found');
+  const project = db.get('select * from project where id = ? and deleted_at is null', projectId);
+  if (project === undefined) throw missing;
+  if (principal.kind === 'project') return project;
+  try {
+    requireOrganization(db, principal, String(project.organization_id));
+  } catch {
+    throw missing; // a project of somebody else's organization is told apart from no project at all by nothing
+  }
+  return project;
+}

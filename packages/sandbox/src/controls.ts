@@ -1,0 +1,103 @@
+import { type Context, Hono } from 'hono';
+import { z } from 'zod';
+import type { Row } from './database.ts';
+import { Refusal } from './errors.ts';
+import { faultsSchema } from './faults.ts';
+import { companySchema, generateCompany } from './generate.ts';
+import { int64 } from './json.ts';
+import { keyColumns } from './keys.ts';
+import { limitsSchema } from './limits.ts';
+import { moveOperations, retentionStart } from './operations.ts';
+import type { State } from './state.ts';
+import { formatInstant } from './time.ts';
+
+const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
+
+/** The sandbox's own controls: what a test or a person turns, and the truth to compare an archive with. No secrets. */
+export function controls(state: State): Hono {
+  const app = new Hono();
+  const { db, clock } = state;
+
+  app.post('/generate', async (c) => c.json(generateCompany(state, await readBody(c, companySchema))));
+
+  app.get('/clock', (c) => c.json({ now: formatInstant(clock.now()) }));
+  app.post('/clock', async (c) => {
+    clock.advance((await readBody(c, clockBody)).advance_seconds);
+    return c.json({ now: formatInstant(clock.now()) });
+  });
+
+  app.put('/faults', async (c) => {
+    const faults = await readBody(c, faultsSchema);
+    state.faults.set(faults);
+    return c.json(faults);
+  });
+
+  app.put('/limits', async (c) => {
+    state.limits = await readBody(c, limitsSchema);
+    return c.json(state.limits);
+  });
+
+  app.get('/stats', (c) => c.json(state.stats.read()));
+  app.delete('/stats', (c) => {
+    state.stats.reset();
+    return c.json(state.stats.read());
+  });
+
+  app.get('/keys', (c) =>
+    c.json(db.all(`select ${keyColumns} from api_key k order by k.id`, { now: clock.now() }).map(renderTrueKey)),
+  );
+
+  app.get('/projects', (c) => {
+    const rows = db.all(
+      `select p.id, p.organization_id, p.deleted_at,
+         (select count(*) from operation o where o.project_id = p.id) as operations
+       from project p order by p.created_at, p.id`,
+    );
+    return c.json(rows.map((row) => ({ ...row, deleted_at: instantOrNull(row.deleted_at) })));
+  });
+
+  app.get('/operations', (c) => {
+    const projectId = c.req.query('project_id');
+    if (projectId === undefined) throw new Refusal(400, 'project_id is required');
+    const now = clock.now();
+    moveOperations(db, now);
+    const start = retentionStart(now);
+    const rows = db.all(
+      'select id, created_at from operation where project_id = ? order by created_at desc, seq desc',
+      projectId,
+    );
+    const ids = (wanted: Row[]) => wanted.map((row) => row.id);
+    return c.json({
+      served: ids(rows.filter((row) => Number(row.created_at) >= start)),
+      pruned: ids(rows.filter((row) => Number(row.created_at) < start)),
+    });
+  });
+
+  return app;
+}
+
+function renderTrueKey(row: Row): Record<string, unknown> {
+  return {
+    id: int64(String(row.id)),
+    kind: row.kind,
+    organization_id: row.organization_id,
+    project_id: row.project_id,
+    user_id: row.user_id,
+    name: row.name,
+    created_at: instantOrNull(row.created_at),
+    last_used_at: instantOrNull(row.last_used_at),
+    revoked_at: instantOrNull(row.revoked_at),
+  };
+}
+
+const instantOrNull = (at: Row[string] | undefined) =>
+  at === null || at === undefined ? null : formatInstant(Number(at));
+
+async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
+  const body: unknown = await c.req.json().catch(() => {
+    throw new Refusal(400, 'the request body is not JSON');
+  });
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new Refusal(422, z.prettifyError(parsed.error));
+  return parsed.data;
+}

@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+
+/** A refusal in the control plane's own shape. Thrown by handlers, rendered once in the app. */
+export class Refusal extends Error {
+  readonly status: ContentfulStatusCode;
+  readonly code: string;
+
+  constructor(status: ContentfulStatusCode, message: string, code = '') {
+    super(message);
+    this.name = 'Refusal';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export function renderRefusal(c: Context, { status, code, message }: Pick<Refusal, 'status' | 'code' | 'message'>) {
+  const requestId = c.req.header('x-request-id') ?? randomUUID();
+  return c.json({ request_id: requestId, code, message }, status);
+}
+
+export const unauthenticated = () => new Refusal(401, 'supplied credentials do not pass authentication');
+export const notForOrganizationKeys = () => new Refusal(404, 'not allowed for organization API keys');
+export const outsideProject = (projectId: string) =>
+  new Refusal(
+    404,
+    `not allowed to perform actions outside the project this key is scoped to; subject_project_id:"${projectId}"`,
+  );

@@ -1,0 +1,55 @@
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import type { Context, Next } from 'hono';
+import { Refusal } from './errors.ts';
+import type { Fault } from './faults.ts';
+import type { Env } from './state.ts';
+
+/** Carries out a fault around the request's own work; without one the request goes on as it is. */
+export async function strike(c: Context<Env>, fault: Fault | undefined, next: Next): Promise<void> {
+  switch (fault?.kind) {
+    case undefined:
+      return await next();
+    case 'status':
+      throw new Refusal(statusOf(fault.status), `fault: status ${fault.status}`);
+    case 'latency':
+      await new Promise((resolve) => setTimeout(resolve, fault.latency_ms));
+      return await next();
+    case 'drop':
+      return cut(c);
+    case 'lose_response':
+      await next();
+      return cut(c);
+    case 'truncate':
+      await next();
+      return await truncate(c);
+    case 'partial_projects':
+      c.set('partialProjects', true);
+      return await next();
+    default:
+      return fault satisfies never;
+  }
+}
+
+// The schema of faults bounds the status to 400..599.
+const statusOf = (status: number) => status as Refusal['status'];
+
+function cut(c: Context): void {
+  c.env.outgoing.destroy();
+  markSent(c);
+}
+
+/** Announces the whole body and sends half of it. */
+async function truncate(c: Context): Promise<void> {
+  const { status } = c.res;
+  const body = Buffer.from(await c.res.arrayBuffer());
+  const { outgoing } = c.env;
+  outgoing.writeHead(status, { 'content-type': 'application/json', 'content-length': body.length });
+  outgoing.write(body.subarray(0, Math.floor(body.length / 2)), () => outgoing.destroy());
+  markSent(c);
+}
+
+/** Tells the server that nothing is left to write. The first line keeps Hono from merging the old response into the new. */
+function markSent(c: Context): void {
+  c.res = undefined;
+  c.res = RESPONSE_ALREADY_SENT;
+}

@@ -1,0 +1,66 @@
+import type { Company } from './generate.ts';
+import type { MadeOrganization } from './generate-organizations.ts';
+import { insertKey, type NewKey } from './keys.ts';
+import type { Random } from './random.ts';
+import type { State } from './state.ts';
+import { DAY, HOUR, MINUTE, type Micros } from './time.ts';
+
+const goodNames =
+  'ci-deploy terraform-production backup-runner migrations metrics-exporter preview-branches data-loader on-call-scripts'.split(
+    ' ',
+  );
+const badNames = ['test', 'key1', 'asdf', 'tmp', 'New key', "don't delete", 'my key (2)'];
+
+type Use = Pick<NewKey, 'createdAt' | 'lastUsedAt' | 'lastUsedFrom' | 'busyEvery'>;
+
+/**
+ * Makes keys of all kinds: of each ten two personal (half of them the administrator's own, which it alone can see), two
+ * project-scoped, six organization keys. Their use is busy, idle or none; their names are sometimes bad, and sometimes repeat.
+ */
+export function generateKeys(
+  { db, newToken }: Pick<State, 'db' | 'newToken'>,
+  {
+    company,
+    random,
+    now,
+    organizations,
+  }: { company: Company; random: Random; now: Micros; organizations: MadeOrganization[] },
+): void {
+  for (let index = 0; index < company.keys; index += 1) {
+    const organization = organizations[index % organizations.length];
+    if (organization === undefined) return;
+    const name = random.chance(0.15) ? random.pick(badNames) : random.pick(goodNames);
+    const place = makePlace(organization, { random, turn: index % 10 });
+    insertKey(db, { ...place, name, ...makeUse(organization, { random, now }) }, newToken());
+  }
+}
+
+function makePlace(
+  { id, users, projects }: MadeOrganization,
+  { random, turn }: { random: Random; turn: number },
+): Pick<NewKey, 'kind' | 'userId' | 'organizationId' | 'projectId'> {
+  const creator = random.pick(users).id;
+  const administrator = users[0]?.id ?? creator;
+  if (turn === 0) return { kind: 'personal', userId: administrator, organizationId: null, projectId: null };
+  if (turn === 1) return { kind: 'personal', userId: creator, organizationId: null, projectId: null };
+  if (turn < 4 && projects.length > 0) {
+    return { kind: 'project', userId: creator, organizationId: id, projectId: random.pick(projects).id };
+  }
+  return { kind: 'organization', userId: creator, organizationId: id, projectId: null };
+}
+
+function makeUse({ createdAt: from }: MadeOrganization, { random, now }: { random: Random; now: Micros }): Use {
+  const createdAt = from + Math.floor(random.next() * (now - from - 2 * DAY));
+  const address = `203.0.113.${random.between(1, 254)}`;
+  const lastUsedFrom = random.chance(0.3) ? `${address},198.51.100.${random.between(1, 254)}` : address;
+  const kind = random.next();
+  if (kind < 0.5) {
+    const busyEvery = random.pick([5 * MINUTE, HOUR, 6 * HOUR]);
+    return { createdAt, lastUsedAt: Math.max(createdAt, now - (now % busyEvery)), lastUsedFrom, busyEvery };
+  }
+  if (kind < 0.8) {
+    const lastUsedAt = createdAt + Math.floor(random.next() * (now - createdAt));
+    return { createdAt, lastUsedAt, lastUsedFrom };
+  }
+  return { createdAt, lastUsedAt: null };
+}

@@ -1,0 +1,135 @@
+import type { Database } from './database.ts';
+import type { Company } from './generate.ts';
+import type { Random } from './random.ts';
+import { DAY, type Micros } from './time.ts';
+
+interface MadeUser {
+  id: string;
+  hasLeft: boolean;
+}
+
+export interface MadeProject {
+  id: string;
+  createdAt: Micros;
+}
+
+export interface MadeOrganization {
+  id: string;
+  createdAt: Micros;
+  users: MadeUser[];
+  projects: MadeProject[];
+}
+
+const firstNames =
+  'Ada Bela Chen Dara Emil Fatima Goran Hana Imre Jun Kaya Lena Milo Nadia Otto Priya Rosa Sven Tala Yusuf'.split(' ');
+const lastNames =
+  'Abebe Bauer Castro Dahl Eriksen Fischer Greco Haddad Ito Jansen Kovac Lopez Moreau Novak Okafor Patel Rossi Sato Toth Weber'.split(
+    ' ',
+  );
+const companies = 'Northwind Bluefin Larkspur Ironwood Saltmarsh Foxglove Quarry Tidewater Highmoor Cobalt'.split(' ');
+const divisions = 'Payments Logistics Research Retail Platform Insights'.split(' ');
+const services =
+  'billing orders catalog search ledger identity notifications reporting inventory checkout sessions pricing'.split(
+    ' ',
+  );
+const stages = ['production', 'staging', 'preview', 'analytics'];
+const adjectives = 'quiet misty bold late crimson silent green lucky icy proud round soft'.split(' ');
+const nouns = 'river field dawn moon lake breeze tree cloud star hill brook sun'.split(' ');
+const regions = ['aws-us-east-1', 'aws-us-east-2', 'aws-eu-central-1', 'aws-ap-southeast-1', 'azure-westus3'];
+
+/** Makes organizations, their members and projects. The sandbox's own administrator administers each. */
+export function generateOrganizations(
+  db: Database,
+  { company, random, now }: { company: Company; random: Random; now: Micros },
+): MadeOrganization[] {
+  const administrator = String(db.get('select user_id from api_key where id = 1')?.user_id);
+  const span = company.months * 30 * DAY;
+  return Array.from({ length: company.organizations }, (_, index) => {
+    const createdAt = now - span - random.between(30, 400) * DAY;
+    const name = `${random.pick(companies)} ${random.pick(divisions)}`;
+    const id = `org-${name.toLowerCase().replace(' ', '-')}-${random.hex(8)}`;
+    db.run('insert into organization values (?, ?, ?, ?)', id, name, 'scale', createdAt);
+    addMember(db, {
+      random,
+      organizationId: id,
+      userId: administrator,
+      role: 'admin',
+      joinedAt: createdAt,
+      leftAt: null,
+    });
+    const users = makeUsers(db, { random, organizationId: id, createdAt, now });
+    // Projects are dealt round, so that the total is exact and every organization has some.
+    const count = Math.floor((company.projects + company.organizations - 1 - index) / company.organizations);
+    const projects = Array.from({ length: count }, () =>
+      makeProject(db, { random, organizationId: id, users, from: now - span, now }),
+    );
+    return { id, createdAt, users: [{ id: administrator, hasLeft: false }, ...users], projects };
+  });
+}
+
+function makeUsers(
+  db: Database,
+  {
+    random,
+    organizationId,
+    createdAt,
+    now,
+  }: { random: Random; organizationId: string; createdAt: Micros; now: Micros },
+): MadeUser[] {
+  return Array.from({ length: random.between(6, 14) }, (_, index) => {
+    const id = random.uuid();
+    const name = `${random.pick(firstNames)} ${random.pick(lastNames)}`;
+    const email = `${name.toLowerCase().replace(' ', '.')}.${random.hex(4)}@company.example`;
+    const joinedAt = createdAt + Math.floor(random.next() * 0.5 * (now - createdAt));
+    // One in five has left; the first two make sure of one of either sort.
+    const hasLeft = index === 1 || (index > 1 && random.chance(0.2));
+    const leftAt = hasLeft ? joinedAt + Math.floor(random.next() * (now - joinedAt)) : null;
+    db.run('insert into user values (?, ?, ?, ?)', id, name, email, joinedAt);
+    addMember(db, { random, organizationId, userId: id, role: index === 0 ? 'admin' : 'member', joinedAt, leftAt });
+    return { id, hasLeft };
+  });
+}
+
+function addMember(
+  db: Database,
+  member: {
+    random: Random;
+    organizationId: string;
+    userId: string;
+    role: string;
+    joinedAt: Micros;
+    leftAt: Micros | null;
+  },
+): void {
+  const { random, organizationId, userId, role, joinedAt, leftAt } = member;
+  db.run('insert into member values (?, ?, ?, ?, ?, ?)', random.uuid(), organizationId, userId, role, joinedAt, leftAt);
+}
+
+function makeProject(
+  db: Database,
+  {
+    random,
+    organizationId,
+    users,
+    from,
+    now,
+  }: { random: Random; organizationId: string; users: MadeUser[]; from: Micros; now: Micros },
+): MadeProject {
+  const id = `${random.pick(adjectives)}-${random.pick(nouns)}-${random.hex(8)}`;
+  const name = `${random.pick(services)}-${random.pick(stages)}`;
+  // Most projects are as old as the history; the others came later.
+  const createdAt = random.chance(0.6) ? from : from + Math.floor(random.next() * 0.8 * (now - from));
+  db.run(
+    'insert into project values (?, ?, ?, ?, ?, ?, ?, ?, ?, null)',
+    id,
+    organizationId,
+    random.pick(users).id,
+    name,
+    random.pick(regions),
+    random.between(15, 18),
+    random.below(1_000_000),
+    createdAt,
+    now - random.below(DAY),
+  );
+  return { id, createdAt };
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { generateKeys } from './generate-keys.ts';
+import { generateOperations } from './generate-operations.ts';
+import { generateOrganizations } from './generate-organizations.ts';
+import { retentionStart } from './operations.ts';
+import { createRandom } from './random.ts';
+import type { State } from './state.ts';
+
+export const companySchema = z.strictObject({
+  organizations: z.int().min(1).max(1000).default(4),
+  projects: z.int().min(0).max(20_000).default(48),
+  keys: z.int().min(0).max(1_000_000).default(180),
+  operations: z.int().min(0).max(20_000_000).default(180_000),
+  months: z.int().min(1).max(120).default(9),
+  seed: z.int().nonnegative().default(1),
+});
+
+/** What to generate: totals over the whole company; `months` is how far its history goes back. */
+export type Company = z.infer<typeof companySchema>;
+
+export interface CompanyCounts {
+  organizations: number;
+  members: number;
+  projects: number;
+  keys: number;
+  operations: number;
+  served_operations: number;
+}
+
+/**
+ * Adds a company: organizations with members of which some have left, projects, keys in every state that a review looks for,
+ * and operations with equal times, the youngest still running. One seed gives one company (but for the keys' secrets).
+ */
+export function generateCompany(state: State, company: Company): CompanyCounts {
+  const { db, clock } = state;
+  const random = createRandom(company.seed);
+  const now = clock.now();
+  const before = counts(state);
+  db.transaction(() => {
+    const organizations = generateOrganizations(db, { company, random, now });
+    generateKeys(state, { company, random, now, organizations });
+    generateOperations(db, { company, random, now, projects: organizations.flatMap(({ projects }) => projects) });
+  });
+  const after = counts(state);
+  return {
+    organizations: after.organizations - before.organizations,
+    members: after.members - before.members,
+    projects: after.projects - before.projects,
+    keys: after.keys - before.keys,
+    operations: after.operations - before.operations,
+    served_operations: after.served_operations - before.served_operations,
+  };
+}
+
+function counts({ db, clock }: State): CompanyCounts {
+  const count = (sql: string, ...values: number[]) => Number(db.get(`select count(*) as n from ${sql}`, ...values)?.n);
+  return {
+    organizations: count('organization'),
+    members: count('member'),
+    projects: count('project'),
+    keys: count('api_key'),
+    operations: count('operation'),
+    served_operations: count('operation where created_at >= ?', retentionStart(clock.now())),
+  };
+}

@@ -1,0 +1,7 @@
+// JSON.rawJSON stands in V8 and in the ECMAScript proposal, but not yet in TypeScript's library.
+const json = JSON as unknown as { rawJSON(text: string): object };
+
+/** An int64 that is written into JSON with every digit. The input is the decimal text that SQLite gives. */
+export function int64(digits: string): object {
+  return json.rawJSON(digits);
+}

@@ -1,0 +1,83 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createSandbox, type Sandbox } from './sandbox.ts';
+
+/** The sandbox as a command: state under KEYWARDEN_DATA, the administrator's key and the address in files beside it. */
+async function main(): Promise<void> {
+  const data = resolve(process.env.KEYWARDEN_DATA || '.keywarden');
+  const port = readPort(process.env.SANDBOX_PORT ?? '8810');
+  try {
+    mkdirSync(data, { recursive: true, mode: 0o700 });
+    writeFileSync(join(data, '.writable'), '');
+    rmSync(join(data, '.writable'));
+  } catch (error) {
+    fail(1, `The data folder ${data} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`);
+  }
+  const adminKey = process.env.SANDBOX_ADMIN_KEY || readIfThere(join(data, 'sandbox-admin-key'));
+  let sandbox: Sandbox;
+  try {
+    sandbox = await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
+  } catch (error) {
+    if (codeOf(error) !== 'EADDRINUSE') throw error;
+    fail(
+      1,
+      `Port ${port} is taken; end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one).`,
+    );
+  }
+  writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
+  writeFileSync(join(data, 'sandbox-url'), `${sandbox.url}\n`);
+  process.send?.({ ready: { url: sandbox.url, controlUrl: sandbox.controlUrl, isEmpty: sandbox.isEmpty } });
+  console.log(`The sandbox's control plane listens on ${sandbox.url}`);
+  console.log(
+    `Its administrator's key is in ${join(data, 'sandbox-admin-key')}; its own controls are below ${sandbox.controlUrl}`,
+  );
+  if (sandbox.isEmpty) {
+    console.log(
+      `It has no company yet: curl -X POST -H 'content-type: application/json' -d '{}' ${sandbox.controlUrl}/generate`,
+    );
+  }
+  stopOnce(async () => {
+    rmSync(join(data, 'sandbox-url'), { force: true });
+    await sandbox.close();
+  });
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  return fail(2, `SANDBOX_PORT must be a port from 0 to 65535, and "${text}" is not.`);
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined; // the first start makes it
+  }
+}
+
+/** Ends cleanly on a signal, or when the process that started this one is gone. */
+function stopOnce(stop: () => Promise<void>): void {
+  let stopping = false;
+  const begin = () => {
+    if (stopping) return;
+    stopping = true;
+    stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(signal, begin);
+  process.channel?.unref();
+}
+
+function fail(code: number, message: string): never {
+  console.error(message);
+  process.exit(code);
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
+await main();

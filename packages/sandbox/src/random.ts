@@ -1,0 +1,38 @@
+/** A repeatable source of chance, so that one seed makes one company. Mulberry32: 32 bits of state, even enough for data. */
+export interface Random {
+  next(): number;
+  below(max: number): number;
+  between(min: number, max: number): number;
+  chance(probability: number): boolean;
+  pick<T>(from: readonly T[]): T;
+  uuid(): string;
+  hex(digits: number): string;
+}
+
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const bits = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  };
+  const hex8 = () => bits().toString(16).padStart(8, '0');
+  const random: Random = {
+    next: () => bits() / 2 ** 32,
+    below: (max) => Math.floor(random.next() * max),
+    between: (min, max) => min + Math.floor(random.next() * (max - min + 1)),
+    chance: (probability) => random.next() < probability,
+    pick(from) {
+      const picked = from[random.below(from.length)];
+      if (picked === undefined) throw new Error('there is nothing to pick from');
+      return picked;
+    },
+    hex: (digits) => (hex8() + hex8()).slice(0, digits),
+    uuid() {
+      const [a, b, c, d] = [hex8(), hex8(), hex8(), hex8()];
+      return `${a}-${b.slice(0, 4)}-4${b.slice(5)}-a${c.slice(1, 4)}-${c.slice(4)}${d}`;
+    },
+  };
+  return random;
+}

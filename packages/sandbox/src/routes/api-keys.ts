@@ -1,0 +1,128 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { type Principal, requireOrganization, requirePersonal, requireProject } from '../authenticate.ts';
+import type { Row } from '../database.ts';
+import { Refusal } from '../errors.ts';
+import { int64 } from '../json.ts';
+import { insertKey, keyColumns, type NewKey, renderKey } from '../keys.ts';
+import { readPath } from '../query.ts';
+import type { Env, State } from '../state.ts';
+import { formatInstant, type Micros } from '../time.ts';
+
+const keyName = z.string().min(1, 'key_name must not be empty').max(64, 'key_name is longer than 64 characters');
+const personalBody = z.object({ key_name: keyName });
+const organizationBody = z.object({ key_name: keyName, project_id: z.string().optional() });
+
+export function apiKeyRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
+  const mint = (key: Omit<NewKey, 'createdAt'>) => {
+    const token = state.newToken();
+    const created = { ...key, createdAt: clock.now() };
+    const id = insertKey(db, created, token);
+    return {
+      id: int64(id),
+      key: token,
+      name: key.name,
+      created_at: formatInstant(created.createdAt),
+      created_by: key.userId,
+      ...(key.projectId === null ? {} : { project_id: key.projectId }),
+    };
+  };
+
+  api.get('/api_keys', (c) => {
+    const { userId } = requirePersonal(c.get('principal'));
+    return c.json(listKeys(state, "k.kind = 'personal' and k.user_id = :owner", userId));
+  });
+
+  api.post('/api_keys', async (c) => {
+    const { userId } = requirePersonal(c.get('principal'));
+    const { key_name: name } = await readBody(c, personalBody);
+    return c.json(mint({ kind: 'personal', name, userId, organizationId: null, projectId: null }));
+  });
+
+  api.delete('/api_keys/:key_id', (c) => {
+    const { userId } = requirePersonal(c.get('principal'));
+    return c.json(revoke(state, readPath(c, 'key_id'), "k.kind = 'personal' and k.user_id = :owner", userId));
+  });
+
+  api.get('/organizations/:org_id/api_keys', (c) => {
+    const organizationId = readPath(c, 'org_id');
+    requireAdministrator(state, c.get('principal'), organizationId);
+    return c.json(listKeys(state, "k.kind <> 'personal' and k.organization_id = :owner", organizationId));
+  });
+
+  api.post('/organizations/:org_id/api_keys', async (c) => {
+    const organizationId = readPath(c, 'org_id');
+    const principal = c.get('principal');
+    const { userId } = requirePersonal(principal);
+    const { key_name: name, project_id: projectId } = await readBody(c, organizationBody);
+    if (projectId === undefined) {
+      requireAdministrator(state, principal, organizationId);
+      return c.json(mint({ kind: 'organization', name, userId, organizationId, projectId: null }));
+    }
+    requireOrganization(db, principal, organizationId);
+    const project = requireProject(db, principal, projectId);
+    if (project.organization_id !== organizationId) throw new Refusal(404, 'project not found');
+    return c.json(mint({ kind: 'project', name, userId, organizationId, projectId }));
+  });
+
+  api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {
+    const organizationId = readPath(c, 'org_id');
+    requireAdministrator(state, c.get('principal'), organizationId);
+    const condition = "k.kind <> 'personal' and k.organization_id = :owner";
+    return c.json(revoke(state, readPath(c, 'key_id'), condition, organizationId));
+  });
+}
+
+function requireAdministrator({ db }: State, principal: Principal, organizationId: string): void {
+  if (requireOrganization(db, principal, organizationId) !== 'admin') {
+    throw new Refusal(403, 'only organization admins are allowed to manage organization API keys');
+  }
+}
+
+async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
+  if (!/^application\/json\b/.test(c.req.header('content-type') ?? '')) {
+    throw new Refusal(415, 'the request body must be application/json');
+  }
+  const body: unknown = await c.req.json().catch(() => {
+    throw new Refusal(400, 'the request body is not JSON');
+  });
+  const parsed = schema.safeParse(body);
+  if (!parsed.success) throw new Refusal(400, parsed.error.issues[0]?.message ?? 'invalid request body');
+  return parsed.data;
+}
+
+function listKeys(state: State, condition: string, owner: string): unknown[] {
+  const now = state.clock.now();
+  const rows = state.db.all(
+    `select ${keyColumns}, u.name as creator from api_key k join user u on u.id = k.user_id
+     where k.revoked_at is null and ${condition} order by k.created_at desc, k.id desc`,
+    { now, owner },
+  );
+  return rows.map((row) => ({ ...renderKey(row), created_by: { id: row.user_id, name: row.creator, image: '' } }));
+}
+
+function revoke(state: State, keyId: string, condition: string, owner: string): unknown {
+  const now = state.clock.now();
+  const row = findLive(state, { keyId, condition, owner, now });
+  if (row === undefined) throw new Refusal(404, 'API key not found');
+  state.db.run(
+    'update api_key set revoked_at = ?, last_used_at = ? where id = ?',
+    now,
+    row.last_used_at ?? null,
+    BigInt(keyId),
+  );
+  return { ...renderKey(row), created_by: row.user_id, revoked: true };
+}
+
+function findLive(
+  { db }: State,
+  { keyId, condition, owner, now }: { keyId: string; condition: string; owner: string; now: Micros },
+): Row | undefined {
+  if (!/^\d{1,18}$/.test(keyId)) throw new Refusal(400, 'key_id must be an integer');
+  return db.get(`select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`, {
+    now,
+    owner,
+    id: BigInt(keyId),
+  });
+}

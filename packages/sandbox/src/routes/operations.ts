@@ -1,0 +1,44 @@
+import type { Hono } from 'hono';
+import { requireProject } from '../authenticate.ts';
+import { Refusal } from '../errors.ts';
+import { renderOperation, retentionStart } from '../operations.ts';
+import { readLimit, readPath } from '../query.ts';
+import type { Env, State } from '../state.ts';
+import { formatCursor, parseInstant } from '../time.ts';
+
+export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
+  api.get('/projects/:project_id/operations', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const limit = readLimit(c, { max: 1000, fallback: 100 });
+    const cursor = c.req.query('cursor');
+    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(cursor);
+    if (before === undefined) throw new Refusal(400, 'invalid cursor');
+    const rows = db.all(
+      `select * from operation where project_id = ? and created_at < ? and created_at >= ?
+       order by created_at desc, seq desc limit ?`,
+      projectId,
+      before,
+      retentionStart(clock.now()),
+      limit,
+    );
+    const last = rows.at(-1);
+    return c.json({
+      operations: rows.map(renderOperation),
+      ...(rows.length === limit && last ? { pagination: { cursor: formatCursor(Number(last.created_at)) } } : {}),
+    });
+  });
+
+  api.get('/projects/:project_id/operations/:operation_id', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const row = db.get(
+      'select * from operation where project_id = ? and id = ? and created_at >= ?',
+      projectId,
+      readPath(c, 'operation_id'),
+      retentionStart(clock.now()),
+    );
+    if (row === undefined) throw new Refusal(404, 'operation not found');
+    return c.json({ operation: renderOperation(row) });
+  });
+}

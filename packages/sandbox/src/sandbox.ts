@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { type ServerType, serve } from '@hono/node-server';
+import type { Hono } from 'hono';
+import { createApp } from './app.ts';
+import { hashToken } from './authenticate.ts';
+import { createClock } from './clock.ts';
+import { openDatabase } from './database.ts';
+import { createFaults } from './faults.ts';
+import { insertKey } from './keys.ts';
+import { documentedLimits, type Limits } from './limits.ts';
+import type { State } from './state.ts';
+import { createStats } from './stats.ts';
+
+export interface SandboxOptions {
+  /** Where the state is kept; in memory without it. */
+  file?: string;
+  /** 0 picks a free one, which is the default. */
+  port?: number;
+  /** The secret of key 1, a personal key of the user who administers every organization; made when absent. */
+  adminKey?: string;
+  limits?: Limits;
+  /** The machine's time in milliseconds; tests may bring their own. */
+  realNowMs?: () => number;
+  /** Hears each secret that is made, so that a test can look for leaks. */
+  onSecret?: (token: string) => void;
+}
+
+export interface Sandbox {
+  app: Hono;
+  /** The control plane's base URL, version and all: http://127.0.0.1:PORT/api/v2 */
+  url: string;
+  /** Where the controls stand: http://127.0.0.1:PORT/_sandbox */
+  controlUrl: string;
+  adminKey: string;
+  /** True when nothing was ever generated in it. */
+  isEmpty: boolean;
+  close(): Promise<void>;
+}
+
+/** Starts a whole local control plane on 127.0.0.1. Rejects with the system's error, EADDRINUSE for a taken port. */
+export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
+  const db = openDatabase(options.file ?? ':memory:');
+  const clock = createClock(db, options.realNowMs ?? Date.now);
+  const newToken = () => {
+    const token = `napi_${randomBytes(45).toString('base64url').replace(/[-_]/g, 'x')}`;
+    options.onSecret?.(token);
+    return token;
+  };
+  const limits = options.limits ?? documentedLimits;
+  const state: State = { db, clock, faults: createFaults(), stats: createStats(), limits, newToken };
+  const adminKey = options.adminKey ?? newToken();
+  ensureAdministrator(state, adminKey);
+  const app = createApp(state);
+  let server: ServerType;
+  try {
+    server = await listen(app, options.port ?? 0);
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  // A TCP server's address is an object once it listens.
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    app,
+    url: `${origin}/api/v2`,
+    controlUrl: `${origin}/_sandbox`,
+    adminKey,
+    isEmpty: db.get('select 1 from organization limit 1') === undefined,
+    async close() {
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        if ('closeAllConnections' in server) server.closeAllConnections();
+      });
+      db.close();
+    },
+  };
+}
+
+/** Key 1 belongs to the administrator; a new secret for it replaces the old one. */
+function ensureAdministrator({ db, clock }: State, adminKey: string): void {
+  if (db.run('update api_key set token_hash = ? where id = 1', hashToken(adminKey)) > 0) return;
+  const userId = '00000000-0000-4000-a000-000000000001';
+  db.run(
+    'insert into user values (?, ?, ?, ?)',
+    userId,
+    'Sandbox Administrator',
+    'administrator@company.example',
+    clock.now(),
+  );
+  const createdAt = clock.now();
+  insertKey(
+    db,
+    { kind: 'personal', name: 'keywarden', userId, organizationId: null, projectId: null, createdAt },
+    adminKey,
+  );
+}
+
+function listen(app: Hono, port: number): Promise<ServerType> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port }, () => {
+      server.off('error', reject);
+      resolve(server);
+    });
+    server.once('error', reject);
+  });
+}

@@ -1,0 +1,100 @@
+// Runs on any Node from 20 on: installs what is missing, then hands over to the pinned Node with the sources as they stand.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const at = (...parts) => join(root, ...parts);
+const pinnedNode = at('node_modules', 'node', 'bin', 'node');
+const stampFile = at('node_modules', '.keywarden-installed');
+// Small young generations halve a service's resident size for little time.
+const nodeFlags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'];
+const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
+const checks = [...turbo, 'types', 'lint', 'formatting', 'unused'];
+const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
+
+/** Each script of package.json: the steps that it runs in turn; the caller's arguments go to the last. */
+const scripts = {
+  start: [source('scripts/start.ts')],
+  test: [checks, [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run']],
+  check: [checks],
+  format: [['biome', 'format', '--write', '.']],
+  keywarden: [source('apps/daemon/src/main.ts')],
+  report: [source('apps/report/src/main.ts')],
+  sandbox: [source('packages/sandbox/src/main.ts')],
+  bench: [source('bench/main.ts')],
+};
+
+/** Runs one script of package.json to its end and exits with its code. */
+export async function run(name, args) {
+  install();
+  const steps = scripts[name];
+  if (!steps) {
+    console.error(`There is no script named ${name}; there are ${Object.keys(scripts).join(', ')}.`);
+    process.exit(2);
+  }
+  for (const [index, step] of steps.entries()) {
+    const code = await runStep(index === steps.length - 1 ? [...step, ...args] : step);
+    if (code !== 0) process.exit(code);
+  }
+}
+
+function install() {
+  const lockfile = readFileSync(at('pnpm-lock.yaml'));
+  const stamp = createHash('sha256').update(lockfile).digest('hex');
+  if (existsSync(pinnedNode) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
+  const { packageManager } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  console.error('Installing dependencies (once for each lockfile) ...');
+  const command = [
+    '--yes',
+    '--loglevel=error',
+    packageManager,
+    'install',
+    '--frozen-lockfile',
+    '--reporter=append-only',
+  ];
+  const result = spawnSync('npx', command, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  if (result.status !== 0) {
+    console.error(`${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`);
+    console.error(
+      'The dependencies could not be installed; the lines above say why. Check the network, then run the same command again.',
+    );
+    process.exit(1);
+  }
+  writeFileSync(stampFile, stamp);
+}
+
+/** Runs one command with the pinned Node first on its PATH; stops it when this process is stopped or loses its parent. */
+function runStep([command, ...args]) {
+  const PATH = [at('node_modules', 'node', 'bin'), at('node_modules', '.bin'), process.env.PATH].join(delimiter);
+  const isOurs = command === pinnedNode;
+  const child = spawn(command, args, {
+    cwd: isOurs ? process.cwd() : root,
+    env: { ...process.env, PATH, TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' },
+    stdio: ['inherit', 'inherit', 'inherit', ...(isOurs ? ['ipc'] : [])],
+  });
+  const forward = (signal) => child.kill(signal);
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, forward);
+  const parent = process.ppid;
+  const orphaned = setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000);
+  return new Promise((resolve) => {
+    const ended = (code) => {
+      clearInterval(orphaned);
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.off(signal, forward);
+      resolve(code);
+    };
+    child.on('error', (error) => {
+      console.error(
+        `${command} could not be started: ${error.message}. Remove node_modules and run the same command again.`,
+      );
+      ended(1);
+    });
+    child.on('exit', (code, signal) => ended(code ?? (signal === 'SIGINT' ? 130 : 1)));
+  });
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await run(process.argv[2], process.argv.slice(3));
+}

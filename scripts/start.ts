@@ -1,0 +1,133 @@
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readConfig } from '@keywarden/core/config';
+import {
+  aborted,
+  type Environment,
+  ensureDataFolder,
+  readDataFile,
+  readEnvironment,
+  runMain,
+  stopSignal,
+  UserError,
+} from '@keywarden/core/process';
+import { type Service, startService } from './supervisor.ts';
+
+interface SandboxReady {
+  url: string;
+  controlUrl: string;
+  isEmpty: boolean;
+}
+
+interface ReportReady {
+  url: string;
+}
+
+interface DaemonReady {
+  totals: { organizations: number; projects: number; keys: number; operations: number };
+  plan: { id: string; revoke: number; held: number; report: number };
+}
+
+/** `npm start`: the sandbox unless a control plane is configured, the report and the daemon, until Ctrl-C. */
+await runMain(async () => {
+  const environment = readEnvironment(process.env);
+  const { usesSandbox } = readConfig(environment, process.env, { secrets: false });
+  ensureDataFolder(environment.KEYWARDEN_DATA);
+  const signal = stopSignal();
+  const services: { stop(): Promise<void> }[] = [];
+  let givenUp: UserError | undefined;
+  const failure = new AbortController();
+  const launch = async <Ready>(name: string, file: string, ...args: string[]): Promise<Ready> => {
+    const service: Service<Ready> = await startService<Ready>({
+      name,
+      command: [process.execPath, ...process.execArgv, at(file), ...args],
+      env: { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
+      signal,
+      onGivenUp: (error) => {
+        givenUp = error;
+        failure.abort();
+      },
+    });
+    services.unshift(service);
+    return service.ready;
+  };
+  try {
+    const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', 'packages/sandbox/src/main.ts') : undefined;
+    if (sandbox) await prepareSandbox(sandbox);
+    const report = await launch<ReportReady>('report', 'apps/report/src/main.ts');
+    const daemon = await launch<DaemonReady>('daemon', 'apps/daemon/src/main.ts', 'run');
+    console.log(renderWelcome({ environment, sandbox, report, daemon }));
+    await aborted(AbortSignal.any([signal, failure.signal]));
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    if (signal.aborted) console.error('Stopping ...');
+    for (const service of services) await service.stop();
+  }
+  if (givenUp) throw givenUp;
+  console.error('Stopped. npm start goes on from here.');
+  return 0;
+});
+
+function at(file: string): string {
+  return fileURLToPath(new URL(`../${file}`, import.meta.url));
+}
+
+/** A company for an empty sandbox; and no limits, for here nobody else needs a share of them. */
+async function prepareSandbox({ controlUrl, isEmpty }: SandboxReady): Promise<void> {
+  const limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
+  await control(`${controlUrl}/limits`, 'PUT', limits);
+  if (!isEmpty) return;
+  console.error('Generating a company with nine months of history in the sandbox ...');
+  await control(`${controlUrl}/generate`, 'POST', {});
+}
+
+async function control(url: string, method: string, body: unknown): Promise<void> {
+  const response = await fetch(url, {
+    method,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!response.ok) throw new UserError(`The sandbox refused ${method} ${url}: ${await response.text()}`);
+}
+
+function renderWelcome({
+  environment,
+  sandbox,
+  report,
+  daemon: { totals, plan },
+}: {
+  environment: Environment;
+  sandbox: SandboxReady | undefined;
+  report: ReportReady;
+  daemon: DaemonReady;
+}): string {
+  const folder = relative(process.cwd(), environment.KEYWARDEN_DATA) || '.';
+  const count = (value: number) => value.toLocaleString('en-US');
+  const token = readDataFile(environment.KEYWARDEN_DATA, 'report-token') ?? '';
+  const lines: [string, string][] = [
+    ['Report', `${report.url} (its API is described at ${report.url}/docs)`],
+    ['First token', `${token} (kept in ${folder}/report-token)`],
+    ...(sandbox ? [['Sandbox', `${sandbox.url} (its state is in ${folder}/sandbox.sqlite)`] as [string, string]] : []),
+    [
+      'Archive',
+      `${count(totals.operations)} operations of ${count(totals.projects)} projects, ${count(totals.keys)} keys in ${count(totals.organizations)} organizations`,
+    ],
+    [
+      'Policy',
+      `plan ${plan.id}: ${count(plan.revoke)} keys to revoke, ${count(plan.held)} held, ${count(plan.report)} to report; nothing is revoked until you say so`,
+    ],
+  ];
+  return [
+    '',
+    'Keywarden runs.',
+    ...lines.map(([label, text]) => `  ${label.padEnd(12)} ${text}`),
+    '',
+    'What to type next, in another terminal:',
+    '  npm run keywarden -- plan                  which keys, and why',
+    `  npm run keywarden -- apply ${plan.id}  revoke exactly those`,
+    `  curl -H "Authorization: Bearer $(cat ${folder}/report-token)" ${report.url}/v1/keys?limit=2`,
+    '',
+    'Ctrl-C stops all of it; the next npm start goes on from there.',
+  ].join('\n');
+}

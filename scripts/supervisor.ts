@@ -1,0 +1,89 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
+import { UserError } from '@keywarden/core/process';
+
+/** A process of ours that is kept running. `ready` is what it first said over its channel. */
+export interface Service<Ready> {
+  ready: Ready;
+  stop(): Promise<void>;
+}
+
+export interface ServiceOptions {
+  name: string;
+  command: string[];
+  env: NodeJS.ProcessEnv;
+  /** Aborts when everything is to stop: an end after that is no surprise. */
+  signal: AbortSignal;
+  /** Called when the service cannot be kept running. */
+  onGivenUp: (error: UserError) => void;
+}
+
+const restartsAMinute = 5;
+
+/**
+ * Starts a process, waits until it says over its channel that it is ready, and starts it again when it ends by surprise. The
+ * process ends itself when the channel closes, so that none is left behind if this one is killed.
+ */
+export async function startService<Ready>(options: ServiceOptions): Promise<Service<Ready>> {
+  const { name, signal } = options;
+  let child = launch(options);
+  const ready = await firstWord<Ready>(child, name);
+  let stopping = false;
+  const restarts: number[] = [];
+  const watch = (watched: ChildProcess) => {
+    watched.once(
+      'exit',
+      (code, killedBy) =>
+        void (async () => {
+          await setTimeout(500); // a signal to the whole group may reach a child first
+          if (stopping || signal.aborted) return;
+          const now = Date.now();
+          restarts.push(now);
+          if (restarts.filter((at) => at > now - 60_000).length > restartsAMinute) {
+            options.onGivenUp(
+              new UserError(
+                `The ${name} keeps ending (${killedBy ?? `exit code ${code}`}); its last lines above say why.`,
+              ),
+            );
+            return;
+          }
+          console.error(`The ${name} ended (${killedBy ?? `exit code ${code}`}); starting it again.`);
+          child = launch(options);
+          watch(child);
+        })(),
+    );
+  };
+  watch(child);
+  return {
+    ready,
+    async stop() {
+      stopping = true;
+      await end(child);
+    },
+  };
+}
+
+function launch({ command: [program = '', ...args], env }: ServiceOptions): ChildProcess {
+  return spawn(program, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+}
+
+/** The child's first message; a UserError with the child's exit code if it ends before, for it has said why. */
+function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
+  return new Promise((resolve, reject) => {
+    // Each entry point of ours sends { ready } of its own type, and nothing else.
+    child.on('message', (message) => resolve((message as { ready: Ready }).ready));
+    child.once('error', (error) => reject(new UserError(`The ${name} could not be started (${error.message}).`)));
+    child.once('exit', (code) =>
+      reject(new UserError(`The ${name} did not start; the line above says why.`, { exit: code || 1 })),
+    );
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const late = await Promise.race([ended, setTimeout(20_000, 'late', { ref: false })]);
+  if (late === 'late') child.kill('SIGKILL');
+  await ended;
+}
