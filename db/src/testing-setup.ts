@@ -6,13 +6,6 @@ import { openEmbedded } from './embedded/embedded.ts';
 import { openStore } from './store.ts';
 import { templateDatabase } from './testing.ts';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** An administrator's URL of the Postgres that all tests of a run share. */
-    postgresUrl: string;
-  }
-}
-
 /** One embedded Postgres for the whole run, with a migrated database that each test file copies. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));

@@ -2,6 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { openStore, type Store } from './store.ts';
 
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** An administrator's URL of the Postgres that all tests of a run share. */
+    postgresUrl: string;
+  }
+}
+
 export const templateDatabase = 'keywarden_template';
 
 export interface TestStore extends Store {

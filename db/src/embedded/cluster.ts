@@ -144,7 +144,17 @@ export async function stopPostmaster(launch: Launch): Promise<void> {
   if (postmaster === undefined) return;
   process.kill(postmaster.pid, 'SIGINT');
   const deadline = Date.now() + 15_000;
-  while (Date.now() < deadline && existsSync(join(launch.cluster, 'postmaster.pid'))) await setTimeout(25);
+  while (Date.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
+}
+
+/** Whether a process is there, whoever owns it. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
 }
 
 function runProgram({ prefix, programs }: Launch, program: string, args: string[]) {

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join as joinPath } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf, ensureDataFolder, UserError } from '@keywarden/core/process';
 import postgres from 'postgres';
 import {
   ensureCluster,
+  isAlive,
   lastLine,
   readPassword,
   readPostmaster,
@@ -30,32 +31,27 @@ export interface EmbeddedPostgres {
  */
 export async function openEmbedded(
   dataFolder: string,
-  { launch = undefined as Launch | undefined } = {},
+  launch: Launch = planLaunch(dataFolder),
 ): Promise<EmbeddedPostgres> {
   ensureDataFolder(dataFolder);
-  const plan = launch ?? planLaunch(dataFolder);
-  ensureCluster(dataFolder, plan);
+  ensureCluster(dataFolder, launch);
   let isClosing = false;
-  let presence = await join_();
+  const join = () =>
+    enter(dataFolder, launch, () => {
+      if (isClosing) return;
+      presence = join();
+      presence.catch(() => undefined); // queries fail until somebody starts Postgres; each says so itself
+    });
+  let presence = join();
+  const { url } = await presence;
   return {
-    url: presence.url,
+    url,
     async close() {
       isClosing = true;
-      await leave(presence.sql, plan);
+      const current = await presence.catch(() => undefined);
+      if (current) await leave(current.sql, launch);
     },
   };
-
-  async function join_(): Promise<Presence> {
-    return await enter(dataFolder, plan, () => {
-      if (isClosing) return;
-      join_().then(
-        (again) => {
-          presence = again;
-        },
-        () => undefined, // queries fail until somebody starts Postgres; each says so itself
-      );
-    });
-  }
 }
 
 interface Presence {
@@ -80,7 +76,7 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
     }
     await setTimeout(100);
   }
-  const log = join(dataFolder, 'postgres.log');
+  const log = joinPath(dataFolder, 'postgres.log');
   const word = lastLine(readFileSync(log, 'utf8'));
   throw new UserError(
     `The embedded Postgres did not start (${codeOf(last)}: ${word}); ${log} says more, or set DATABASE_URL.`,
@@ -123,14 +119,5 @@ async function leave(sql: postgres.Sql, launch: Launch): Promise<void> {
     // Postgres is gone already, which is what leaving may end in
   } finally {
     await sql.end({ timeout: 0 });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
   }
 }

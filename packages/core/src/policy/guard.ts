@@ -1,5 +1,5 @@
 import { toMs } from '../wire/index.ts';
-import { byNumber, type Finding, mostRecentlyUsedFirst } from './evaluate.ts';
+import { type Finding, mostRecentlyUsedFirst } from './evaluate.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import type { Policy } from './schema.ts';
 
@@ -10,7 +10,7 @@ export interface Verdict {
   held: string | null;
 }
 
-/** Groups findings whose action is to revoke by key, and holds what must not go. Pure, and independent of order. */
+/** Groups findings whose action is to revoke by key, longest unused first, and holds what must not go. Pure; order does not matter. */
 export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   const condemned = Map.groupBy(
@@ -25,7 +25,7 @@ export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdic
   });
   return keepOnePerOrganization(
     facts,
-    verdicts.toSorted((a, b) => byNumber(a.key, b.key)),
+    verdicts.toSorted((a, b) => mostRecentlyUsedFirst(b.key, a.key)),
   );
 }
 

@@ -1,0 +1,83 @@
+import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
+import { createLogger, readEnvironment } from '@keywarden/core/process';
+import type { Store } from '@keywarden/db/store';
+import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
+import { type Connection, openConnections } from './connect.ts';
+import type { Context } from './context.ts';
+import { silentProgress } from './progress.ts';
+
+export interface Bed {
+  sandbox: Sandbox;
+  context: Context;
+  connections: Connection[];
+  /** A request to the sandbox's own controls. */
+  control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** A request to the control plane as its administrator. */
+  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Authenticates again, as every command does: connections know the control plane's time. */
+  reconnect(): Promise<Connection[]>;
+  close(): Promise<void>;
+}
+
+export interface BedOptions {
+  sandbox?: SandboxOptions;
+  policy?: Policy;
+  /** The id of the connection's own key; null leaves it unknown. */
+  keyId?: string | null;
+}
+
+export const neverUsedPolicy = policySchema.parse({
+  rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
+});
+
+/** A sandbox of its own and a context on a store, as one command would have them. */
+export async function makeBed(
+  store: Store,
+  { sandbox: options = {}, policy = defaultPolicy, keyId = '1' }: BedOptions = {},
+): Promise<Bed> {
+  const sandbox = await createSandbox({ limits: noLimits, ...options });
+  const environment = readEnvironment({});
+  const connection = { name: 'main', url: sandbox.url, apiKey: sandbox.adminKey, keyId, share: 1 };
+  const context: Context = {
+    store,
+    config: {
+      connections: [connection],
+      schedules: { keys: '* * * * *', operations: '* * * * *' },
+      policy,
+      usesSandbox: false,
+    },
+    environment,
+    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    progress: silentProgress,
+    signal: new AbortController().signal,
+  };
+  const request = async (url: string, method: string, body: unknown) => {
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}`);
+    return await response.json();
+  };
+  const bed: Bed = {
+    sandbox,
+    context,
+    connections: [],
+    control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
+    ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
+    async reconnect() {
+      bed.connections = await openConnections(store.sql, context.config);
+      return bed.connections;
+    },
+    close: () => sandbox.close(),
+  };
+  await bed.reconnect();
+  return bed;
+}
+
+/** The only connection of a bed. */
+export function connectionOf({ connections: [connection] }: Bed): Connection {
+  if (connection === undefined) throw new Error('the bed has no connection');
+  return connection;
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { createTestStore, type TestStore } from '../testing.ts';
+import { saveKeyListing } from './key-listing.ts';
+import { beginRevocation, readPlanProgress, reconcileIntents, recordOutcome } from './revocations.ts';
+import { makeControlPlane, makeWireKey } from './testing.ts';
+
+let store: TestStore;
+let controlPlane: string;
+let approval: string;
+let tests = 0;
+let scope: string;
+let key: string;
+let listing: string;
+let hour = 0;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  controlPlane = await makeControlPlane(store.sql);
+  await store.sql`insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p-1', '', '{}', 1, 0, 0)`;
+  const [row] =
+    await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', 'ada', 'command line') returning number`;
+  approval = String(row?.number);
+});
+beforeEach(async () => {
+  tests += 1;
+  scope = `organization:org-${tests}`;
+  listing = (await list([`${tests}`])) ?? '';
+  const [row] = await store.sql`select number from keywarden.key where scope = ${scope}`;
+  key = String(row?.number);
+});
+afterAll(async () => await store.close());
+
+async function list(ids: string[]): Promise<string | null> {
+  hour += 1;
+  const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
+  // Keys enough that the absence of one is no sudden drop.
+  const others = [1001, 1002, 1003].map((id) => makeWireKey(String(id)));
+  const keys = [...ids.map((id) => makeWireKey(id)), ...others];
+  return (
+    await saveKeyListing(store.sql, {
+      controlPlane,
+      scope,
+      organizationId: scope,
+      connection: 'main',
+      run: null,
+      listedAt,
+      keys,
+    })
+  ).number;
+}
+
+const begin = () => beginRevocation(store.sql, { planId: 'p-1', key, connection: 'main', approval, listing });
+const outcome = async () => (await readPlanProgress(store.sql, 'p-1')).get(key);
+/** Makes the intent as old as if the process that wrote it had been gone for a while. */
+const age = () =>
+  store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour' where key_number = ${key}`;
+
+beforeEach(async () => {
+  const [row] = await store.sql`select number from keywarden.key where scope = ${scope} and id = ${tests}`;
+  key = String(row?.number);
+});
+
+test('R4: of many that begin to revoke a key at once one gets the intent', async () => {
+  const begun = await Promise.all(Array.from({ length: 8 }, begin));
+  expect(begun.filter((intent) => intent !== undefined)).toHaveLength(1);
+  expect(await begin()).toBeUndefined();
+});
+
+test('a key that was revoked is never begun again; one whose attempt failed is', async () => {
+  const first = (await begin()) ?? '';
+  await recordOutcome(store.sql, first, { outcome: 'failed', at: null });
+  const second = (await begin()) ?? '';
+  expect(second).not.toBe('');
+  await recordOutcome(store.sql, second, { outcome: 'revoked', at: '2026-06-02T00:00:00Z' });
+  expect(await begin()).toBeUndefined();
+  expect(await outcome()).toBe('revoked');
+});
+
+test('R4: an intent has one outcome: a second one is refused', async () => {
+  const intent = (await begin()) ?? '';
+  await recordOutcome(store.sql, intent, { outcome: 'failed', at: null });
+  await expect(recordOutcome(store.sql, intent, { outcome: 'revoked', at: null })).rejects.toThrow(/duplicate key/);
+  expect(await outcome()).toBe('failed');
+});
+
+test('R4: an open intent whose key two listings lack is gone, not ours; one listing does not tell', async () => {
+  await begin();
+  await age();
+  await list([]);
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await list([]);
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await outcome()).toBe('gone');
+});
+
+test('R4: an open intent whose key a later listing shows was not carried out, and may be begun again', async () => {
+  await begin();
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await age();
+  await list([String(tests)]);
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await outcome()).toBe('not_revoked');
+  expect(await begin()).toBeDefined();
+});
+
+test('a listing made while the call may still be under way decides nothing', async () => {
+  await begin();
+  await list([String(tests)]);
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+});

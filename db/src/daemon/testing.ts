@@ -1,0 +1,50 @@
+import type { WireKey, WireOperation } from '@keywarden/core/wire';
+import type { Sql } from '../store.ts';
+import { saveConnection } from './connections.ts';
+
+/** A control plane with one connection, whose number is the answer. */
+export async function makeControlPlane(sql: Sql): Promise<string> {
+  return await saveConnection(sql, {
+    name: 'main',
+    baseUrl: 'https://host.example/api/v2',
+    accountId: 'ada',
+    authMethod: 'api_key_user',
+    ownKeyId: '1',
+    isSandbox: false,
+    checkedAt: '2026-06-01T00:00:00Z',
+  });
+}
+
+export function makeWireKey(id: string, change: Partial<WireKey> = {}): WireKey {
+  return {
+    id,
+    name: `key ${id}`,
+    createdAt: '2026-01-01T00:00:00Z',
+    createdBy: { id: 'ada', name: 'Ada' },
+    lastUsedAt: null,
+    lastUsedFromAddr: null,
+    projectId: null,
+    extra: null,
+    ...change,
+  };
+}
+
+export function makeWireOperation(number: number, change: Partial<WireOperation> = {}): WireOperation {
+  const at = new Date(Date.UTC(2026, 4, 1) + number * 1000).toISOString().replace('.000Z', 'Z');
+  return {
+    id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
+    projectId: 'quiet-river',
+    branchId: 'br-1',
+    endpointId: undefined,
+    action: 'start_compute',
+    status: 'finished',
+    failuresCount: 0,
+    error: undefined,
+    retryAt: undefined,
+    createdAt: at,
+    updatedAt: at,
+    totalDurationMs: 12,
+    extra: null,
+    ...change,
+  };
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import postgres from 'postgres';
+import { afterEach, expect, test } from 'vitest';
+import { isAlive, readPostmaster, startPostmaster } from './cluster.ts';
+import { type EmbeddedPostgres, openEmbedded } from './embedded.ts';
+import { type Launch, planLaunch } from './launch.ts';
+
+const opened: EmbeddedPostgres[] = [];
+const folders: string[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close();
+  // Whatever a test did to it: after a clean stop no server is left.
+  for (const folder of folders.splice(0)) expect(readPostmaster(planLaunch(folder))).toBeUndefined();
+});
+
+function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-embedded-'));
+  folders.push(folder);
+  return folder;
+}
+
+async function open(folder: string, launch?: Launch): Promise<EmbeddedPostgres> {
+  const embedded = await openEmbedded(folder, launch);
+  opened.push(embedded);
+  return embedded;
+}
+
+async function ask(url: string, text: string): Promise<unknown> {
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  try {
+    return (await sql.unsafe(text))[0];
+  } finally {
+    await sql.end();
+  }
+}
+
+/** The postmaster of a folder, which must be there. */
+function postmasterOf(folder: string): number {
+  const postmaster = readPostmaster(planLaunch(folder));
+  if (postmaster === undefined) throw new Error('no postmaster');
+  return postmaster.pid;
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await setTimeout(25);
+}
+
+test('two that start at once share one server, and the last that leaves stops it', async () => {
+  const folder = newFolder();
+  const [first, second] = await Promise.all([open(folder), open(folder)]);
+  const pid = postmasterOf(folder);
+  expect(second.url).toBe(first.url);
+  await first.close();
+  expect(await ask(second.url, 'select 1 as one')).toEqual({ one: 1 });
+  await second.close();
+  expect(isAlive(pid)).toBe(false);
+  expect(readdirSync(folder).filter((name) => name.includes('.new-'))).toEqual([]);
+});
+
+test('after a kill -9 of the server a member starts it again, on the same port, with what was stored', async () => {
+  const folder = newFolder();
+  const { url } = await open(folder);
+  await ask(url, 'create table kept as select 42 as answer');
+  const killed = postmasterOf(folder);
+  process.kill(killed, 'SIGKILL');
+  await until(async () => {
+    const answer = await ask(url, 'select answer from kept').catch(() => undefined);
+    return JSON.stringify(answer) === '{"answer":42}';
+  });
+  expect(postmasterOf(folder)).not.toBe(killed);
+});
+
+test('a server that was killed while nobody was there starts again, at once', async () => {
+  const folder = newFolder();
+  const first = await open(folder);
+  await ask(first.url, 'create table kept as select 42 as answer');
+  await first.close();
+  await startPostmaster(folder, planLaunch(folder));
+  process.kill(postmasterOf(folder), 'SIGKILL');
+  expect(await ask((await open(folder)).url, 'select answer from kept')).toEqual({ answer: 42 });
+});
+
+test('the password is in its file alone, which only its owner reads', async () => {
+  const folder = newFolder();
+  const { url } = await open(folder);
+  const password = new URL(url).password;
+  expect(password.length).toBeGreaterThan(20);
+  expect(statSync(join(folder, 'postgres-password')).mode & 0o077).toBe(0);
+  const commandLine = readFileSync(`/proc/${postmasterOf(folder)}/cmdline`, 'utf8');
+  expect(commandLine).not.toContain(password);
+  expect(readFileSync(join(folder, 'postgres.log'), 'utf8')).not.toContain(password);
+  await expect(ask(url.replace(password, 'wrong'), 'select 1')).rejects.toThrow(/password authentication failed/);
+});
+
+const isRoot = process.getuid?.() === 0;
+
+test.runIf(isRoot)(
+  'as root, where user namespaces are forbidden, it runs as nobody in a folder of its own',
+  async () => {
+    const folder = newFolder();
+    const launch = planLaunch(folder, { canMapUser: false });
+    const { url } = await open(folder, launch);
+    expect(await ask(url, 'select 1 as one')).toEqual({ one: 1 });
+    const pid = readPostmaster(launch)?.pid ?? 0;
+    expect(statSync(`/proc/${pid}`).uid).toBe(65_534);
+    for (const each of opened.splice(0)) await each.close();
+    expect(isAlive(pid)).toBe(false);
+    rmSync(join(launch.cluster, '..', '..'), { recursive: true, force: true });
+  },
+);

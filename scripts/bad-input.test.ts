@@ -1,0 +1,190 @@
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, run, start } from './processes.ts';
+
+let store: TestStore;
+let sandbox: Sandbox;
+let closedPort: number;
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-bad-'));
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sandbox = await createSandbox();
+  closedPort = await new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+});
+
+const good = () => ({
+  KEYWARDEN_DATA: folder,
+  DATABASE_URL: store.url,
+  CONTROL_PLANE_URL: sandbox.url,
+  CONTROL_PLANE_API_KEY: sandbox.adminKey,
+  CONTROL_PLANE_KEY_ID: '1',
+});
+
+/** Writes a configuration and gives its path. */
+function config(text: string): string {
+  const file = join(folder, 'broken.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+interface Case {
+  name: string;
+  args?: string[];
+  env?: () => Record<string, string>;
+  code: number;
+  says: RegExp;
+}
+
+const cases: Case[] = [
+  {
+    name: 'an unreachable database',
+    env: () => ({ DATABASE_URL: `postgres://u:hunter2@127.0.0.1:${closedPort}/x` }),
+    code: 1,
+    says: /database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\); start it, or mend DATABASE_URL\.$/,
+  },
+  {
+    name: 'a database that is not there',
+    env: () => ({ DATABASE_URL: store.url.replace(/\/\w+$/, '/nothing_here') }),
+    code: 1,
+    says: /There is no database nothing_here at .*; create it, or mend DATABASE_URL\.$/,
+  },
+  {
+    name: 'a wrong database password',
+    env: () => ({ DATABASE_URL: store.url.replace(/:[^:@]+@/, ':hunter2@') }),
+    code: 1,
+    says: /refuses user keywarden; mend the user or password in DATABASE_URL\.$/,
+  },
+  {
+    name: 'a database without our tables',
+    env: () => ({ DATABASE_URL: inject('postgresUrl') }),
+    code: 2,
+    says: /lacks 1 of this version's migrations; run keywarden migrate\.$/,
+  },
+  {
+    name: 'a database address that is none',
+    env: () => ({ DATABASE_URL: 'localhost' }),
+    code: 2,
+    says: /^DATABASE_URL must be an address that begins with postgres:\/\//,
+  },
+  {
+    name: 'an unreachable control plane',
+    env: () => ({ CONTROL_PLANE_URL: `http://127.0.0.1:${closedPort}/api/v2` }),
+    code: 1,
+    says: /does not answer \(connection default\); check CONTROL_PLANE_URL and the network\.$/,
+  },
+  {
+    name: 'a control plane that is something else',
+    env: () => ({ CONTROL_PLANE_URL: sandbox.controlUrl }),
+    code: 1,
+    says: /does not answer as one .*; check CONTROL_PLANE_URL\.$/,
+  },
+  {
+    name: 'a wrong credential',
+    env: () => ({ CONTROL_PLANE_API_KEY: 'napi_hunter2' }),
+    code: 1,
+    says: /refuses the key of connection default; mend CONTROL_PLANE_API_KEY/,
+  },
+  {
+    name: 'half of a control plane',
+    env: () => ({ CONTROL_PLANE_API_KEY: '' }),
+    code: 2,
+    says: /CONTROL_PLANE_API_KEY is not; set both\.$/,
+  },
+  { name: 'an unknown option', args: ['sync', '--fast'], code: 2, says: /^Unknown option '--fast'\./ },
+  { name: 'an unknown command', args: ['snyc'], code: 2, says: /^Unknown command 'snyc' \(Did you mean sync\?\)/ },
+  {
+    name: 'an unknown connection',
+    args: ['sync', '--connection', 'prod'],
+    code: 2,
+    says: /There is no connection named prod; there are default\.$/,
+  },
+  {
+    name: 'an unknown plan',
+    args: ['apply', 'p-none', '--yes'],
+    code: 2,
+    says: /There is no plan p-none; make one with keywarden plan/,
+  },
+  {
+    name: 'an unknown role',
+    args: ['token', 'create', '--name', 'x', '--role', 'king'],
+    code: 2,
+    says: /There is no role king; use one of viewer, auditor, operator\.$/,
+  },
+  {
+    name: 'a broken keywarden.yaml',
+    env: () => ({ KEYWARDEN_CONFIG: config('policy:\n  rules:\n    - {name: a, unused_for: 90x, action: revoke}\n') }),
+    code: 2,
+    says: /broken\.yaml, line 3, column 29: policy\.rules\.0\.unused_for: a duration is/,
+  },
+  {
+    name: 'a keywarden.yaml that is not there',
+    env: () => ({ KEYWARDEN_CONFIG: '/nowhere/keywarden.yaml' }),
+    code: 2,
+    says: /cannot be read \(ENOENT\); mend KEYWARDEN_CONFIG/,
+  },
+  {
+    name: 'a data folder that cannot be written',
+    env: () => ({ KEYWARDEN_DATA: '/dev/null/data' }),
+    code: 1,
+    says: /The data folder \/dev\/null\/data cannot be written \(ENOTDIR\); set KEYWARDEN_DATA/,
+  },
+];
+
+test.each(cases)(
+  '$name: one sentence on standard error, and the exit code',
+  async ({ args = ['sync'], env = () => ({}), code, says }) => {
+    const ended = await run([...entry.keywarden, ...args], { ...good(), ...env() });
+    expect(ended.stderr.trim()).toMatch(says);
+    expect(ended.stderr.trim().split('\n')).toHaveLength(1);
+    expect(ended.stderr).not.toContain('hunter2');
+    expect(ended.stdout).toBe('');
+    expect(ended.code).toBe(code);
+  },
+);
+
+test('nothing of all that has been stored', async () => {
+  const [row] =
+    await store.sql`select (select count(*) from keywarden.sync_run) + (select count(*) from keywarden.report_token) as n`;
+  expect(row?.n).toBe('0');
+  expect(readdirSync(folder)).toEqual(['broken.yaml']);
+});
+
+test.each(['report', 'sandbox'] as const)('a taken port: the %s says so in one sentence', async (name) => {
+  const taken = new URL(sandbox.url).port;
+  const ended = await run(entry[name], { ...good(), REPORT_PORT: taken, SANDBOX_PORT: taken });
+  expect(ended.stderr.trim()).toBe(
+    `Port ${taken} is taken; end the program that listens there, or set ${name.toUpperCase()}_PORT to another port (0 picks a free one).`,
+  );
+  expect(ended.code).toBe(1);
+});
+
+test('the good one works, and its summary for machines is JSON alone', async () => {
+  const ended = await run([...entry.keywarden, 'sync', '--json'], good());
+  expect(ended.code).toBe(0);
+  expect(JSON.parse(ended.stdout)).toMatchObject({
+    runs: [{ kind: 'keys', connection: 'default' }, { kind: 'operations' }],
+  });
+});
+
+test('a daemon that is told to stop exits 0 and says nothing alarming', async () => {
+  const daemon = start([...entry.keywarden, 'run'], { ...good(), LOG_FORMAT: 'json' });
+  while (!daemon.output().includes('the daemon runs')) await new Promise((resolve) => setTimeout(resolve, 50));
+  daemon.child.kill('SIGTERM');
+  const { code, stderr } = await daemon.ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toMatch(/error|warn|fail/i);
+});

@@ -1,0 +1,52 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A process of ours with what it prints. Its environment is only what is given, and PATH. */
+export interface Started {
+  child: ChildProcess;
+  /** All that it has printed so far, both streams. */
+  output(): string;
+  ended: Promise<Ended>;
+}
+
+/** The pinned Node, by which the tests themselves run, with one of our entry points. */
+export const entry = {
+  keywarden: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}apps/daemon/src/main.ts`],
+  report: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}apps/report/src/main.ts`],
+  sandbox: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}packages/sandbox/src/main.ts`],
+  start: [process.execPath, `${root}scripts/run.mjs`, 'start'],
+};
+
+export function start(
+  [program = '', ...args]: string[],
+  env: Record<string, string>,
+  { detached = false } = {},
+): Started {
+  const child = spawn(program, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr?.on('data', (data: Buffer) => (stderr += data.toString()));
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
+  return { child, ended, output: () => stdout + stderr };
+}
+
+export async function run(command: string[], env: Record<string, string>): Promise<Ended> {
+  return await start(command, env).ended;
+}
