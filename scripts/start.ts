@@ -11,7 +11,7 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/core/process';
-import { type Service, startService } from './supervisor.ts';
+import { startService } from './supervisor.ts';
 
 interface SandboxReady {
   url: string;
@@ -28,6 +28,21 @@ interface DaemonReady {
   plan: { id: string; revoke: number; held: number; report: number };
 }
 
+interface Launch<Ready> {
+  file: string;
+  args?: string[];
+  envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
+}
+
+const sandboxLaunch: Launch<SandboxReady> = {
+  file: 'packages/sandbox/src/main.ts',
+  envAgain: ({ url }) => ({ SANDBOX_PORT: new URL(url).port }),
+};
+const reportLaunch: Launch<ReportReady> = {
+  file: 'apps/report/src/main.ts',
+  envAgain: ({ url }) => ({ REPORT_PORT: new URL(url).port }),
+};
+
 /** `npm start`: the sandbox unless a control plane is configured, the report and the daemon, until Ctrl-C. */
 await runMain(async () => {
   const environment = readEnvironment(process.env);
@@ -37,11 +52,12 @@ await runMain(async () => {
   const services: { stop(): Promise<void> }[] = [];
   let givenUp: UserError | undefined;
   const failure = new AbortController();
-  const launch = async <Ready>(name: string, file: string, ...args: string[]): Promise<Ready> => {
-    const service: Service<Ready> = await startService<Ready>({
+  const launch = <Ready>(name: string, { file, args = [], envAgain }: Launch<Ready>): Promise<Ready> => {
+    const service = startService<Ready>({
       name,
       command: [process.execPath, ...process.execArgv, at(file), ...args],
       env: { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
+      ...(envAgain ? { envAgain } : {}),
       signal,
       onGivenUp: (error) => {
         givenUp = error;
@@ -52,10 +68,12 @@ await runMain(async () => {
     return service.ready;
   };
   try {
-    const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', 'packages/sandbox/src/main.ts') : undefined;
+    const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', sandboxLaunch) : undefined;
     if (sandbox) await prepareSandbox(sandbox);
-    const report = await launch<ReportReady>('report', 'apps/report/src/main.ts');
-    const daemon = await launch<DaemonReady>('daemon', 'apps/daemon/src/main.ts', 'run');
+    const [report, daemon] = await Promise.all([
+      launch<ReportReady>('report', reportLaunch),
+      launch<DaemonReady>('daemon', { file: 'apps/daemon/src/main.ts', args: ['run'] }),
+    ]);
     console.log(renderWelcome({ environment, sandbox, report, daemon }));
     await aborted(AbortSignal.any([signal, failure.signal]));
   } catch (error) {

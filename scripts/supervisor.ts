@@ -2,16 +2,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
 import { UserError } from '@keywarden/core/process';
 
-/** A process of ours that is kept running. `ready` is what it first said over its channel. */
+/** A process of ours that is kept running. `ready` is what it first says over its channel. */
 export interface Service<Ready> {
-  ready: Ready;
+  ready: Promise<Ready>;
   stop(): Promise<void>;
 }
 
-export interface ServiceOptions {
+export interface ServiceOptions<Ready> {
   name: string;
   command: string[];
   env: NodeJS.ProcessEnv;
+  /** What a later start gets beside `env`: the port that the first one found, so that its address stays. */
+  envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
   /** Aborts when everything is to stop: an end after that is no surprise. */
   signal: AbortSignal;
   /** Called when the service cannot be kept running. */
@@ -21,39 +23,35 @@ export interface ServiceOptions {
 const restartsAMinute = 5;
 
 /**
- * Starts a process, waits until it says over its channel that it is ready, and starts it again when it ends by surprise. The
- * process ends itself when the channel closes, so that none is left behind if this one is killed.
+ * Starts a process, and once it was ready starts it again whenever it ends by surprise. The process ends itself when the
+ * channel closes, so that none is left behind if this one is killed.
  */
-export async function startService<Ready>(options: ServiceOptions): Promise<Service<Ready>> {
+export function startService<Ready>(options: ServiceOptions<Ready>): Service<Ready> {
   const { name, signal } = options;
-  let child = launch(options);
-  const ready = await firstWord<Ready>(child, name);
+  let child = launch(options.command, options.env);
   let stopping = false;
   const restarts: number[] = [];
-  const watch = (watched: ChildProcess) => {
-    watched.once(
-      'exit',
-      (code, killedBy) =>
-        void (async () => {
-          await setTimeout(500); // a signal to the whole group may reach a child first
-          if (stopping || signal.aborted) return;
-          const now = Date.now();
-          restarts.push(now);
-          if (restarts.filter((at) => at > now - 60_000).length > restartsAMinute) {
-            options.onGivenUp(
-              new UserError(
-                `The ${name} keeps ending (${killedBy ?? `exit code ${code}`}); its last lines above say why.`,
-              ),
-            );
-            return;
-          }
-          console.error(`The ${name} ended (${killedBy ?? `exit code ${code}`}); starting it again.`);
-          child = launch(options);
-          watch(child);
-        })(),
-    );
+  const watch = (watched: ChildProcess, env: NodeJS.ProcessEnv) => {
+    const onExit = async (code: number | null, killedBy: string | null) => {
+      await setTimeout(500); // a signal to the whole group may reach a child first
+      if (stopping || signal.aborted) return;
+      const how = killedBy ?? `exit code ${code}`;
+      const now = Date.now();
+      restarts.push(now);
+      if (restarts.filter((at) => at > now - 60_000).length > restartsAMinute) {
+        options.onGivenUp(new UserError(`The ${name} keeps ending (${how}); its last lines above say why.`));
+        return;
+      }
+      console.error(`The ${name} ended (${how}); starting it again.`);
+      child = launch(options.command, env);
+      watch(child, env);
+    };
+    watched.once('exit', (code, killedBy) => void onExit(code, killedBy));
   };
-  watch(child);
+  const ready = firstWord<Ready>(child, name).then((word) => {
+    watch(child, { ...options.env, ...options.envAgain?.(word) });
+    return word;
+  });
   return {
     ready,
     async stop() {
@@ -63,7 +61,7 @@ export async function startService<Ready>(options: ServiceOptions): Promise<Serv
   };
 }
 
-function launch({ command: [program = '', ...args], env }: ServiceOptions): ChildProcess {
+function launch([program = '', ...args]: string[], env: NodeJS.ProcessEnv): ChildProcess {
   return spawn(program, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
 }
 

@@ -14,18 +14,10 @@ async function main(): Promise<void> {
     fail(1, `The data folder ${data} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`);
   }
   const adminKey = process.env.SANDBOX_ADMIN_KEY || readIfThere(join(data, 'sandbox-admin-key'));
-  let sandbox: Sandbox;
-  try {
-    sandbox = await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
-  } catch (error) {
-    if (codeOf(error) !== 'EADDRINUSE') throw error;
-    fail(
-      1,
-      `Port ${port} is taken; end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one).`,
-    );
-  }
+  const sandbox = await open(data, { port, ...(adminKey ? { adminKey } : {}) });
   writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
   writeFileSync(join(data, 'sandbox-url'), `${sandbox.url}\n`);
+  writeFileSync(join(data, 'sandbox-port'), `${new URL(sandbox.url).port}\n`);
   process.send?.({ ready: { url: sandbox.url, controlUrl: sandbox.controlUrl, isEmpty: sandbox.isEmpty } });
   console.log(`The sandbox's control plane listens on ${sandbox.url}`);
   console.log(
@@ -40,6 +32,26 @@ async function main(): Promise<void> {
     rmSync(join(data, 'sandbox-url'), { force: true });
     await sandbox.close();
   });
+}
+
+/**
+ * Opens the sandbox. Whoever has stored its records knows it by its address: where any port will do, the last one is tried
+ * first.
+ */
+async function open(data: string, { port, adminKey }: { port: number; adminKey?: string }): Promise<Sandbox> {
+  const options = { file: join(data, 'sandbox.sqlite'), ...(adminKey ? { adminKey } : {}) };
+  const last = Number(readIfThere(join(data, 'sandbox-port')) ?? 0);
+  for (const candidate of port === 0 && last !== 0 ? [last, 0] : [port]) {
+    try {
+      return await createSandbox({ ...options, port: candidate });
+    } catch (error) {
+      if (codeOf(error) !== 'EADDRINUSE') throw error;
+    }
+  }
+  return fail(
+    1,
+    `Port ${port} is taken; end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one).`,
+  );
 }
 
 function readPort(text: string): number {

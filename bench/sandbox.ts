@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSandbox, noLimits } from '@keywarden/sandbox';
+import { count, residentMb, timed } from './measure.ts';
+
+const operations = 1_000_000;
+const pageSize = 1000;
+
+/**
+ * Lists a million operations of a sandbox that keeps them in a file, page by page over HTTP. The yardstick is a bare HTTP server
+ * that sends one such page from memory as often: what HTTP and the reader cost alone.
+ */
+export async function benchSandbox(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
+  const sandbox = await createSandbox({ file: join(folder, 'sandbox.sqlite'), limits: noLimits });
+  try {
+    const company = { organizations: 1, projects: 20, keys: 0, operations, months: 5 };
+    const init = { method: 'POST', body: JSON.stringify(company) };
+    const generated = await timed(() => fetch(`${sandbox.controlUrl}/generate`, init));
+    console.log(
+      `generate   ${count(operations)} operations in ${generated.seconds.toFixed(1)} s: ${count(operations / generated.seconds)} rows/s`,
+    );
+    const projects: { id: string }[] = await (await fetch(`${sandbox.controlUrl}/projects`)).json();
+    let page = '';
+    const listed = await timed(async () => {
+      let rows = 0;
+      for (const { id } of projects) {
+        for (let cursor = ''; ; ) {
+          const response = await fetch(`${sandbox.url}/projects/${id}/operations?limit=${pageSize}${cursor}`, {
+            headers: { authorization: `Bearer ${sandbox.adminKey}` },
+          });
+          const text = await response.text();
+          rows += text.split('"created_at"').length - 1;
+          const next = /"cursor":"([^"]+)"/.exec(text)?.[1];
+          if (next === undefined) break;
+          page = text;
+          cursor = `&cursor=${encodeURIComponent(next)}`;
+        }
+      }
+      return rows;
+    });
+    const rate = listed.result / listed.seconds;
+    console.log(`list       ${count(listed.result)} rows in ${listed.seconds.toFixed(1)} s: ${count(rate)} rows/s`);
+    const bare = await bareRate(page, Math.ceil(listed.result / pageSize));
+    console.log(
+      `yardstick  a bare server with the same page: ${count(bare)} rows/s; the sandbox reaches ${(rate / bare).toFixed(2)} of it`,
+    );
+    console.log(`resident   ${residentMb()} MB, sandbox and reader together`);
+  } finally {
+    await sandbox.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function bareRate(page: string, pages: number): Promise<number> {
+  const server = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(page));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // A TCP server's address is an object once it listens.
+  const { port } = server.address() as AddressInfo;
+  const { seconds, result } = await timed(async () => {
+    let rows = 0;
+    for (let index = 0; index < pages; index += 1) {
+      const text = await (await fetch(`http://127.0.0.1:${port}/`)).text();
+      rows += text.split('"created_at"').length - 1;
+    }
+    return rows;
+  });
+  server.close();
+  return result / seconds;
+}

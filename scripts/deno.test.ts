@@ -1,0 +1,70 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { createToken } from '@keywarden/db/daemon';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, root, run, start } from './processes.ts';
+
+// Deno's own program: the package's shim would outlive the signal that ends it.
+const deno = [`${root}node_modules/deno/deno`, 'run', '--allow-all', '--no-prompt'];
+let store: TestStore;
+let sandbox: Sandbox;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sandbox = await createSandbox({ limits: noLimits });
+  const company = { organizations: 2, projects: 4, keys: 40, operations: 8000 };
+  await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
+  settings = {
+    KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-deno-')),
+    DATABASE_URL: store.url,
+    CONTROL_PLANE_URL: sandbox.url,
+    CONTROL_PLANE_API_KEY: sandbox.adminKey,
+    CONTROL_PLANE_KEY_ID: '1',
+    REPORT_PORT: '0',
+    LOG_FORMAT: 'json',
+  };
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+});
+
+const source = (name: 'keywarden' | 'report') => entry[name].at(-1) ?? '';
+
+test('Deno 2.9 is what runs', async () => {
+  const { stdout } = await run([`${root}node_modules/deno/deno`, '--version'], {});
+  expect(stdout).toMatch(/^deno 2\.9\./);
+});
+
+test('sync under Deno archives the same as under Node, and plan judges the same', async () => {
+  const synced = await run([...deno, source('keywarden'), 'sync', '--json'], settings);
+  expect(synced).toMatchObject({ code: 0 });
+  const operations = (text: string) => JSON.parse(text).runs[1].counts;
+  expect(operations(synced.stdout).inserted).toBeGreaterThan(4000);
+  const again = await run([...entry.keywarden, 'sync', '--json'], settings);
+  expect(operations(again.stdout)).toMatchObject({ inserted: 0, changed: 0 });
+
+  const plan = await run([...deno, source('keywarden'), 'plan', '--json'], settings);
+  expect(plan).toMatchObject({ code: 0 });
+  const items = (text: string) => JSON.parse(text).items.map((item: { key: { id: string } }) => item.key.id);
+  expect(items(plan.stdout).length).toBeGreaterThan(0);
+  const onNode = await run([...entry.keywarden, 'plan', '--json'], settings);
+  expect(items(onNode.stdout)).toEqual(items(plan.stdout));
+});
+
+test('the report answers under Deno', async () => {
+  const { secret } = await createToken(store.sql, { name: 'deno', role: 'viewer', organizationIds: null });
+  const report = start([...deno, source('report')], settings);
+  while (!report.output().includes('the report listens')) await setTimeout(50);
+  const url = /"url":"([^"]+)"/.exec(report.output())?.[1];
+  const response = await fetch(`${url}/v1/operations?limit=3`, { headers: { authorization: `Bearer ${secret}` } });
+  expect(response.status).toBe(200);
+  expect((await response.json()) as object).toMatchObject({ items: [{}, {}, {}] });
+  report.child.kill('SIGTERM');
+  expect((await report.ended).code).toBe(0);
+});

@@ -1,0 +1,121 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createToken } from '@keywarden/db/daemon';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, run, start } from './processes.ts';
+
+const secrets: string[] = [];
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-secrets-'));
+let store: TestStore;
+let sandbox: Sandbox;
+let token: string;
+let settings: Record<string, string>;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  const file = join(folder, 'sandbox.sqlite');
+  sandbox = await createSandbox({ file, limits: noLimits, onSecret: (secret) => secrets.push(secret) });
+  await control('POST', 'generate', { organizations: 2, projects: 3, keys: 60, operations: 2000 });
+  token = (await createToken(store.sql, { name: 'test', role: 'operator', organizationIds: null })).secret;
+  secrets.push(token, new URL(store.url).password);
+  settings = {
+    KEYWARDEN_DATA: folder,
+    DATABASE_URL: store.url,
+    CONTROL_PLANE_URL: sandbox.url,
+    CONTROL_PLANE_API_KEY: sandbox.adminKey,
+    CONTROL_PLANE_KEY_ID: '1',
+    REPORT_PORT: '0',
+    LOG_LEVEL: 'trace',
+    LOG_FORMAT: 'json',
+  };
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+});
+
+async function control(method: string, path: string, body?: unknown): Promise<string> {
+  const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+  return await (await fetch(`${sandbox.controlUrl}/${path}`, init)).text();
+}
+
+function expectNone(text: string): void {
+  expect(text.length).toBeGreaterThan(0);
+  expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
+}
+
+test('the control plane itself answers with a secret once, when a key is made', async () => {
+  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ key_name: 'made' });
+  const made = await (await fetch(`${sandbox.url}/api_keys`, { method: 'POST', headers, body })).text();
+  expect(secrets.filter((secret) => made.includes(secret))).toHaveLength(1);
+  expectNone(await (await fetch(`${sandbox.url}/api_keys`, { headers })).text());
+  for (const path of ['keys', 'projects', 'stats', 'clock']) expectNone(await control('GET', path));
+});
+
+test('no command prints one, at any level of the log, whether it goes well or fails', async () => {
+  const plan = await run([...entry.keywarden, 'plan', '--json'], settings);
+  const planId: string = JSON.parse(plan.stdout).plan_id;
+  await control('PUT', 'faults', [
+    { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 500, times: 1 },
+    { method: 'GET', path: '/projects', kind: 'truncate', times: 2 },
+  ]);
+  const commands = [
+    ['sync'],
+    ['apply', planId, '--yes'],
+    ['apply', planId, '--yes', '--json'],
+    ['check'],
+    ['token', 'list'],
+  ];
+  const ended = [plan];
+  for (const command of commands) ended.push(await run([...entry.keywarden, ...command], settings));
+  const wrong = { ...settings, CONTROL_PLANE_API_KEY: `${sandbox.adminKey}x` };
+  ended.push(await run([...entry.keywarden, 'sync'], wrong));
+  await store.sql`alter table keywarden.operation rename to hidden`;
+  ended.push(await run([...entry.keywarden, 'sync', 'operations'], settings));
+  await store.sql`alter table keywarden.hidden rename to operation`;
+  expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 0, 0, 1, 1]);
+  for (const { stdout, stderr } of ended) expectNone(`${stdout}${stderr}`);
+});
+
+test('no answer of the report and no line of its log has one', async () => {
+  const report = start(entry.report, settings);
+  while (!report.output().includes('the report listens')) await new Promise((resolve) => setTimeout(resolve, 50));
+  const url = /"url":"([^"]+)"/.exec(report.output())?.[1];
+  for (const path of [
+    'v1/keys',
+    'v1/operations',
+    'v1/findings',
+    'v1/plans',
+    'v1/runs',
+    'api/v2/projects',
+    'nowhere',
+    'v1/keys?cursor=x',
+  ]) {
+    for (const authorization of [`Bearer ${token}`, `Bearer ${sandbox.adminKey}`]) {
+      expectNone(await (await fetch(`${url}/${path}`, { headers: { authorization } })).text());
+    }
+  }
+  report.child.kill('SIGTERM');
+  expectNone((await report.ended).stderr);
+});
+
+test('no table of the store holds one, nor the sandbox’s own file', async () => {
+  const tables =
+    await store.sql`select relname from pg_class where relnamespace = 'keywarden'::regnamespace and relkind in ('r', 'p')`;
+  expect(tables.length).toBeGreaterThan(15);
+  for (const { relname } of tables) {
+    const rows = await store.sql`select row_to_json(t)::text as row from keywarden.${store.sql(relname)} t`;
+    expectNone(`${relname} ${rows.map(({ row }) => row).join('\n')}`);
+  }
+  for (const name of ['sandbox.sqlite', 'sandbox.sqlite-wal']) expectNone(readFileSync(join(folder, name), 'latin1'));
+});
+
+test('the search would find one: a secret that is put into a table is seen', async () => {
+  await store.sql`insert into keywarden.control_plane (base_url) values (${`https://${sandbox.adminKey}.example`})`;
+  const rows = await store.sql`select row_to_json(t)::text as row from keywarden.control_plane t`;
+  expect(() => expectNone(rows.map(({ row }) => row).join('\n'))).toThrow();
+});

@@ -1,0 +1,176 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { entry, type Started, start } from './processes.ts';
+
+// A path with a space in it, as people have.
+const folder = join(mkdtempSync(join(tmpdir(), 'keywarden-start-')), 'data folder');
+const settings = { KEYWARDEN_DATA: folder, SANDBOX_PORT: '0', REPORT_PORT: '0' };
+let latest: Started | undefined;
+
+afterAll(async () => {
+  latest?.child.kill('SIGTERM');
+  await latest?.ended;
+});
+
+interface Running {
+  started: Started;
+  report: string;
+  controls: string;
+  token: string;
+}
+
+async function startAll(): Promise<Running> {
+  const started = start(entry.start, settings, { detached: true });
+  latest = started;
+  const hasEnded = started.ended.then(() => true);
+  while (!started.output().includes('Ctrl-C stops')) {
+    const ended = await Promise.race([hasEnded, setTimeout(50, false)]);
+    if (ended) throw new Error(`npm start ended: ${started.output()}`);
+  }
+  const find = (pattern: RegExp) => pattern.exec(started.output())?.[1] ?? '';
+  const sandbox = find(/Sandbox +(http:\S+)/);
+  const controls = sandbox.replace('/api/v2', '/_sandbox');
+  return { started, report: find(/Report +(http:\S+)/), controls, token: find(/First token +(\S+)/) };
+}
+
+async function stopAll({ started }: Running): Promise<void> {
+  started.child.kill('SIGINT');
+  const { code, stdout, stderr } = await started.ended;
+  expect(`${stdout}${stderr}`).toContain('Stopped. npm start goes on from here.');
+  expect(code).toBe(0);
+  expect(processes()).toEqual([]);
+}
+
+/** The processes that use this test's data folder: the services by their environment, Postgres by its command line. */
+function processes(): { pid: number; command: string }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+    .flatMap((pid) => {
+      try {
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+        return command.includes(folder) || environment.includes(folder) ? [{ pid: Number(pid), command }] : [];
+      } catch {
+        return []; // it has just ended
+      }
+    });
+}
+
+function processOf(part: string): number {
+  const found = processes().find(({ command }) => command.includes(part));
+  if (found === undefined) throw new Error(`there is no process of ${part}: ${JSON.stringify(processes())}`);
+  return found.pid;
+}
+
+async function get<T>(url: string, token?: string): Promise<T> {
+  const response = await fetch(url, { headers: token ? { authorization: `Bearer ${token}` } : {} });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  // The caller names the shape of a route of ours.
+  return (await response.json()) as T;
+}
+
+async function untilReady({ report, token }: Running): Promise<void> {
+  for (;;) {
+    const answer = await get(`${report}/v1/keys?limit=1`, token).catch(() => undefined);
+    if (answer !== undefined) return;
+    await setTimeout(50);
+  }
+}
+
+/** Every operation of a project that the report has, over the archive's own pages. */
+async function archived({ report, token }: Running, project: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let cursor = ''; ; ) {
+    const page = await get<{ operations: { id: string }[]; pagination?: { cursor: string } }>(
+      `${report}/api/v2/projects/${project}/operations?limit=1000${cursor}`,
+      token,
+    );
+    ids.push(...page.operations.map((each) => each.id));
+    if (page.pagination === undefined) return ids;
+    cursor = `&cursor=${encodeURIComponent(page.pagination.cursor)}`;
+  }
+}
+
+/** The store knows the sandbox's projects, and each of them once, however often everything was started. */
+async function expectOneOfEach({ report, controls, token }: Running): Promise<void> {
+  const truth = await get<unknown[]>(`${controls}/projects`);
+  const { projects } = await get<{ projects: unknown[] }>(`${report}/api/v2/projects?limit=400`, token);
+  expect(projects).toHaveLength(truth.length);
+}
+
+// Words that make a person look up; the folder's own name and the tests' kills are left out of what is searched.
+const alarming = /error|warn|fail|exception|fatal|panic|refused/i;
+
+test('npm start: a company, its history archived whole, a token, and what to type next; it stops without a trace', async () => {
+  const running = await startAll();
+  const keys = await get<{ items: unknown[] }>(`${running.report}/v1/keys?limit=1000`, running.token);
+  expect(keys.items.length).toBeGreaterThanOrEqual(120);
+  const projects = await get<{ id: string; organization_id: string; operations: number }[]>(
+    `${running.controls}/projects`,
+  );
+  expect(projects.length).toBeGreaterThanOrEqual(40);
+  expect(new Set(projects.map((project) => project.organization_id)).size).toBeGreaterThanOrEqual(3);
+  let total = 0;
+  for (const { id } of projects) {
+    const { served } = await get<{ served: string[] }>(`${running.controls}/operations?project_id=${id}`);
+    const ids = await archived(running, id);
+    expect(ids.toSorted()).toEqual(served.toSorted());
+    total += ids.length;
+  }
+  expect(total).toBeGreaterThanOrEqual(100_000);
+  expect(running.started.output()).not.toMatch(alarming);
+  await stopAll(running);
+}, 180_000);
+
+test('kill -9 of the daemon, of the report and of Postgres: each comes back while the others go on', async () => {
+  const running = await startAll();
+  expect(running.started.output()).not.toContain('Generating a company');
+  for (const [part, name] of [
+    ['apps/report', 'report'],
+    ['apps/daemon', 'daemon'],
+  ] as const) {
+    const killed = processOf(part);
+    process.kill(killed, 'SIGKILL');
+    while (!running.started.output().includes(`The ${name} ended (SIGKILL); starting it again.`)) await setTimeout(50);
+    while (!processes().some(({ pid, command }) => command.includes(part) && pid !== killed)) await setTimeout(50);
+  }
+  await untilReady(running);
+  const server = processOf('/bin/postgres');
+  process.kill(server, 'SIGKILL');
+  while (!processes().some(({ pid, command }) => command.includes('/bin/postgres') && pid !== server))
+    await setTimeout(50);
+  await untilReady(running);
+  await stopAll(running);
+  const again = await startAll();
+  await untilReady(again);
+  await expectOneOfEach(again);
+  expect(again.started.output()).not.toMatch(alarming);
+  await stopAll(again);
+}, 180_000);
+
+test('kill -9 of npm start as a whole: the next start works and says nothing alarming', async () => {
+  const running = await startAll();
+  const group = running.started.child.pid ?? 0;
+  process.kill(-group, 'SIGKILL');
+  await running.started.ended;
+  const again = await startAll();
+  await untilReady(again);
+  await expectOneOfEach(again);
+  expect(again.started.output()).not.toMatch(alarming);
+  expect(again.token).toBe(running.token);
+  await stopAll(again);
+}, 180_000);
+
+test('kill -9 of its first process alone: the others notice and end, and the next start works', async () => {
+  const running = await startAll();
+  process.kill(running.started.child.pid ?? 0, 'SIGKILL');
+  while (processes().length > 0) await setTimeout(50);
+  const again = await startAll();
+  await untilReady(again);
+  await expectOneOfEach(again);
+  expect(again.started.output()).not.toMatch(alarming);
+  await stopAll(again);
+}, 180_000);
