@@ -117,6 +117,6 @@ function lastUseMs({ use }: KeyFacts): number {
   }
 }
 
-export function byNumber(a: KeyFacts, b: KeyFacts): number {
+function byNumber(a: KeyFacts, b: KeyFacts): number {
   return Number(a.number) - Number(b.number);
 }

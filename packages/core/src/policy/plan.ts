@@ -98,7 +98,7 @@ function toPlannedKey(key: KeyFacts): PlannedKey {
 }
 
 /** JSON with its names in order, so that equal values are equal bytes. */
-export function canonicalJson(value: unknown): string {
+function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,6 +1,6 @@
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 
-export const now = '2026-06-01T00:00:00Z';
+const now = '2026-06-01T00:00:00Z';
 export const nowMs = Date.parse(now);
 
 /** An instant some days before the tests' present. */
