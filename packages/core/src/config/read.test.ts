@@ -74,5 +74,5 @@ test.each([
   [{}, 'run npm start, or set CONTROL_PLANE_URL'],
 ])('a wrong environment %j names the variable and the mend', (variables: Record<string, string>, expected) => {
   expect(() => read('', variables)).toThrow(expected);
-  if (variables.CONTROL_PLANE_API_KEY) expect(() => read('', variables)).not.toThrow(variables.CONTROL_PLANE_API_KEY);
+  expect(() => read('', variables)).not.toThrow('napi_x');
 });
