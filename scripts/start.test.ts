@@ -121,6 +121,11 @@ test('npm start: a company, its history archived whole, a token, and what to typ
     total += ids.length;
   }
   expect(total).toBeGreaterThanOrEqual(100_000);
+  // R6: the policy condemns dozens of keys, and the daemon by itself has revoked none.
+  const findings = await get<{ items: unknown[] }>(`${running.report}/v1/findings?disposition=planned`, running.token);
+  expect(findings.items.length).toBeGreaterThan(10);
+  const truth = await get<{ revoked_at: string | null }[]>(`${running.controls}/keys`);
+  expect(truth.filter((key) => key.revoked_at !== null)).toEqual([]);
   expect(running.started.output()).not.toMatch(alarming);
   await stopAll(running);
 }, 180_000);
