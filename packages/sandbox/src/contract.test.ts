@@ -16,9 +16,9 @@ beforeAll(async () => {
     .map(({ method, path }) => `${method} ${path.replace('/api/v2', '').replace(/:(\w+)/g, '{$1}')}`);
   const company = { organizations: 2, projects: 6, keys: 60, operations: 3000 };
   await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
-  const { organizations } = (await ask('GET /users/me/organizations')) as { organizations: { id: string }[] };
+  const { organizations } = (await expectAnswer('GET /users/me/organizations')) as { organizations: { id: string }[] };
   organization = organizations[0]?.id ?? '';
-  const { projects } = (await ask('GET /projects', { query: `?org_id=${organization}` })) as {
+  const { projects } = (await expectAnswer('GET /projects', { query: `?org_id=${organization}` })) as {
     projects: { id: string }[];
   };
   project = projects[0]?.id ?? '';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => await sandbox.close());
 
 /** Asks by a route's pattern and holds the answer against the contract, whatever its status. */
-async function ask(
+async function expectAnswer(
   route: string,
   {
     query = '',
@@ -50,29 +50,31 @@ async function ask(
 }
 
 test('every answer that is no error is as the contract has it', async () => {
-  await ask('GET /auth');
-  await ask('GET /users/me');
-  await ask('GET /organizations/{org_id}');
-  await ask('GET /organizations/{org_id}/members', { query: '?limit=2' });
-  await ask('GET /projects', { query: `?org_id=${organization}&limit=1` });
-  await ask('GET /projects/{project_id}');
-  const { operations } = (await ask('GET /projects/{project_id}/operations', { query: '?limit=1000' })) as {
+  await expectAnswer('GET /auth');
+  await expectAnswer('GET /users/me');
+  await expectAnswer('GET /organizations/{org_id}');
+  await expectAnswer('GET /organizations/{org_id}/members', { query: '?limit=2' });
+  await expectAnswer('GET /projects', { query: `?org_id=${organization}&limit=1` });
+  await expectAnswer('GET /projects/{project_id}');
+  const { operations } = (await expectAnswer('GET /projects/{project_id}/operations', { query: '?limit=1000' })) as {
     operations: { id: string }[];
   };
-  await ask('GET /projects/{project_id}/operations/{operation_id}', { ids: { operation_id: operations[0]?.id ?? '' } });
-  await ask('GET /api_keys');
-  await ask('GET /organizations/{org_id}/api_keys');
-  const personal = (await ask('POST /api_keys', { body: { key_name: 'mine' } })) as { id: number };
-  await ask('DELETE /api_keys/{key_id}', { ids: { key_id: String(personal.id) } });
+  await expectAnswer('GET /projects/{project_id}/operations/{operation_id}', {
+    ids: { operation_id: operations[0]?.id ?? '' },
+  });
+  await expectAnswer('GET /api_keys');
+  await expectAnswer('GET /organizations/{org_id}/api_keys');
+  const personal = (await expectAnswer('POST /api_keys', { body: { key_name: 'mine' } })) as { id: number };
+  await expectAnswer('DELETE /api_keys/{key_id}', { ids: { key_id: String(personal.id) } });
   const scoped = { key_name: 'scoped', project_id: project };
-  const minted = (await ask('POST /organizations/{org_id}/api_keys', { body: scoped })) as { id: number };
-  await ask('DELETE /organizations/{org_id}/api_keys/{key_id}', { ids: { key_id: String(minted.id) } });
+  const minted = (await expectAnswer('POST /organizations/{org_id}/api_keys', { body: scoped })) as { id: number };
+  await expectAnswer('DELETE /organizations/{org_id}/api_keys/{key_id}', { ids: { key_id: String(minted.id) } });
 });
 
 test('every refusal has the error body', async () => {
   for (const route of servedRoutes) {
-    await ask(route, { key: 'napi_wrong', ...(route.startsWith('POST') ? { body: {} } : {}) });
-    await ask(route, {
+    await expectAnswer(route, { key: 'napi_wrong', ...(route.startsWith('POST') ? { body: {} } : {}) });
+    await expectAnswer(route, {
       ids: { org_id: 'none', project_id: 'none' },
       ...(route.startsWith('POST') ? { body: { key_name: '' } } : {}),
     });
