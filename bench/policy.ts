@@ -57,7 +57,7 @@ function makeFacts(count: number): Facts {
     scope,
     listedAt: new Date(nowMs).toISOString(),
     nowMs,
-    connections: [{ name: 'main', ownKeyId: '0' }],
+    unknownOwnKey: [],
   }));
-  return { keys, scopes };
+  return { keys, scopes, ownKeys: [{ connection: 'main', keyId: '0' }] };
 }

@@ -78,7 +78,7 @@ create table keywarden.project (
   unique (control_plane_number, id)
 );
 --> statement-breakpoint
--- One listing of one scope's keys. Listings that are incomplete or not to be believed say why, and prove no absence.
+-- One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or not to be believed say why, and prove no absence.
 create table keywarden.key_listing (
   number bigint generated always as identity primary key,
   control_plane_number bigint not null references keywarden.control_plane,
@@ -86,6 +86,7 @@ create table keywarden.key_listing (
   connection text not null,
   run_number bigint references keywarden.sync_run,
   listed_at timestamptz not null,
+  begun_at timestamptz not null,
   received_at timestamptz not null default now(),
   key_count int not null,
   doubt text
@@ -152,11 +153,11 @@ create table keywarden.operation (
   endpoint_id text,
   action text not null,
   status text not null,
-  failures_count int not null,
+  failures_count bigint not null,
   error text,
   retry_at timestamptz,
   updated_at timestamptz not null,
-  total_duration_ms int,
+  total_duration_ms bigint,
   extra jsonb,
   seen_at timestamptz not null default now(),
   primary key (project_number, created_at, id)
@@ -171,11 +172,11 @@ create table keywarden.operation_version (
   endpoint_id text,
   action text not null,
   status text not null,
-  failures_count int not null,
+  failures_count bigint not null,
   error text,
   retry_at timestamptz,
   updated_at timestamptz not null,
-  total_duration_ms int,
+  total_duration_ms bigint,
   extra jsonb,
   seen_at timestamptz not null,
   replaced_at timestamptz not null default clock_timestamp(),
@@ -185,6 +186,15 @@ create table keywarden.operation_version (
 create index operation_open on keywarden.operation (project_number, created_at) where status not in ('finished', 'cancelled', 'skipped');
 --> statement-breakpoint
 create index operation_by_time on keywarden.operation (created_at desc, project_number desc, id desc);
+--> statement-breakpoint
+-- Operations that were going on when the control plane stopped to serve them: they are not asked for again.
+create table keywarden.operation_pruned (
+  project_number bigint not null,
+  created_at timestamptz not null,
+  id uuid not null,
+  found_at timestamptz not null default now(),
+  primary key (project_number, created_at, id)
+);
 --> statement-breakpoint
 -- Makes the monthly partitions of both tables from one instant to another; those that exist are left as they are.
 create function keywarden.ensure_operation_partitions(first timestamptz, last timestamptz) returns void
@@ -208,13 +218,14 @@ begin
 end
 $$;
 --> statement-breakpoint
--- document is the canonical JSON that sha256 is of.
+-- document is the canonical JSON that sha256 is of. last_made_at moves when the same facts give the same plan again.
 create table keywarden.plan (
   id text primary key,
   sequence bigint generated always as identity unique,
   sha256 text not null,
   document text not null,
   created_at timestamptz not null default now(),
+  last_made_at timestamptz not null default now(),
   item_count int not null,
   held_count int not null,
   reported_count int not null

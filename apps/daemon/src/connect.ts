@@ -21,6 +21,7 @@ export interface Connection {
   /** The number of its control plane in the store. */
   controlPlane: string;
   accountId: string;
+  authMethod: string;
   isPersonal: boolean;
   ownKeyId: string | null;
   isSandbox: boolean;
@@ -31,35 +32,53 @@ export interface Connection {
 /** What a connection learns when it authenticates, before anything is stored. */
 export type Identity = Omit<Connection, 'controlPlane'>;
 
-type Limiters = Map<string, Limiter>;
+/** One limiter an account (L1), for as long as the process lives. */
+export type Limiters = Map<string, Limiter>;
 
-/** Authenticates every connection; those of one account share a limiter (L1). The first that fails throws. */
-export async function openConnections(sql: Sql, config: Config, time: Time = systemTime): Promise<Connection[]> {
-  const limiters: Limiters = new Map();
+export interface OpenOptions {
+  config: Config;
+  limiters: Limiters;
+  signal: AbortSignal;
+  time?: Time;
+}
+
+/**
+ * Authenticates every connection. One that fails does not stop the others (R7): it goes to `onFailure`, which may throw. Throws
+ * the first failure when none is left.
+ */
+export async function openConnections(
+  sql: Sql,
+  options: OpenOptions,
+  onFailure: (name: string, error: unknown) => void,
+): Promise<Connection[]> {
   const connections: Connection[] = [];
-  for (const configured of config.connections) {
-    const identity = await identify(configured, { usesSandbox: config.usesSandbox, limiters, time });
-    const controlPlane = await saveConnection(sql, {
-      name: identity.name,
-      baseUrl: identity.baseUrl,
-      accountId: identity.accountId,
-      authMethod: identity.isPersonal ? 'api_key_user' : 'api_key_org',
-      ownKeyId: identity.ownKeyId,
-      isSandbox: identity.isSandbox,
-      checkedAt: new Date(time.now() + identity.skewMs).toISOString(),
-    });
-    connections.push({ ...identity, controlPlane });
+  const failures: unknown[] = [];
+  for (const configured of options.config.connections) {
+    try {
+      const identity = await identify(configured, options);
+      connections.push({ ...identity, controlPlane: await save(sql, identity) });
+    } catch (error) {
+      failures.push(error);
+      onFailure(configured.name, error);
+    }
   }
+  if (connections.length === 0) throw failures[0];
   return connections;
+}
+
+async function save(sql: Sql, identity: Identity): Promise<string> {
+  const { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox } = identity;
+  const checkedAt = new Date(Date.now() + identity.skewMs).toISOString();
+  return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt });
 }
 
 /** Asks whose the credential is. Throws a UserError that names the mend. */
 export async function identify(
   { name, url, apiKey, keyId, share }: ConnectionConfig,
-  { usesSandbox, limiters = new Map(), time = systemTime }: { usesSandbox: boolean; limiters?: Limiters; time?: Time },
+  { config: { usesSandbox }, limiters, signal, time = systemTime }: OpenOptions,
 ): Promise<Identity> {
   const first = createClient({ baseUrl: url, apiKey, time });
-  const answer = await first.auth().catch((error: unknown) => {
+  const answer = await first.auth({ signal }).catch((error: unknown) => {
     throw describeFailure(error, { name, url, usesSandbox });
   });
   if (answer.dateMs === null)
@@ -78,6 +97,7 @@ export async function identify(
     baseUrl: url,
     client: createClient({ baseUrl: url, apiKey, limiter, time }),
     accountId: answer.accountId,
+    authMethod: answer.authMethod,
     isPersonal: answer.authMethod === 'api_key_user',
     ownKeyId: keyId,
     isSandbox,
@@ -110,5 +130,20 @@ function describeFailure(
   }
   return new UserError(
     `The control plane at ${url} does not answer as one (${error.message}); check CONTROL_PLANE_URL.`,
+  );
+}
+
+/** How far an answer's Date may lie from where the control plane's clock must be by now. */
+const dateToleranceMs = 300_000;
+
+/**
+ * The Date of an answer as RFC 3339. One wrong Date that was stored would spoil every later judgement, so that one which does
+ * not fit what the connection knows of the control plane's clock is refused. A sandbox's time is moved on purpose.
+ */
+export function datedAt({ name, skewMs, isSandbox }: Connection, dateMs: number | null): string {
+  const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (Date.now() + skewMs));
+  if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
+  throw new UserError(
+    `An answer to connection ${name} bears no Date, or one that does not fit the answers before it; nothing of it is stored.`,
   );
 }

@@ -1,6 +1,7 @@
 import type { Config } from '@keywarden/core/config';
 import type { Environment, Logger } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
+import type { Limiters } from './connect.ts';
 import type { Progress } from './progress.ts';
 
 /** What every job of one process works with. */
@@ -11,4 +12,5 @@ export interface Context {
   log: Logger;
   progress: Progress;
   signal: AbortSignal;
+  limiters: Limiters;
 }

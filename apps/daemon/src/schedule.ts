@@ -42,7 +42,7 @@ async function runJob(
   work: (connections: Connection[]) => Promise<void>,
 ): Promise<void> {
   try {
-    await work(await connectionsOf(context));
+    await work(await connectionsOf(context, { goesOn: true }));
     context.log.debug({ job: name }, 'done');
   } catch (error) {
     if (context.signal.aborted) return;
@@ -51,7 +51,7 @@ async function runJob(
 }
 
 /** One connection's failure does not stop the others. */
-async function forEachConnection(
+export async function forEachConnection(
   context: Context,
   connections: Connection[],
   work: (context: Context, connection: Connection) => Promise<unknown>,

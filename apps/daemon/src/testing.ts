@@ -26,9 +26,8 @@ export interface BedOptions {
   keyId?: string | null;
 }
 
-export const neverUsedPolicy = policySchema.parse({
-  rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
-});
+export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
+export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
 /** A sandbox of its own and a context on a store, as one command would have them. */
 export async function makeBed(
@@ -50,6 +49,7 @@ export async function makeBed(
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     progress: silentProgress,
     signal: new AbortController().signal,
+    limiters: new Map(),
   };
   const request = async (url: string, method: string, body: unknown) => {
     const response = await fetch(url, {
@@ -67,7 +67,9 @@ export async function makeBed(
     control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
-      bed.connections = await openConnections(store.sql, context.config);
+      bed.connections = await openConnections(store.sql, context, (_name, error) => {
+        throw error;
+      });
       return bed.connections;
     },
     close: () => sandbox.close(),

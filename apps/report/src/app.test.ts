@@ -58,7 +58,7 @@ async function fill(): Promise<void> {
       updatedAt: present,
       extra: { locked: false },
     };
-    const place = { controlPlane, seenAt: present, organizationId, isWhole: true, unavailableIds: [] };
+    const place = { controlPlane, seenAt: present, organizationId, unavailableIds: [] };
     await saveProjects(sql, place, [
       { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17 },
     ]);
@@ -73,7 +73,7 @@ async function fill(): Promise<void> {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(sql, { ...listing, listedAt: present, keys });
+    await saveKeyListing(sql, { ...listing, listedAt: present, begunAt: present, keys });
   }
   const [row] = await sql`select number from keywarden.project where id = 'quiet-river'`;
   const rows = Array.from({ length: operations }, (_, index) =>

@@ -1,5 +1,6 @@
-import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
-import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
+import type { Facts, KeyFacts } from '@keywarden/core/policy';
+import { toMs } from '@keywarden/core/wire';
+import { and, asc, isNull, sql as raw } from 'drizzle-orm';
 import { connection, connectionScope, key, keyListing } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
@@ -18,39 +19,52 @@ export async function readFacts(db: Db, nowMs: (controlPlane: string) => number 
     .from(key)
     .where(and(isNull(key.goneAt), isNull(key.missingSince)))
     .orderBy(asc(key.number));
-  return { keys: keys.map(toKeyFacts), scopes: await readScopes(db, nowMs) };
+  return { keys: keys.map(toKeyFacts), ...(await readScopes(db, nowMs)) };
 }
 
-async function readScopes(db: Db, nowMs: (controlPlane: string) => number | null): Promise<ScopeFacts[]> {
+async function readScopes(db: Db, nowMs: (controlPlane: string) => number | null): Promise<Omit<Facts, 'keys'>> {
   const listings = await db
     .selectDistinctOn([keyListing.controlPlaneNumber, keyListing.scope])
     .from(keyListing)
     .where(isNull(keyListing.doubt))
     .orderBy(asc(keyListing.controlPlaneNumber), asc(keyListing.scope), raw`${keyListing.number} desc`);
+  const connections = await db.select().from(connection).orderBy(asc(connection.name));
   const seen = await db
-    .select({ ...columnsOfSeen })
+    .select()
     .from(connectionScope)
-    .innerJoin(connection, eq(connection.name, connectionScope.connection))
-    .orderBy(asc(connection.name));
-  return listings.map((listing) => ({
+    .orderBy(asc(connectionScope.connection), asc(connectionScope.scope));
+  const scopes = listings.map((listing) => ({
     scope: factScope(listing.controlPlaneNumber, listing.scope),
     listedAt: listing.listedAt,
     nowMs: nowMs(listing.controlPlaneNumber),
-    connections: seen
-      .filter((each) => each.controlPlane === listing.controlPlaneNumber && each.scope === listing.scope)
-      // A connection that was removed from the configuration protects its key where that is known, and holds nothing else.
-      .filter((each) => each.removedAt === null || each.ownKeyId !== null)
-      .map(({ name, ownKeyId }) => ({ name, ownKeyId })),
+    unknownOwnKey: connections
+      .filter(({ ownKeyId, removedAt }) => ownKeyId === null && removedAt === null)
+      .filter((each) =>
+        maySee(
+          each,
+          listing,
+          seen.filter((row) => row.connection === each.name),
+        ),
+      )
+      .map(({ name }) => name),
   }));
+  // One that was removed from the configuration still protects its key: something else may use it.
+  const ownKeys = connections.flatMap(({ name, ownKeyId }) =>
+    ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
+  );
+  return { scopes, ownKeys };
 }
 
-const columnsOfSeen = {
-  name: connection.name,
-  ownKeyId: connection.ownKeyId,
-  removedAt: connection.removedAt,
-  controlPlane: connectionScope.controlPlaneNumber,
-  scope: connectionScope.scope,
-};
+/** It has listed the scope, or the scope is its own account's, or it acts for a user and has not said yet what it sees. */
+function maySee(
+  { controlPlaneNumber, accountId }: typeof connection.$inferSelect,
+  listing: typeof keyListing.$inferSelect,
+  seen: (typeof connectionScope.$inferSelect)[],
+): boolean {
+  if (controlPlaneNumber !== listing.controlPlaneNumber) return false;
+  const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
+  return isAccount || seen.length === 0 || seen.some((row) => row.scope === listing.scope);
+}
 
 function toKeyFacts(row: typeof key.$inferSelect): KeyFacts {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
@@ -70,7 +84,9 @@ function toKeyFacts(row: typeof key.$inferSelect): KeyFacts {
   };
 }
 
-function useOf({ lastUsedAt, lastUsedFrom, useWentBack }: typeof key.$inferSelect): KeyFacts['use'] {
-  if (useWentBack) return { state: 'unknown' };
-  return lastUsedAt === null ? { state: 'never' } : { state: 'used', at: lastUsedAt, from: lastUsedFrom };
+/** A last use that went backwards, or lies before the key's creation (by more than a rounded second), says nothing. */
+function useOf({ createdAt, lastUsedAt, lastUsedFrom, useWentBack }: typeof key.$inferSelect): KeyFacts['use'] {
+  if (lastUsedAt === null) return useWentBack ? { state: 'unknown' } : { state: 'never' };
+  if (useWentBack || !(toMs(lastUsedAt) >= toMs(createdAt) - 1000)) return { state: 'unknown' };
+  return { state: 'used', at: lastUsedAt, from: lastUsedFrom };
 }

@@ -1,6 +1,7 @@
 import type { WireMember, WireOrganization, WireProject } from '@keywarden/core/wire';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
+import { lastOfEach, toRowsJson } from './rows.ts';
 
 interface Place {
   controlPlane: string;
@@ -13,7 +14,7 @@ export async function saveOrganizations(
   { controlPlane, seenAt }: Place,
   organizations: WireOrganization[],
 ): Promise<void> {
-  const rows = organizations.map((each) => ({
+  const rows = lastOfEach(organizations).map((each) => ({
     ...each,
     created_at: each.createdAt,
     extra: packExtra(each.extra, { created_at: each.createdAt }),
@@ -21,17 +22,20 @@ export async function saveOrganizations(
   await sql`
     insert into keywarden.organization (control_plane_number, id, name, created_at, extra, first_seen_at, last_seen_at)
     select ${controlPlane}::bigint, id, name, created_at, extra, ${seenAt}::timestamptz, ${seenAt}::timestamptz
-    from json_to_recordset(${JSON.stringify(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
+    from json_to_recordset(${toRowsJson(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
     on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
 }
 
-/** Saves a complete listing of an organization's members. One who is absent twice in a row has left. */
+/**
+ * Saves a complete listing of an organization's members. One who is absent twice in a row has left; an empty list, where the
+ * caller at least is a member, concludes nothing (A7).
+ */
 export async function saveMembers(
   sql: Sql,
   { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
   members: WireMember[],
 ): Promise<void> {
-  const rows = members.map(({ id, userId, role, joinedAt, email }) => ({
+  const rows = lastOfEach(members).map(({ id, userId, role, joinedAt, email }) => ({
     member_id: id,
     user_id: userId,
     role,
@@ -42,11 +46,12 @@ export async function saveMembers(
     await tx`
       insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
-      from json_to_recordset(${JSON.stringify(rows)}::json)
+      from json_to_recordset(${toRowsJson(rows)}::json)
         as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
       on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
         missing_since = null, left_at = null`;
+    if (members.length === 0) return;
     await tx`
       update keywarden.member set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
         left_at = case when missing_since is null then null else ${seenAt}::timestamptz end
@@ -56,8 +61,8 @@ export async function saveMembers(
 }
 
 /**
- * Saves an organization's projects. With `isWhole`, the list was complete: a project that is absent twice in a row is gone.
- * Projects that the answer named as unavailable are not absent.
+ * Saves a complete list of an organization's projects: one that is absent twice in a row is gone. Those that the answer named as
+ * unavailable are not absent, and an empty list concludes nothing (A7).
  */
 export async function saveProjects(
   sql: Sql,
@@ -65,12 +70,11 @@ export async function saveProjects(
     controlPlane,
     seenAt,
     organizationId,
-    isWhole,
     unavailableIds,
-  }: Place & { organizationId: string; isWhole: boolean; unavailableIds: string[] },
+  }: Place & { organizationId: string; unavailableIds: string[] },
   projects: WireProject[],
 ): Promise<void> {
-  const rows = projects.map((each) => ({
+  const rows = lastOfEach(projects).map((each) => ({
     id: each.id,
     name: each.name,
     organization_id: each.orgId ?? organizationId,
@@ -87,13 +91,13 @@ export async function saveProjects(
         updated_at, extra, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
         ${seenAt}::timestamptz, ${seenAt}::timestamptz
-      from json_to_recordset(${JSON.stringify(rows)}::json) as t(id text, name text, organization_id text, region_id text,
+      from json_to_recordset(${toRowsJson(rows)}::json) as t(id text, name text, organization_id text, region_id text,
         pg_version int, owner_id text, created_at timestamptz, updated_at timestamptz, extra jsonb)
       on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
         region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,
         updated_at = excluded.updated_at, extra = excluded.extra, last_seen_at = excluded.last_seen_at,
         missing_since = null, gone_at = null`;
-    if (!isWhole) return;
+    if (projects.length === 0) return;
     const there = [...projects.map((project) => project.id), ...unavailableIds];
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
+import { readNow } from './revocations.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
@@ -23,6 +24,7 @@ afterAll(async () => await store.close());
 /** Saves the next hour's listing. */
 async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {}, hours = 1) {
   hour += hours;
+  const begunAt = await readNow(store.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
   const keys = ids.map((id) => makeWireKey(id, change));
   return await saveKeyListing(store.sql, {
@@ -32,6 +34,7 @@ async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {
     connection: 'main',
     run: null,
     listedAt,
+    begunAt,
     keys,
   });
 }
@@ -123,5 +126,10 @@ test('a listing that is older than the last one is left out', async () => {
   await list(['1', '2']);
   hour -= 1;
   expect((await list(['1'], {}, 0)).number).toBeNull();
+  expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
+});
+
+test('a list whose pages shifted shows a key twice, and it is stored once', async () => {
+  await list(['1', '2', '1']);
   expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
 });

@@ -3,6 +3,7 @@ import type { WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
+import { lastOfEach, toRowsJson } from './rows.ts';
 
 export interface KeyListing {
   controlPlane: string;
@@ -11,8 +12,10 @@ export interface KeyListing {
   organizationId: string | null;
   connection: string;
   run: string | null;
-  /** The control plane's own Date when the listing began. */
+  /** The control plane's own Date of the listing's first answer. */
   listedAt: string;
+  /** Our database's clock before the first request. */
+  begunAt: string;
   keys: WireKey[];
 }
 
@@ -45,7 +48,10 @@ export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<Sav
 
 type Tx = postgres.TransactionSql;
 
-/** A sudden drop is doubted until it has been seen for a day. Keys that we revoked are not missed. */
+/** Fewer keys than this may go between two listings without a doubt. */
+const leastSuddenDrop = 4;
+
+/** A sudden drop is doubted until listings a day apart show it. Keys that we revoked are not missed. */
 async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyListing): Promise<string | null> {
   const [row] = await tx`
     select count(*)::int as expected, (
@@ -56,17 +62,18 @@ async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyLis
     ) as is_old
     from keywarden.key where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
   const expected = Number(row?.expected);
-  const isSudden = keys.length === 0 ? expected > 0 : expected >= 10 && keys.length < expected / 2;
+  const isSudden =
+    keys.length === 0 ? expected > 0 : keys.length < expected / 2 && expected - keys.length >= leastSuddenDrop;
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
 }
 
 async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
-  const { controlPlane, scope, connection, run, listedAt, keys } = listing;
+  const { controlPlane, scope, connection, run, listedAt, begunAt, keys } = listing;
   const [row] = await tx`
-    insert into keywarden.key_listing (control_plane_number, scope, connection, run_number, listed_at, key_count, doubt)
-    values (${controlPlane}, ${scope}, ${connection}, ${run}, ${listedAt}::timestamptz, ${keys.length}, ${doubt}) returning number`;
+    insert into keywarden.key_listing (control_plane_number, scope, connection, run_number, listed_at, begun_at, key_count, doubt)
+    values (${controlPlane}, ${scope}, ${connection}, ${run}, ${listedAt}::timestamptz, ${begunAt}::timestamptz, ${keys.length}, ${doubt}) returning number`;
   await tx`
-    insert into keywarden.connection_scope values (${connection}, ${controlPlane}, ${scope}, ${listedAt}::timestamptz)
+    insert into keywarden.connection_scope (connection, control_plane_number, scope, seen_at) values (${connection}, ${controlPlane}, ${scope}, ${listedAt}::timestamptz)
     on conflict (connection, control_plane_number, scope) do update set seen_at = excluded.seen_at`;
   return String(row?.number);
 }
@@ -76,7 +83,7 @@ async function saveKeys(
   tx: Tx,
   { controlPlane, scope, organizationId, run, listedAt, keys }: KeyListing,
 ): Promise<void> {
-  const rows = keys.map((each) => ({
+  const rows = lastOfEach(keys).map((each) => ({
     id: each.id,
     kind: kindOf(each, organizationId),
     project_id: each.projectId,
@@ -90,10 +97,11 @@ async function saveKeys(
   }));
   await tx`
     with incoming as materialized (
-      select * from json_to_recordset(${JSON.stringify(rows)}::json) as t(id bigint, kind text, project_id text, name text,
+      select * from json_to_recordset(${toRowsJson(rows)}::json) as t(id bigint, kind text, project_id text, name text,
         creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
     ), before as materialized (
-      select k.* from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+      select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.gone_at
+      from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope}
     ), written as (
       insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
         creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at)

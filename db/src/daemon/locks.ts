@@ -1,21 +1,29 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Sql } from '../store.ts';
 
-/**
- * Runs work that only one process may do at a time, under a lock of the database's that a killed process gives up.
- * `onWait` is called once if somebody else holds it.
- */
+const pollMs = 200;
+
+export interface LockOptions {
+  /** Ends the wait. */
+  signal: AbortSignal;
+  /** Called once if somebody else holds the lock. */
+  onWait?: () => void;
+}
+
+/** Runs work that only one process may do at a time, under a lock of the database's that a killed process gives up. */
 export async function withLock<T>(
   sql: Sql,
   name: string,
+  { signal, onWait }: LockOptions,
   work: () => Promise<T>,
-  onWait: () => void = () => undefined,
 ): Promise<T> {
   const session = await sql.reserve();
   try {
-    const [tried] = await session`select pg_try_advisory_lock(hashtextextended(${name}, 0)) as held`;
-    if (!tried?.held) {
-      onWait();
-      await session`select pg_advisory_lock(hashtextextended(${name}, 0))`;
+    for (let waited = false; ; waited = true) {
+      const [tried] = await session`select pg_try_advisory_lock(hashtextextended(${name}, 0)) as held`;
+      if (tried?.held) break;
+      if (!waited) onWait?.();
+      await setTimeout(pollMs, undefined, { signal });
     }
     try {
       return await work();

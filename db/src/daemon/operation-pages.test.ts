@@ -87,3 +87,30 @@ test('partitions can be made by several at once', async () => {
     and inhrelid::regclass::text like '%_2025_%'`;
   expect(row?.made).toBe(6);
 });
+
+test('A4: of two that write one operation at once the older version never stands over the newer', async () => {
+  const [row] = await store.sql`select control_plane_number as plane from keywarden.project limit 1`;
+  const [made] = await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
+    values (${String(row?.plane)}, 'race', 'o', 'p', now(), now(), now(), now()) returning number`;
+  const project = String(made?.number);
+  const at = (second: number) => `2026-05-05T00:00:0${second}Z`;
+  for (let round = 0; round < 10; round += 1) {
+    const version = (status: string, second: number) => [
+      makeWireOperation(round, { status, createdAt: at(0), updatedAt: at(second) }),
+    ];
+    await saveOperationPage(store.sql, { project, operations: version('scheduling', 1) });
+    await Promise.all([
+      saveOperationPage(store.sql, { project, operations: version('finished', 3) }),
+      saveOperationPage(store.sql, { project, operations: version('running', 2) }),
+    ]);
+  }
+  expect(new Set((await page(project)).map((each) => each.status))).toEqual(new Set(['finished']));
+});
+
+test('what no column of ours foresaw does not keep a page out: long durations, NUL in a text', async () => {
+  const project = newProject();
+  const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
+  expect(await saveOperationPage(store.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
+  expect((await page(project))[0]).toMatchObject({ totalDurationMs: 2_200_000_000, error: 'a\uFFFDb' });
+});

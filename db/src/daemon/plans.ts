@@ -25,8 +25,8 @@ export async function savePlan(sql: Sql, plan: Plan): Promise<boolean> {
     const saved = await tx`
       insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count)
       values (${plan.id}, ${plan.sha256}, ${plan.canonical}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
-      on conflict (id) do nothing returning id`;
-    if (saved.length === 0) return false;
+      on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
+    if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
     await tx`
       insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, rule_limit, evidence, reason)
       select ${plan.id}::text, key_number, rule, action, disposition, why_held, rule_limit, evidence, reason

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
-import { beginRevocation, readPlanProgress, reconcileIntents, recordOutcome } from './revocations.ts';
+import { beginRevocation, readNow, readPlanProgress, reconcileIntents, recordOutcome } from './revocations.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
@@ -32,6 +32,7 @@ afterAll(async () => await store.close());
 
 async function list(ids: string[]): Promise<string | null> {
   hour += 1;
+  const begunAt = await readNow(store.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
   // Keys enough that the absence of one is no sudden drop.
   const others = [1001, 1002, 1003].map((id) => makeWireKey(String(id)));
@@ -44,6 +45,7 @@ async function list(ids: string[]): Promise<string | null> {
       connection: 'main',
       run: null,
       listedAt,
+      begunAt,
       keys,
     })
   ).number;

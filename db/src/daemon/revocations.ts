@@ -17,9 +17,11 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
   const rows = await sql`
     insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number)
     select ${intent.planId}, ${intent.key}, count(i.number) + 1, ${intent.connection}, ${intent.approval}::bigint, ${intent.listing}::bigint
-    from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    from keywarden.revocation_intent i
+    join keywarden.key k on k.number = i.key_number
+    left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
-    having count(*) filter (where i.number is not null and (o.outcome is null or o.outcome in ('revoked', 'gone'))) = 0
+    having count(*) filter (where o.outcome is null or o.outcome = 'revoked' or o.outcome = 'gone' and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;
   return rows[0] === undefined ? undefined : String(rows[0].number);
@@ -71,18 +73,41 @@ export async function reconcileIntents(
       and (k.gone_at is not null or k.missing_since is null and exists (
         select 1 from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
-          and l.doubt is null and l.received_at > i.created_at + interval '1 minute'))
+          and l.doubt is null and l.begun_at > i.created_at + interval '1 minute'))
     on conflict (intent_number) do nothing
     returning intent_number`;
   return rows.length;
 }
 
-/** Where the items of a plan stand: by key number the outcome of the last attempt under this plan, null while it is open. */
+/**
+ * Where the items of a plan stand: by key number the outcome of the last attempt under this plan, null while it is open.
+ * A key that was gone and is back was not revoked.
+ */
 export async function readPlanProgress(sql: Sql, planId: string): Promise<Map<string, Outcome | null>> {
   const rows = await sql`
-    select distinct on (i.key_number) i.key_number, o.outcome from keywarden.revocation_intent i
+    select distinct on (i.key_number) i.key_number,
+      case when o.outcome = 'gone' and k.gone_at is null then 'not_revoked' else o.outcome end as outcome
+    from keywarden.revocation_intent i
+    join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.plan_id = ${planId} order by i.key_number, i.attempt desc`;
   // A check constraint bounds the column to these words.
   return new Map(rows.map((row) => [String(row.key_number), row.outcome as Outcome | null]));
+}
+
+/** The database's present, before a listing begins. */
+export async function readNow(sql: Sql): Promise<string> {
+  const [row] = await sql`select clock_timestamp() as now`;
+  return String(row?.now);
+}
+
+/** Names of the connections that have listed a scope. */
+export async function listObservers(
+  sql: Sql,
+  { controlPlane, scope }: { controlPlane: string; scope: string },
+): Promise<string[]> {
+  const rows = await sql`
+    select connection from keywarden.connection_scope where control_plane_number = ${controlPlane} and scope = ${scope}
+    order by seen_at desc, connection`;
+  return rows.map((row) => String(row.connection));
 }

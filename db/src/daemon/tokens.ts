@@ -19,7 +19,7 @@ export async function createToken(sql: Sql, token: NewToken): Promise<{ number: 
   return { number: await insertToken(sql, token, secret), secret };
 }
 
-/** Makes a given secret a token, unless it is one already. */
+/** Makes a given secret a token of this role, also if it was one of another. */
 export async function ensureToken(sql: Sql, token: NewToken, secret: string): Promise<void> {
   await insertToken(sql, token, secret);
 }
@@ -28,7 +28,7 @@ async function insertToken(sql: Sql, { name, role, organizationIds }: NewToken, 
   const [row] = await sql`
     insert into keywarden.report_token (name, token_hash, role, organization_ids)
     values (${name}, ${createHash('sha256').update(secret).digest('hex')}, ${role}, ${organizationIds}::text[])
-    on conflict (token_hash) do nothing returning number`;
+    on conflict (token_hash) do update set role = excluded.role returning number`;
   return String(row?.number);
 }
 

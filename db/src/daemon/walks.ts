@@ -1,6 +1,6 @@
 import { terminalStatuses } from '@keywarden/core/wire';
 import { and, asc, eq, gte, inArray, isNull, lt, notInArray, or } from 'drizzle-orm';
-import { operation, project } from '../schema/tables.ts';
+import { operation, operationPruned, project } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
 export interface WalkedProject {
@@ -33,7 +33,8 @@ const activeStatuses = ['scheduling', 'running', 'cancelling'];
 
 /**
  * Operations of a project that a walk no longer reads again and that may still change (A4): those going on, and those of any
- * other status that is not terminal while they have not been still since `stillSince`. They are asked for by id.
+ * other status that is not terminal while they have not been still since `stillSince`. They are asked for by id; those that
+ * the control plane no longer serves are left out.
  */
 export async function listOpenOperations(
   db: Db,
@@ -43,19 +44,25 @@ export async function listOpenOperations(
     stillSince,
     limit,
   }: { project: string; before: string; stillSince: string; limit: number },
-): Promise<string[]> {
-  const rows = await db
-    .select({ id: operation.id })
+): Promise<{ id: string; createdAt: string }[]> {
+  const pruned = and(
+    eq(operationPruned.projectNumber, operation.projectNumber),
+    eq(operationPruned.createdAt, operation.createdAt),
+    eq(operationPruned.id, operation.id),
+  );
+  return await db
+    .select({ id: operation.id, createdAt: operation.createdAt })
     .from(operation)
+    .leftJoin(operationPruned, pruned)
     .where(
       and(
         eq(operation.projectNumber, projectNumber),
         lt(operation.createdAt, before),
         notInArray(operation.status, [...terminalStatuses]),
         or(inArray(operation.status, activeStatuses), gte(operation.updatedAt, stillSince)),
+        isNull(operationPruned.id),
       ),
     )
     .orderBy(asc(operation.createdAt), asc(operation.id))
     .limit(limit);
-  return rows.map((row) => row.id);
 }

@@ -1,8 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf, readDataFile, UserError } from '@keywarden/core/process';
 import type { Launch } from './launch.ts';
@@ -13,6 +25,7 @@ export const superuser = 'keywarden';
 /** Makes the cluster if there is none. Several processes may try at once: the first rename wins. */
 export function ensureCluster(dataFolder: string, launch: Launch): void {
   if (existsSync(join(launch.cluster, 'PG_VERSION'))) return;
+  removeLeftovers(launch);
   const password = ensurePassword(dataFolder);
   const fresh = `${launch.cluster}.new-${process.pid}`;
   const passwordFile = `${fresh}.password`;
@@ -46,13 +59,24 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   }
 }
 
+/** What a killed process had begun to make. */
+function removeLeftovers({ cluster }: Launch): void {
+  for (const name of readdirSync(dirname(cluster))) {
+    const pid = Number(/^postgres\.new-(\d+)/.exec(name)?.[1] ?? '0');
+    if (pid !== 0 && !isAlive(pid)) rmSync(join(dirname(cluster), name), { recursive: true, force: true });
+  }
+}
+
 /** The password of the cluster, made once. */
 function ensurePassword(dataFolder: string): string {
-  const made = randomBytes(24).toString('base64url');
+  const made = join(dataFolder, `postgres-password.${process.pid}`);
+  writeFileSync(made, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    writeFileSync(join(dataFolder, 'postgres-password'), `${made}\n`, { mode: 0o600, flag: 'wx' });
+    linkSync(made, join(dataFolder, 'postgres-password')); // whole at once, and only if there is none
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
+  } finally {
+    rmSync(made, { force: true });
   }
   return readPassword(dataFolder);
 }
@@ -72,8 +96,50 @@ export function readPostmaster({ cluster }: Launch): { pid: number; port: number
   }
 }
 
-/** Starts the postmaster in a session of its own, so that it outlives whoever started it, and waits a moment for its word. */
+/**
+ * Starts the postmaster, unless another process is about to: one at a time, or their probes of the port would meet. Comes back
+ * when it is ready, or was refused, or is somebody else's to start.
+ */
 export async function startPostmaster(dataFolder: string, launch: Launch): Promise<void> {
+  const release = takeStarterLock(dataFolder);
+  if (release === undefined) return;
+  try {
+    removeForeignLock(launch);
+    await launchPostmaster(dataFolder, launch);
+  } finally {
+    release();
+  }
+}
+
+/** No start takes longer than this. */
+const startMs = 60_000;
+
+/** A file with our process id, made only if it is not there; that of a process that is gone, or an old one, is taken over. */
+function takeStarterLock(dataFolder: string): (() => void) | undefined {
+  const file = join(dataFolder, 'postgres-starter');
+  const holder = Number(readDataFile(dataFolder, 'postgres-starter') ?? '0');
+  const isOld = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > startMs;
+  if (holder !== 0 && (isOld || !isAlive(holder))) rmSync(file, { force: true });
+  try {
+    writeFileSync(file, `${process.pid}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return undefined;
+    throw error;
+  }
+  return () => rmSync(file, { force: true });
+}
+
+/** After a reboot the lock file's process id may be another program's, and Postgres would wait for that one for ever. */
+function removeForeignLock(launch: Launch): void {
+  const postmaster = readPostmaster(launch);
+  if (postmaster === undefined || !isAlive(postmaster.pid)) return;
+  const { stdout } = spawnSync('ps', ['-o', 'command=', '-p', String(postmaster.pid)], { encoding: 'utf8' });
+  if (typeof stdout === 'string' && stdout !== '' && !stdout.includes('postgres'))
+    rmSync(join(launch.cluster, 'postmaster.pid'));
+}
+
+/** Runs it in a session of its own, so that it outlives whoever started it. */
+async function launchPostmaster(dataFolder: string, launch: Launch): Promise<void> {
   const port = await choosePort(dataFolder);
   const log = openSync(join(dataFolder, 'postgres.log'), 'a', 0o600);
   const settings = {
@@ -118,13 +184,22 @@ function isReady({ cluster }: Launch): boolean {
   }
 }
 
-/** The port of the last start if it is free, so that pools that lost their server find it again; else any. */
+/**
+ * The port of the last start, so that pools that lost their server find it again: what is left of a killed server may hold it
+ * for a moment. Any other if it stays taken.
+ */
 async function choosePort(dataFolder: string): Promise<number> {
-  const file = join(dataFolder, 'postgres-port');
   const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
-  const port = await tryListen(last).catch(() => tryListen(0));
-  writeFileSync(file, `${port}\n`, { mode: 0o600 });
-  return port;
+  const deadline = Date.now() + 5000;
+  for (;;) {
+    try {
+      const port = await tryListen(Date.now() < deadline ? last : 0);
+      writeFileSync(join(dataFolder, 'postgres-port'), `${port}\n`, { mode: 0o600 });
+      return port;
+    } catch {
+      await setTimeout(100); // taken
+    }
+  }
 }
 
 function tryListen(port: number): Promise<number> {
@@ -168,6 +243,6 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
 }
 
 /** The last line that a program of Postgres or its log has written. */
-export function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? '';
+export function lastLine(text: string | null): string {
+  return (text ?? '').trim().split('\n').at(-1) ?? '';
 }

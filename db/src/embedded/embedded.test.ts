@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -60,9 +60,9 @@ test('two that start at once share one server, and the last that leaves stops it
   expect(readdirSync(folder).filter((name) => name.includes('.new-'))).toEqual([]);
 });
 
-test('after a kill -9 of the server a member starts it again, on the same port, with what was stored', async () => {
+test('after a kill -9 of the server its members start it again, on the same port, with what was stored', async () => {
   const folder = newFolder();
-  const { url } = await open(folder);
+  const [{ url }] = await Promise.all([open(folder), open(folder), open(folder)]);
   await ask(url, 'create table kept as select 42 as answer');
   const killed = postmasterOf(folder);
   process.kill(killed, 'SIGKILL');
@@ -82,6 +82,19 @@ test('a server that was killed while nobody was there starts again, at once', as
   process.kill(postmasterOf(folder), 'SIGKILL');
   expect(await ask((await open(folder)).url, 'select answer from kept')).toEqual({ answer: 42 });
 });
+
+test.runIf(process.platform === 'linux')(
+  'a lock file whose process id is another program’s now keeps nobody waiting',
+  async () => {
+    const folder = newFolder();
+    const first = await open(folder);
+    const lockFile = join(planLaunch(folder).cluster, 'postmaster.pid');
+    const lines = readFileSync(lockFile, 'utf8').split('\n');
+    await first.close();
+    writeFileSync(lockFile, [process.pid, ...lines.slice(1)].join('\n'));
+    expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
+  },
+);
 
 test('the password is in its file alone, which only its owner reads', async () => {
   const folder = newFolder();

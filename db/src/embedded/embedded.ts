@@ -71,7 +71,8 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
         last = error; // dead, starting, stopping, or another cluster on its port
       }
     }
-    if (postmaster === undefined || !isAlive(postmaster.pid) || codeOf(last) === '28P01') {
+    // Refused by its port, or by another cluster that has the port now: nobody serves ours.
+    if (postmaster === undefined || !isAlive(postmaster.pid) || ['ECONNREFUSED', '28P01'].includes(codeOf(last))) {
       await startPostmaster(dataFolder, launch);
     }
     await setTimeout(100);

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { UserError } from '@keywarden/core/process';
@@ -29,6 +29,13 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
   const name = `keywarden-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 16)}`;
   const folder = join('/var/tmp', name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
+  // Anybody can make a folder of this name first, and would then hand us programs to run.
+  const { uid, mode } = lstatSync(folder);
+  if (uid !== 0 || (mode & 0o170022) !== 0o040000) {
+    throw new UserError(
+      `${folder} is not a folder that root alone can write; remove it, or set DATABASE_URL to a Postgres of your own.`,
+    );
+  }
   const copied = join(folder, 'native');
   if (!existsSync(join(copied, 'bin', 'postgres'))) cpSync(dirname(programs), copied, { recursive: true });
   const home = join(folder, 'data');

@@ -16,7 +16,7 @@ export async function listFindings(
   db: Db,
   { filter, organizations, page }: { filter: FindingFilter; organizations: string[] | null; page: PageRequest },
 ) {
-  const newest = sql`(select id from ${plan} order by sequence desc limit 1)`;
+  const newest = sql`(select id from ${plan} order by last_made_at desc, sequence desc limit 1)`;
   return await db
     .select({ finding, key })
     .from(finding)

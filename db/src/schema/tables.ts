@@ -1,4 +1,4 @@
-import { boolean, integer, jsonb, pgSchema, text, uuid } from 'drizzle-orm/pg-core';
+import { bigint, boolean, integer, jsonb, pgSchema, text, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64 } from './columns.ts';
 
 // The tables as queries see them. migrations/ makes them; a test holds the two together.
@@ -91,6 +91,7 @@ export const keyListing = keywarden.table('key_listing', {
   connection: text('connection').notNull(),
   runNumber: int64('run_number'),
   listedAt: instant('listed_at').notNull(),
+  begunAt: instant('begun_at').notNull(),
   receivedAt: instant('received_at').notNull(),
   keyCount: integer('key_count').notNull(),
   doubt: text('doubt'),
@@ -141,11 +142,11 @@ const operationColumns = {
   endpointId: text('endpoint_id'),
   action: text('action').notNull(),
   status: text('status').notNull(),
-  failuresCount: integer('failures_count').notNull(),
+  failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
   error: text('error'),
   retryAt: instant('retry_at'),
   updatedAt: instant('updated_at').notNull(),
-  totalDurationMs: integer('total_duration_ms'),
+  totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
   extra: jsonb('extra').$type<JsonObject>(),
   seenAt: instant('seen_at').notNull(),
 };
@@ -157,12 +158,20 @@ export const operationVersion = keywarden.table('operation_version', {
   replacedAt: instant('replaced_at').notNull(),
 });
 
+export const operationPruned = keywarden.table('operation_pruned', {
+  projectNumber: int64('project_number').notNull(),
+  createdAt: instant('created_at').notNull(),
+  id: uuid('id').notNull(),
+  foundAt: instant('found_at').notNull(),
+});
+
 export const plan = keywarden.table('plan', {
   id: text('id').notNull(),
   sequence: int64('sequence').notNull(),
   sha256: text('sha256').notNull(),
   document: text('document').notNull(),
   createdAt: instant('created_at').notNull(),
+  lastMadeAt: instant('last_made_at').notNull(),
   itemCount: integer('item_count').notNull(),
   heldCount: integer('held_count').notNull(),
   reportedCount: integer('reported_count').notNull(),

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
-import type { PlanDocument } from '@keywarden/core/policy';
-import { exitCode, usageError } from '@keywarden/core/process';
+import { type PlanDocument, sha256 } from '@keywarden/core/policy';
+import { exitCode, UserError, usageError } from '@keywarden/core/process';
 import { readPlan } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
@@ -32,7 +32,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       return exitCode.done;
     }
     const connections = await connectionsOf(context);
-    const approvedBy = userInfo().username;
+    const approvedBy = userName();
     const applied = await applyPlan(context, { planId, document, approvedBy, connections });
     print(planId, applied, options);
     const isWhole = applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
@@ -44,7 +44,10 @@ async function findDocument({ store }: Context, planId: string): Promise<PlanDoc
   const plan = await readPlan(store.db, planId);
   if (plan === undefined)
     throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
-  // The text is what makePlan wrote, and its hash is its name.
+  if (sha256(plan.document) !== plan.sha256) {
+    throw new UserError(`Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`);
+  }
+  // The text is what makePlan wrote: its hash says so.
   return JSON.parse(plan.document) as PlanDocument;
 }
 
@@ -55,7 +58,8 @@ async function confirm(count: number, planId: string): Promise<boolean> {
     );
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   const keys = count === 1 ? '1 key' : `${count} keys`;
-  const answer = await prompt.question(`Revoke ${keys} for good, as plan ${planId} says? Type yes: `);
+  // Ctrl-C and Ctrl-D at the prompt reject it, and mean no.
+  const answer = await prompt.question(`Revoke ${keys} for good, as plan ${planId} says? Type yes: `).catch(() => 'no');
   prompt.close();
   return answer.trim() === 'yes';
 }
@@ -83,4 +87,13 @@ function print(planId: string, applied: Applied, { json }: ApplyOptions): void {
   console.log(`\n${revoked} keys revoked, ${applied.items.length - revoked} not.`);
   if (applied.stopped !== null)
     console.log(`The run was stopped: ${applied.stopped}. Look at what uses that key before you apply again.`);
+}
+
+/** Who runs this; a user without a name, as in many containers, is known by number. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -1,11 +1,12 @@
 import { type Config, readConfig } from '@keywarden/core/config';
-import { ensureDataFolder, exitCode, readEnvironment, UserError } from '@keywarden/core/process';
+import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
 export async function checkCommand(): Promise<number> {
+  const signal = stopSignal();
   const environment = readEnvironment(process.env);
   const config = readConfig(environment, process.env);
   const names = config.connections.map((connection) => connection.name).join(', ');
@@ -23,7 +24,7 @@ export async function checkCommand(): Promise<number> {
   for (const configured of config.connections) {
     let identity: Identity | undefined;
     const code = await checkPart('credential', async () => {
-      identity = await identify(configured, config);
+      identity = await identify(configured, { config, limiters: new Map(), signal });
       const whose = identity.isPersonal ? 'user' : 'organization';
       return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
     });

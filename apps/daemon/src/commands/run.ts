@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
 import { silentProgress } from '../progress.ts';
-import { startSchedules } from '../schedule.ts';
+import { forEachConnection, startSchedules } from '../schedule.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import { connectionsOf, withContext } from './session.ts';
@@ -29,16 +29,16 @@ export async function runCommand(): Promise<number> {
 }
 
 async function start(context: Context): Promise<void> {
-  const connections = await connectionsOf(context);
+  const connections = await connectionsOf(context, { goesOn: true });
   await removeOtherConnections(
     context.store.sql,
-    connections.map((connection) => connection.name),
+    context.config.connections.map(({ name }) => name),
   );
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
-  for (const connection of connections) {
-    await syncKeys(context, connection);
-    await syncOperations(context, connection);
-  }
+  await forEachConnection(context, connections, async (each, connection) => {
+    await syncKeys(each, connection);
+    await syncOperations(each, connection);
+  });
   const plan = await planKeys(context, connections);
   const { items, held, reported } = plan.document;
   // Whoever started this process over a channel (npm start) hears that the store is filled.

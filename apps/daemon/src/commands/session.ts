@@ -1,6 +1,7 @@
 import { readConfig } from '@keywarden/core/config';
 import {
   createLogger,
+  describeError,
   ensureDataFolder,
   readEnvironment,
   stopSignal,
@@ -29,7 +30,15 @@ export async function withContext<T>(
     migrations,
   });
   try {
-    return await work({ store, config, environment, log, progress: createProgress(process.stderr), signal });
+    return await work({
+      store,
+      config,
+      environment,
+      log,
+      progress: createProgress(process.stderr),
+      signal,
+      limiters: new Map(),
+    });
   } catch (error) {
     // Whatever fails after a wish to stop fails because of it.
     if (signal.aborted)
@@ -40,16 +49,32 @@ export async function withContext<T>(
   }
 }
 
-/** All connections, or the one that is named; each has authenticated. */
-export async function connectionsOf({ store, config }: Context, name?: string): Promise<Connection[]> {
-  if (name === undefined) return await openConnections(store.sql, config);
-  const chosen = config.connections.filter((each) => each.name === name);
+/**
+ * All connections, or the one that is named; each has authenticated. A command ends at the first that cannot; with
+ * `goesOn` such a one is logged and left out, and only when none is left it is an error.
+ */
+export async function connectionsOf(
+  context: Context,
+  { name, goesOn = false }: { name?: string | undefined; goesOn?: boolean } = {},
+): Promise<Connection[]> {
+  const { store, config, log } = context;
+  const chosen = name === undefined ? config.connections : config.connections.filter((each) => each.name === name);
   if (chosen.length === 0) {
     throw usageError(
       `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,
     );
   }
-  return await openConnections(store.sql, { ...config, connections: chosen });
+  return await openConnections(
+    store.sql,
+    { ...context, config: { ...config, connections: chosen } },
+    (failed, error) => {
+      if (!goesOn || chosen.length === 1) throw error;
+      log.error(
+        { connection: failed, err: describeError(error) },
+        'the connection cannot be used, and the others go on',
+      );
+    },
+  );
 }
 
 /** Prints a command's result for machines. */

@@ -15,11 +15,11 @@ export interface SyncOptions {
 export async function syncCommand(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
   return await withContext(async (context) => {
     const results: { connection: string; kind: RunKind; counts: Counts }[] = [];
-    const connections = await connectionsOf(context, options.connection);
+    const connections = await connectionsOf(context, { name: options.connection });
     if (options.connection === undefined) {
       await removeOtherConnections(
         context.store.sql,
-        connections.map((connection) => connection.name),
+        context.config.connections.map(({ name }) => name),
       );
     }
     for (const connection of connections) {

@@ -1,8 +1,10 @@
+import { collect } from '@keywarden/core/client';
+import type { ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy } from '../testing.ts';
+import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy, neverUsedRule } from '../testing.ts';
 import { applyPlan } from './apply.ts';
 import { planKeys } from './plan.ts';
 
@@ -216,4 +218,93 @@ test('R1: with our clock off the control plane’s nothing is judged; a sandbox 
   await syncKeys(bed.context, connectionOf(bed));
   expect((await planKeys(bed.context, elsewhere)).findings).toEqual([]);
   expect((await planKeys(bed.context, bed.connections)).findings).toHaveLength(1);
+});
+
+test('R6: a key that another rule condemns by now is not what the person approved', async () => {
+  const { idle } = await prepare(['idle', 'busy']);
+  const plan = await makeStoredPlan();
+  await use(idle?.key ?? '');
+  const number = {
+    name: 'one-only',
+    more_than: { number: 1, per: 'organization' },
+    action: 'revoke',
+    even_in_use: true,
+  };
+  bed.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
+  await use((await mint('newer')).key);
+  expect(outcomes(await apply(plan)).idle).toMatch(
+    /^skipped: it is condemned by one-only now, which this plan does not say/,
+  );
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('an item whose number is another key’s than its id is refused', async () => {
+  const { busy } = await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const [item] = plan.document.items;
+  if (item === undefined) throw new Error('the plan has no item');
+  const forged = { ...item, key: { ...item.key, id: String(busy?.id) } };
+  const applied = await apply({ id: plan.id, document: { ...plan.document, items: [forged] } });
+  expect(applied.items.map(({ outcome, why }) => [outcome, why])).toEqual([
+    ['skipped', 'the plan names another key than the store'],
+  ]);
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R2: the own key of a connection that cannot list its scope stays; and while it is unknown so do its organization’s', async () => {
+  const { idle } = await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const [main] = bed.context.config.connections;
+  if (main === undefined) throw new Error('the bed has no connection');
+  // A second connection by the idle key itself: it authenticates, and has listed nothing yet.
+  const second: ConnectionConfig = { ...main, name: 'second', apiKey: idle?.key ?? '', keyId: String(idle?.id) };
+  bed.context.config.connections.push(second);
+  await bed.reconnect();
+  const known = await makeStoredPlan();
+  expect(known.document.items.map((item) => item.key.name)).toEqual(['forgotten']);
+  second.keyId = null;
+  await bed.reconnect();
+  expect(outcomes(await apply(plan)).forgotten).toMatch(
+    /^skipped: connection second sees this scope and its own key is not known/,
+  );
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R4: an answer that does not say that this very key is revoked is unknown', async () => {
+  await prepare(['idle', 'busy']);
+  const plan = await makeStoredPlan();
+  const connection = connectionOf(bed);
+  const { client } = connection;
+  for (const answer of [{ revoked: false }, { id: '4711' }]) {
+    // A control plane that answers oddly, which the sandbox never does: the true answer with one field changed.
+    const odd: typeof client = {
+      ...client,
+      revokeOrganizationKey: async (_organization, id) => ({ ...(await listed(id)), revoked: true, ...answer }),
+    };
+    const applied = await applyPlan(bed.context, {
+      planId: plan.id,
+      document: plan.document,
+      approvedBy: 'ada',
+      connections: [{ ...connection, client: odd }],
+    });
+    expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);
+    expect(await revokedNames()).toEqual([]);
+    await store.sql`delete from keywarden.revocation_intent`;
+  }
+
+  async function listed(id: string) {
+    const { items } = await collect(client.organizationKeys(organization));
+    const found = items.find((key) => key.id === id);
+    if (found === undefined) throw new Error('the key is not listed');
+    return found;
+  }
+});
+
+test('R7: a refused credential stops its connection; the rest of the plan is not tried with it', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  await bed.control('PUT', 'faults', [{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
+  const applied = outcomes(await apply(plan));
+  expect(applied.idle).toMatch(/could not be listed again/);
+  expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
 });

@@ -2,11 +2,18 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
 import { describeError } from '@keywarden/core/process';
 import { toMs, type WireRevokedKey } from '@keywarden/core/wire';
-import { approvePlan, beginRevocation, factScope, readPlanProgress, recordOutcome } from '@keywarden/db/daemon';
+import {
+  approvePlan,
+  beginRevocation,
+  factScope,
+  listObservers,
+  readPlanProgress,
+  recordOutcome,
+} from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { withConnectionLock } from '../sync/run.ts';
-import { listScope, parseScope, type Scope } from '../sync/scopes.ts';
+import { withProcessLock } from '../sync/run.ts';
+import { listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
 import { judge } from './plan.ts';
 
 /** What became of one item. `skipped`: not called, with why. `unknown`: called, and two listings must tell. */
@@ -34,7 +41,8 @@ export async function remainingItems({ store }: Context, planId: string, documen
 
 /**
  * Carries out a plan that a person has approved by asking for it (R6). Each key is listed and judged again right before: what
- * is not condemned at that moment stays. One key's failure does not stop the others; a use in flight stops all (R5).
+ * is not condemned at that moment, by a rule that the plan names for it, stays. One key's failure does not stop the others, a
+ * refused credential stops its connection (R7), and a use in flight stops all (R5).
  */
 export async function applyPlan(
   context: Context,
@@ -50,13 +58,14 @@ export async function applyPlan(
   if (remaining.length === 0) return applied;
   const approval = await approvePlan(context.store.sql, { planId, approvedBy });
   const part = context.progress.part(`plan ${planId}`, 'keys');
+  const refused = new Set<string>();
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
     if (context.signal.aborted) {
       applied.stopped = 'stopped by a signal';
       break;
     }
-    const result = await applyItem(context, { item, planId, approval, connections });
+    const result = await applyItem(context, { item, planId, approval, connections, refused });
     applied.items.push(result);
     if (result.usedInFlight) {
       applied.stopped = `key ${item.key.id} was used between its last listing and its revocation`;
@@ -72,14 +81,22 @@ interface ItemTask {
   planId: string;
   approval: string;
   connections: Connection[];
+  /** Names of connections whose credential was refused in this run. */
+  refused: Set<string>;
+}
+
+interface Place {
+  connection: Connection;
+  scope: Scope;
 }
 
 async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
-  const { item, connections } = task;
-  const place = placeOf(item, connections);
-  if (place === undefined) return skipped(item, 'no configured connection can list and revoke it');
-  return await withConnectionLock(context, { connection: place.connection, kind: 'keys' }, async () => {
-    const ready = await rejudge(context, { ...task, ...place });
+  const { item } = task;
+  const place = await findPlace(context, task);
+  if (place === undefined)
+    return skipped(item, 'no configured connection has listed its scope with a credential that works');
+  return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async () => {
+    const ready = await rejudge(context, task, place);
     if (typeof ready === 'string') return skipped(item, ready);
     const intent = await beginRevocation(context.store.sql, {
       planId: task.planId,
@@ -88,38 +105,48 @@ async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem>
       approval: task.approval,
       listing: ready.listing,
     });
-    if (intent === undefined)
+    if (intent === undefined) {
       return skipped(item, 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again');
-    return await callAndRecord(context, { item, intent, lastUsedAt: ready.lastUsedAt, ...place });
+    }
+    return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
   });
 }
 
-/** A connection that reaches the key's scope: of its own user, or of its organization. */
-function placeOf({ key }: PlanItem, connections: Connection[]): { connection: Connection; scope: Scope } | undefined {
-  for (const connection of connections) {
-    const prefix = factScope(connection.controlPlane, '');
+/** A connection that has listed the key's scope. */
+async function findPlace(
+  { store }: Context,
+  { item: { key }, connections, refused }: ItemTask,
+): Promise<Place | undefined> {
+  for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
+    const prefix = factScope(controlPlane, '');
     if (!key.scope.startsWith(prefix)) continue;
     const scope = parseScope(key.scope.slice(prefix.length));
-    const reaches =
-      scope.kind === 'user'
-        ? connection.isPersonal && connection.accountId === scope.userId
-        : connection.isPersonal || connection.accountId === scope.organizationId;
-    if (reaches) return { connection, scope };
+    const observers = await listObservers(store.sql, { controlPlane, scope: scopeName(scope) });
+    const connection = observers
+      .filter((name) => !refused.has(name))
+      .map((name) => connections.find((each) => each.name === name && each.controlPlane === controlPlane))
+      .find((each) => each !== undefined);
+    return connection && { connection, scope };
   }
   return undefined;
 }
 
-/** Lists the key's scope and judges by the policy in force, this moment (R1). Answers with why it must stay, or with the evidence. */
+/**
+ * Lists the key's scope and judges by the policy in force, this moment (R1). Answers with why it must stay, or with the
+ * evidence. An approval is of a reason, too: another rule that condemns the key since is not what the person approved.
+ */
 async function rejudge(
   { store, config, signal }: Context,
-  { item, connection, connections, scope }: ItemTask & { connection: Connection; scope: Scope },
+  { item, connections, refused }: ItemTask,
+  { connection, scope }: Place,
 ): Promise<string | { listing: string; lastUsedAt: string | null }> {
   let listing: Awaited<ReturnType<typeof listScope>>;
   try {
     listing = await listScope(store.sql, connection, { scope, run: null, signal });
   } catch (error) {
-    if (error instanceof ControlPlaneError) return `its scope could not be listed again: ${error.message}`;
-    throw error;
+    if (!(error instanceof ControlPlaneError)) throw error;
+    if (error.code === 'unauthenticated') refused.add(connection.name);
+    return `its scope could not be listed again: ${error.message}`;
   }
   if (listing.doubt !== null) return `its listing is doubted: ${listing.doubt}`;
   if (listing.number === null) return 'another process has listed its scope meanwhile; apply again';
@@ -128,20 +155,21 @@ async function rejudge(
   const { verdicts } = await judge(store.db, { policy: config.policy, connections });
   const verdict = verdicts.find(({ key }) => key.number === item.key.number);
   if (verdict === undefined) return 'no rule of the policy in force condemns it any more';
+  if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
+    return 'the plan names another key than the store';
   if (verdict.held !== null) return verdict.held;
+  const approved = item.findings.map((finding) => finding.rule);
+  if (!verdict.findings.some((finding) => approved.includes(finding.rule))) {
+    return `it is condemned by ${verdict.findings.map((finding) => finding.rule).join(', ')} now, which this plan does not say; plan again`;
+  }
   return { listing: listing.number, lastUsedAt: listed.lastUsedAt };
 }
 
 /** The call, between its intent, which is committed, and its outcome. */
 async function callAndRecord(
   { store, signal }: Context,
-  {
-    item,
-    intent,
-    connection,
-    scope,
-    lastUsedAt,
-  }: { item: PlanItem; intent: string; connection: Connection; scope: Scope; lastUsedAt: string | null },
+  { item, refused }: ItemTask,
+  { connection, scope, intent, lastUsedAt }: Place & { intent: string; lastUsedAt: string | null },
 ): Promise<AppliedItem> {
   const { client } = connection;
   let revoked: WireRevokedKey;
@@ -155,8 +183,17 @@ async function callAndRecord(
     if (error.code === 'outcome_unknown' || error.code === 'not_found') {
       return { item, outcome: 'unknown', why: `${error.message}; the next listings tell`, usedInFlight: false };
     }
+    if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
     return { item, outcome: 'failed', why: error.message, usedInFlight: false };
+  }
+  if (!revoked.revoked || revoked.id !== item.key.id) {
+    return {
+      item,
+      outcome: 'unknown',
+      why: 'the answer does not say that this key is revoked; the next listings tell',
+      usedInFlight: false,
+    };
   }
   const usedInFlight = isLater(revoked.lastUsedAt, lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };

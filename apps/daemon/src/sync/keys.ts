@@ -3,8 +3,8 @@ import { saveMembers } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
-import { add, type Counts, recordRun } from './run.ts';
-import { listScope, type Scope } from './scopes.ts';
+import { add, type Counts, recordRun, withProcessLock } from './run.ts';
+import { listScope, type Scope, scopeLock } from './scopes.ts';
 
 /** One pass over the keys that a connection can list, and over the members of its organizations. */
 export async function syncKeys(context: Context, connection: Connection): Promise<Counts> {
@@ -27,11 +27,15 @@ export async function syncKeys(context: Context, connection: Connection): Promis
 }
 
 async function syncScope(
-  { store, signal, log }: Context,
+  context: Context,
   { connection, scope, run, counts }: { connection: Connection; scope: Scope; run: string; counts: Counts },
 ): Promise<void> {
   try {
-    const { keys, doubt } = await listScope(store.sql, connection, { scope, run, signal });
+    const { store, signal, log } = context;
+    const lock = scopeLock(connection.controlPlane, scope);
+    const { keys, doubt } = await withProcessLock(context, lock, () =>
+      listScope(store.sql, connection, { scope, run, signal }),
+    );
     add(counts, 'keys', keys.length);
     if (doubt === null) return;
     add(counts, 'doubted_listings');

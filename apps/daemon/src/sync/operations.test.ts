@@ -1,5 +1,6 @@
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { openConnections } from '../connect.ts';
 import { type Bed, connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
 import { walkOperations } from './walk.ts';
@@ -106,10 +107,17 @@ function fakeLists(times: string[]) {
   };
 }
 
+const walkOf = {
+  projectId: 'p',
+  floor: null,
+  datedAt: () => '2026-01-01T00:00:00Z',
+  signal: new AbortController().signal,
+};
+
 async function walkAll(times: string[]) {
   const seen = new Set<string>();
   const unproved: string[] = [];
-  const walk = walkOperations(fakeLists(times), { projectId: 'p', floor: null, signal: new AbortController().signal });
+  const walk = walkOperations(fakeLists(times), walkOf);
   for await (const page of walk) {
     for (const each of page.operations) seen.add(each.id);
     if (page.unprovedAt !== undefined) unproved.push(page.unprovedAt);
@@ -145,4 +153,55 @@ test('A2: an instant that more operations bear than a page holds is named as not
     ...Array.from({ length: 10 }, (_, index) => instant(index + 1)),
   ];
   expect(await walkAll(times)).toEqual({ seen: 1010, unproved: [instant(0)] });
+});
+
+/** Walks pages that are given as they are. */
+async function walkPages(pages: object[]): Promise<unknown> {
+  const queue = [...pages];
+  const walk = walkOperations({ operationsPage: async () => queue.shift() as never }, walkOf);
+  for await (const page of walk) expect(page).toBeDefined();
+  return queue.length;
+}
+
+const rowsAt = (from: number) =>
+  Array.from({ length: 1000 }, (_, index) => ({ id: String(from + index), createdAt: instant(from + index) }));
+
+test('A2: a full page without a cursor proves nothing below it, and a list that does not go down never ends: both are errors', async () => {
+  await expect(walkPages([{ items: rowsAt(0), cursor: null, dateMs: 0 }])).rejects.toThrow(/is full and has no cursor/);
+  const again = { items: rowsAt(0), cursor: 'c', dateMs: 0 };
+  await expect(walkPages([again, again, { ...again, items: rowsAt(-10), cursor: 'd' }])).rejects.toThrow(
+    /does not go on/,
+  );
+});
+
+test('A2: where the shorter page ends below the instant, rows having gone meanwhile, it is named as not proved', async () => {
+  const shrunk = { items: rowsAt(500), cursor: 'low', dateMs: 0 };
+  const pages = [{ items: rowsAt(0), cursor: 'c', dateMs: 0 }, shrunk, { items: [], cursor: null, dateMs: 0 }];
+  const walk = walkOperations({ operationsPage: async () => pages.shift() as never }, walkOf);
+  const unproved = [];
+  for await (const page of walk) unproved.push(page.unprovedAt);
+  expect(unproved).toEqual([instant(999), undefined]);
+});
+
+test('an operation that was pruned while it was going on is asked for once, and what was seen of it stays', async () => {
+  const [project] = await store.sql`select number from keywarden.project order by number limit 1`;
+  await store.sql`update keywarden.operation set status = 'running' where ctid = (
+    select ctid from keywarden.operation where project_number = ${String(project?.number)} order by created_at limit 1)
+    and project_number = ${String(project?.number)} and created_at = (
+    select min(created_at) from keywarden.operation where project_number = ${String(project?.number)})`;
+  await bed.control('DELETE', 'stats');
+  await sync();
+  await sync();
+  const { by_route: routes } = await bed.control<{ by_route: Record<string, { requests: number }> }>('GET', 'stats');
+  expect(routes['GET /projects/{project_id}/operations/{operation_id}']?.requests).toBe(1);
+});
+
+test('R7: a connection whose credential is refused does not stop the others', async () => {
+  const [main] = bed.context.config.connections;
+  if (main === undefined) throw new Error('the bed has no connection');
+  const config = { ...bed.context.config, connections: [{ ...main, name: 'refused', apiKey: 'napi_wrong' }, main] };
+  const failed: string[] = [];
+  const opened = await openConnections(store.sql, { ...bed.context, config }, (name) => void failed.push(name));
+  expect(opened.map(({ name }) => name)).toEqual(['main']);
+  expect(failed).toEqual(['refused']);
 });

@@ -1,16 +1,17 @@
 import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/core/process';
 import { toMs, type WireOperation } from '@keywarden/core/wire';
 import {
   ensureOperationPartitions,
   listOpenOperations,
   listProjectsToWalk,
+  markOperationPruned,
   saveOperationPage,
   saveProjects,
   type WalkedProject,
 } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
-import type { Connection } from '../connect.ts';
+import { type Connection, datedAt } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
 import { add, type Counts, recordRun } from './run.ts';
@@ -60,7 +61,7 @@ async function discoverProjects({ store, signal }: Context, connection: Connecti
     const seenAt = presentOf(connection);
     const unavailableIds: string[] = [];
     const { items } = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
-    await saveProjects(store.sql, { controlPlane, seenAt, organizationId, isWhole: true, unavailableIds }, items);
+    await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, items);
     projects.push(...(await listProjectsToWalk(store.db, { controlPlane, organizationId })));
   }
   return projects;
@@ -85,19 +86,26 @@ async function syncProject(
     add(counts, 'inserted', inserted);
     add(counts, 'changed', changed);
   };
-  for await (const page of walkOperations(connection.client, { projectId: project.id, floor, signal })) {
+  const walk = {
+    projectId: project.id,
+    floor,
+    signal,
+    datedAt: (dateMs: number | null) => datedAt(connection, dateMs),
+  };
+  for await (const page of walkOperations(connection.client, walk)) {
     await save(page.operations, page.walkedAt);
     if (page.unprovedAt !== undefined) add(counts, 'unproved_instants');
   }
   if (floor === null) return;
   const stillSince = new Date(Date.now() + connection.skewMs - followMs).toISOString();
   const open = { project: project.number, before: floor, stillSince, limit: openOperationsAtOnce };
-  for (const id of await listOpenOperations(store.db, open)) {
+  for (const { id, createdAt } of await listOpenOperations(store.db, open)) {
     const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
-      if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined; // pruned; what we have stays
+      if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
       throw error;
     });
     if (operation) await save([operation]);
+    else await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
 }
 
@@ -134,14 +142,19 @@ async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<voi
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** A project's failure does not stop the others; a credential's stops its connection (R7), and so does the end. */
+/**
+ * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (class 22). A credential's
+ * failure, an outage, and the end of this process do (R7).
+ */
 function isOfOneProject(error: unknown): boolean {
-  return error instanceof ControlPlaneError && error.code !== 'unauthenticated' && error.code !== 'aborted';
+  if (error instanceof ControlPlaneError)
+    return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
+  return codeOf(error).startsWith('22');
 }
 
 function describeFailures(failures: unknown[], total: number): UserError {
   const [first] = failures;
-  const word = first instanceof Error ? first.message : 'unknown';
+  const word = first instanceof ControlPlaneError ? first.message : `the store refuses a row: ${codeOf(first)}`;
   return new UserError(
     `The operations of ${failures.length} of ${total} projects could not be read whole (${word}); the others are stored, and the next sync tries again.`,
   );

@@ -5,15 +5,14 @@ import type { Context } from '../context.ts';
 
 export type Counts = Record<string, number>;
 
-/** The lock under which a connection's keys are listed and revoked, or its operations walked: one process at a time. */
-export async function withConnectionLock<T>(
-  { store, progress }: Context,
-  { connection, kind }: { connection: Connection; kind: RunKind },
+/** Work that only one process may do at a time: `what` names it in the database and, if one has to wait, to the user. */
+export async function withProcessLock<T>(
+  { store, progress, signal }: Context,
+  what: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  const onWait = () =>
-    progress.note(`Another process is busy with the ${kind} of connection ${connection.name}; waiting for it.`);
-  return await withLock(store.sql, `${kind} ${connection.name}`, work, onWait);
+  const onWait = () => progress.note(`Another process is busy with the ${what}; waiting for it.`);
+  return await withLock(store.sql, what, { signal, onWait }, work);
 }
 
 /** Does one run of a kind for a connection, with its row in the store from begin to end. `work` fills the counts as it goes. */
@@ -23,7 +22,7 @@ export async function recordRun(
   work: (run: string, counts: Counts) => Promise<void>,
 ): Promise<Counts> {
   const { sql } = context.store;
-  return await withConnectionLock(context, { connection, kind }, async () => {
+  return await withProcessLock(context, `${kind} of connection ${connection.name}`, async () => {
     const counts: Counts = {};
     const run = await startRun(sql, { kind, connection: connection.name });
     try {

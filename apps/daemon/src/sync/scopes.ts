@@ -1,13 +1,13 @@
 import { collect } from '@keywarden/core/client';
 import type { WireKey } from '@keywarden/core/wire';
-import { reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
+import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
-import type { Connection } from '../connect.ts';
+import { type Connection, datedAt } from '../connect.ts';
 
 /** A scope whose keys a connection can list: its own user's, or an organization's. */
 export type Scope = { kind: 'user'; userId: string } | { kind: 'organization'; organizationId: string };
 
-function scopeName(scope: Scope): string {
+export function scopeName(scope: Scope): string {
   return scope.kind === 'user' ? `user:${scope.userId}` : `organization:${scope.organizationId}`;
 }
 
@@ -17,13 +17,22 @@ export function parseScope(name: string): Scope {
   return name.startsWith('user:') ? { kind: 'user', userId: id } : { kind: 'organization', organizationId: id };
 }
 
-/** Lists a scope's keys, stores the listing, and ends the intents that it decides. */
+/** The lock under which a scope's keys are listed and revoked, through whatever connection. */
+export function scopeLock(controlPlane: string, scope: Scope): string {
+  return `keys of ${scopeName(scope)} at control plane ${controlPlane}`;
+}
+
+/**
+ * Lists a scope's keys, stores the listing, and ends the intents that it decides. The caller holds the scope's lock, so that
+ * no call is under way meanwhile.
+ */
 export async function listScope(
   sql: Sql,
   connection: Connection,
   { scope, run, signal }: { scope: Scope; run: string | null; signal: AbortSignal },
 ): Promise<SavedListing & { keys: WireKey[] }> {
   const { client, controlPlane } = connection;
+  const begunAt = await readNow(sql);
   const pages =
     scope.kind === 'user' ? client.personalKeys({ signal }) : client.organizationKeys(scope.organizationId, { signal });
   const { items, dateMs } = await collect(pages);
@@ -34,7 +43,8 @@ export async function listScope(
     organizationId: scope.kind === 'organization' ? scope.organizationId : null,
     connection: connection.name,
     run,
-    listedAt: new Date(dateMs ?? Date.now() + connection.skewMs).toISOString(),
+    listedAt: datedAt(connection, dateMs),
+    begunAt,
     keys: items,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });

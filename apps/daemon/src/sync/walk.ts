@@ -1,4 +1,4 @@
-import type { ControlPlaneClient, Page } from '@keywarden/core/client';
+import { type ControlPlaneClient, ControlPlaneError, type Page } from '@keywarden/core/client';
 import { toMs, type WireOperation } from '@keywarden/core/wire';
 
 const hourMs = 3_600_000;
@@ -31,15 +31,23 @@ export function floorOf(walkedAt: string | null): string | null {
  */
 export async function* walkOperations(
   client: Pick<ControlPlaneClient, 'operationsPage'>,
-  { projectId, floor, signal }: { projectId: string; floor: string | null; signal: AbortSignal },
+  {
+    projectId,
+    floor,
+    datedAt,
+    signal,
+  }: { projectId: string; floor: string | null; datedAt: (dateMs: number | null) => string; signal: AbortSignal },
 ): AsyncGenerator<WalkedPage> {
   let limit = floor === null ? maxLimit : recentLimit;
   let cursor: string | undefined;
   let walkedAt: string | undefined;
+  let above: string | undefined;
   for (;;) {
     const page = await client.operationsPage(projectId, { limit, cursor, signal });
-    walkedAt ??= new Date(page.dateMs ?? 0).toISOString();
+    walkedAt ??= datedAt(page.dateMs);
     const last = page.items.at(-1);
+    assertProgress(page, { limit, cursor, above });
+    above = last?.createdAt;
     const isEnd = page.cursor === null || last === undefined || (floor !== null && toMs(last.createdAt) < toMs(floor));
     if (isEnd) {
       yield { operations: page.items, walkedAt, unprovedAt: undefined };
@@ -71,9 +79,35 @@ async function stepBack(
   const unproved = { cursor: page.cursor ?? undefined, unprovedAt: lastInstant };
   if (above === 0) return unproved;
   const shorter = await client.operationsPage(projectId, { limit: above, cursor, signal });
-  // Rows that came meanwhile push it up, which only repeats some; it must not end at that instant again.
-  const endsAbove = shorter.cursor !== null && shorter.items.at(-1)?.createdAt !== lastInstant;
+  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
+  const end = shorter.items.at(-1)?.createdAt;
+  const endsAbove = shorter.cursor !== null && end !== undefined && isAfter(end, lastInstant);
   return endsAbove ? { cursor: shorter.cursor ?? undefined, unprovedAt: undefined } : unproved;
+}
+
+/** Only a short page ends a list, and each page ends below the one before: otherwise the walk would prove what is not so. */
+function assertProgress(
+  { items, cursor: next }: Page<WireOperation>,
+  { limit, cursor, above }: { limit: number; cursor: string | undefined; above: string | undefined },
+): void {
+  const last = items.at(-1)?.createdAt;
+  const isCut = next === null && items.length >= limit;
+  const goesUp = last !== undefined && above !== undefined && isAfter(last, above);
+  if (isCut || goesUp || (next !== null && next === cursor)) {
+    const what = isCut ? 'is full and has no cursor' : 'does not go on from the page before';
+    throw new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+  }
+}
+
+/** Compares RFC 3339 times with their microseconds; those of one server are spelled alike. */
+function isAfter(a: string, b: string | undefined): boolean {
+  if (b === undefined) return true;
+  const [aMs, bMs] = [toMs(a), toMs(b)];
+  return aMs > bMs || (aMs === bMs && fraction(a) > fraction(b));
+}
+
+function fraction(at: string): number {
+  return Number(`0${/\.\d+/.exec(at)?.[0] ?? '.0'}`);
 }
 
 function isOneInstant({ items }: Page<WireOperation>): boolean {

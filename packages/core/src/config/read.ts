@@ -38,7 +38,7 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   const usesSandbox = file.connections.length === 0 && single === undefined;
   const configured = file.connections.map((each) => ({
     name: each.name,
-    url: withoutSlash(each.url),
+    url: normalize(each.url),
     apiKey: secrets ? readSecret(each, variables) : '',
     keyId: each.key_id ?? null,
     share: each.share,
@@ -52,7 +52,7 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   if (url === undefined && apiKey === undefined) return undefined;
   if (url === undefined) throw usageError('CONTROL_PLANE_API_KEY is set and CONTROL_PLANE_URL is not; set both.');
   if (apiKey === undefined) throw usageError('CONTROL_PLANE_URL is set and CONTROL_PLANE_API_KEY is not; set both.');
-  return { name: 'default', url: withoutSlash(url), apiKey, keyId: keyId ?? null, share: 0.5 };
+  return { name: 'default', url: normalize(url), apiKey, keyId: keyId ?? null, share: 0.5 };
 }
 
 /** The sandbox leaves its address and its administrator's key in the data folder; that key's id is 1. */
@@ -130,4 +130,5 @@ function nodeAt(document: ReturnType<typeof parseDocument>, path: string[]): num
   return undefined;
 }
 
-const withoutSlash = (url: string) => url.replace(/\/+$/, '');
+/** One spelling for one address: whoever stores records knows the control plane by it. */
+const normalize = (url: string) => new URL(url).href.replace(/\/+$/, '');

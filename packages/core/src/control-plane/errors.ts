@@ -12,7 +12,10 @@ export type ControlPlaneErrorCode =
   | 'outcome_unknown' // a write was sent, and whether it was done is not known
   | 'aborted'; // the caller's signal
 
-/** A failed call: `canRetry` says whether the same call may succeed later. Neither message nor cause holds a secret. */
+/**
+ * A failed call: `canRetry` says whether the same call may succeed later. It has no cause: those of a failed fetch may hold the
+ * request's headers, so that only their code goes into the message.
+ */
 export class ControlPlaneError extends Error {
   readonly code: ControlPlaneErrorCode;
   readonly status: number | null;

@@ -41,10 +41,13 @@ export function retryDelayMs(
   return Math.max(jittered, retryAfterMs);
 }
 
-/** Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`; 0 when absent or unreadable. */
+/** Longer than this nobody waits for one request, whatever the answer asks for. */
+const maxRetryAfterMs = 300_000;
+
+/** Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`, five minutes at most; 0 when absent or unreadable. */
 export function readRetryAfterMs(header: string | null, nowMs: number): number {
   if (header === null) return 0;
-  if (/^\d+$/.test(header)) return Number(header) * 1000;
+  if (/^\d+$/.test(header)) return Math.min(maxRetryAfterMs, Number(header) * 1000);
   const at = Date.parse(header);
-  return Number.isNaN(at) ? 0 : Math.max(0, at - nowMs);
+  return Number.isNaN(at) ? 0 : Math.min(maxRetryAfterMs, Math.max(0, at - nowMs));
 }

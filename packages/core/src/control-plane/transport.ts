@@ -143,7 +143,7 @@ function readMessage(text: string): string {
 }
 
 /** Codes that say that no byte of the request left. */
-const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+const neverSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN']);
 
 function lossCode({ method, signal }: CallOptions, failure: Failure): ControlPlaneError['code'] {
   const wasSent = failure.status !== null || failure.wasSent;

@@ -65,14 +65,14 @@ function judgeInactivity(rule: Rule, { key, nowMs }: Judged): Finding | undefine
   const { createdAt, use } = key;
   if (rule.unused_for !== undefined && use.state === 'used') {
     const idleMs = nowMs - toMs(use.at);
-    if (idleMs <= rule.unused_for.ms) return undefined;
+    if (!(idleMs > rule.unused_for.ms)) return undefined;
     const reason = `last used ${daysInWords(idleMs)} ago, more than ${rule.unused_for.text}`;
     const evidence: Evidence = { condition: 'unused_for', created_at: createdAt, use };
     return { rule: rule.name, action: rule.action, key, limit: rule.unused_for.text, evidence, reason };
   }
   if (rule.never_used_for !== undefined && use.state === 'never') {
     const ageMs = nowMs - toMs(createdAt);
-    if (ageMs <= rule.never_used_for.ms) return undefined;
+    if (!(ageMs > rule.never_used_for.ms)) return undefined;
     const reason = `never used in the ${daysInWords(ageMs)} since it was created, more than ${rule.never_used_for.text}`;
     const evidence: Evidence = { condition: 'never_used_for', created_at: createdAt, use };
     return { rule: rule.name, action: rule.action, key, limit: rule.never_used_for.text, evidence, reason };

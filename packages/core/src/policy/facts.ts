@@ -19,19 +19,21 @@ export interface KeyFacts {
   use: Use;
 }
 
-/** What is known of a scope: its last complete listing, and the connections that see it. */
+/** What is known of a scope: its last complete listing, and who sees it without knowing its own key. */
 export interface ScopeFacts {
   scope: string;
-  /** RFC 3339 by the control plane's own Date; null when it was never listed whole. */
-  listedAt: string | null;
+  /** RFC 3339 by the control plane's own Date. */
+  listedAt: string;
   /** The control plane's present by its own Date, in ms; null when our clock and its disagree by more than allowed. */
   nowMs: number | null;
-  /** Each connection that sees the scope, with the id of its own key if that is known. */
-  connections: { name: string; ownKeyId: string | null }[];
+  /** Connections that see the scope, or may, and whose own key is not known. */
+  unknownOwnKey: string[];
 }
 
 /** Everything that a judgement rests on. */
 export interface Facts {
   keys: KeyFacts[];
   scopes: ScopeFacts[];
+  /** The own keys of all connections that were ever configured, as far as they are known. */
+  ownKeys: { connection: string; keyId: string }[];
 }

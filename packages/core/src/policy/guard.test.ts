@@ -18,23 +18,18 @@ test('a condemned key goes when nothing holds it', () => {
   expect(decide(makeFacts([makeKey(1), survivor]))).toEqual({ 1: null });
 });
 
-test("R2: a connection's own key never goes, whichever connection looks; any other key like it does", () => {
-  const own = makeKey(1, { id: '77' });
-  const connections = [
-    { name: 'first', ownKeyId: '1' },
-    { name: 'second', ownKeyId: '77' },
+test("R2: a connection's own key never goes, whichever connection looks and in whatever scope; any other key like it does", () => {
+  const ownKeys = [
+    { connection: 'first', keyId: '1' },
+    { connection: 'second', keyId: '77' },
   ];
-  const decided = decide(makeFacts([own, makeKey(2), survivor], { connections }));
+  const decided = decide(makeFacts([makeKey(1, { id: '77' }), makeKey(2), survivor], {}, ownKeys));
   expect(decided[1]).toBe('connection second itself uses this key');
   expect(decided[2]).toBeNull();
 });
 
 test('R2: while a connection’s own key is not known, nothing goes in a scope that it sees', () => {
-  const connections = [
-    { name: 'first', ownKeyId: '1' },
-    { name: 'second', ownKeyId: null },
-  ];
-  const decided = decide(makeFacts([makeKey(1), survivor], { connections }));
+  const decided = decide(makeFacts([makeKey(1), survivor], { unknownOwnKey: ['second'] }));
   expect(decided[1]).toBe('connection second sees this scope and its own key is not known; set its key_id');
 });
 
@@ -55,7 +50,8 @@ test('R2: an organization whose keys are all condemned keeps the most recently u
 
 test('R1: evidence older than max_evidence_age holds; fresher evidence does not', () => {
   const keys = [makeKey(1), survivor];
-  expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/older than 1h; run keywarden sync keys/);
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/is not within 1h; run keywarden sync keys/);
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(-1) }))[1]).toMatch(/is not within 1h/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 25) }))[1]).toBeNull();
 });
 

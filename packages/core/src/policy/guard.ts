@@ -21,7 +21,7 @@ export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdic
     const key = group[0]?.key;
     const scope = key && scopes.get(key.scope);
     if (key === undefined || scope === undefined) return [];
-    return [{ key, findings: group, held: reasonToHold(policy, { key, scope, findings: group }) }];
+    return [{ key, findings: group, held: reasonToHold(policy, facts, { key, scope, findings: group }) }];
   });
   return keepOnePerOrganization(
     facts,
@@ -29,35 +29,41 @@ export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdic
   );
 }
 
-function reasonToHold(
-  policy: Policy,
-  { key, scope, findings }: { key: KeyFacts; scope: ScopeFacts; findings: Finding[] },
-): string | null {
-  return ownKey(key, scope) ?? staleEvidence(policy, scope) ?? inUse(policy, { key, scope, findings });
+function reasonToHold(policy: Policy, facts: Facts, { key, scope, findings }: Condemned): string | null {
+  return ownKey(facts, key, scope) ?? staleEvidence(policy, scope) ?? inUse(policy, { key, scope, findings });
 }
 
-/** R2: a connection's own key never goes; while one is not known, nothing goes in any scope that its connection sees. */
-function ownKey(key: KeyFacts, scope: ScopeFacts): string | null {
-  const user = scope.connections.find((connection) => connection.ownKeyId === key.id);
-  if (user !== undefined) return `connection ${user.name} itself uses this key`;
-  const unknown = scope.connections.find((connection) => connection.ownKeyId === null);
-  if (unknown === undefined) return null;
-  return `connection ${unknown.name} sees this scope and its own key is not known; set its key_id`;
+interface Condemned {
+  key: KeyFacts;
+  scope: ScopeFacts;
+  findings: Finding[];
 }
 
-/** R1: evidence must be fresh. */
+/**
+ * R2: a connection's own key never goes, whichever connection looks and whatever address it looks through; while one is not
+ * known, nothing goes in any scope that its connection sees.
+ */
+function ownKey({ ownKeys }: Facts, key: KeyFacts, scope: ScopeFacts): string | null {
+  const own = ownKeys.find(({ keyId }) => keyId === key.id);
+  if (own !== undefined) return `connection ${own.connection} itself uses this key`;
+  const [unknown] = scope.unknownOwnKey;
+  return unknown === undefined
+    ? null
+    : `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
+}
+
+/** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
+const aheadMs = 300_000;
+
+/** R1: evidence must be fresh, and not of a time that is still to come. */
 function staleEvidence(policy: Policy, { listedAt, nowMs }: ScopeFacts): string | null {
-  if (listedAt === null || nowMs === null) return 'its scope was never listed whole';
-  const ageMs = nowMs - toMs(listedAt);
-  if (ageMs <= policy.max_evidence_age.ms) return null;
-  return `its last complete listing, of ${listedAt}, is older than ${policy.max_evidence_age.text}; run keywarden sync keys`;
+  const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
+  if (ageMs <= policy.max_evidence_age.ms && ageMs >= -aheadMs) return null;
+  return `its last complete listing, of ${listedAt}, is not within ${policy.max_evidence_age.text}; run keywarden sync keys`;
 }
 
 /** R8: a key in use is revoked by a rule on number only if that rule says so. */
-function inUse(
-  policy: Policy,
-  { key, scope, findings }: { key: KeyFacts; scope: ScopeFacts; findings: Finding[] },
-): string | null {
+function inUse(policy: Policy, { key, scope, findings }: Condemned): string | null {
   if (key.use.state !== 'used' || scope.nowMs === null) return null;
   if (scope.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
   const allowed = policy.rules.filter((rule) => rule.even_in_use).map((rule) => rule.name);

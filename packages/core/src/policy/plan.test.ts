@@ -21,7 +21,7 @@ test('another fact or another policy is another plan', () => {
 });
 
 test('what is held stands in the plan with why, and is no item of it', () => {
-  const plan = makePlan(defaultPolicy, makeFacts(keys, { connections: [{ name: 'main', ownKeyId: null }] }));
+  const plan = makePlan(defaultPolicy, makeFacts(keys, { unknownOwnKey: ['main'] }));
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why)).toEqual([
     'connection main sees this scope and its own key is not known; set its key_id',

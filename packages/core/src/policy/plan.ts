@@ -106,6 +106,7 @@ function canonicalJson(value: unknown): string {
   );
 }
 
-function sha256(text: string): string {
+/** The SHA-256 of a text, in hexadecimal digits. */
+export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -31,13 +31,17 @@ export function usedDaysAgo(days: number): KeyFacts['use'] {
 }
 
 /** Facts about keys whose scopes were listed just now by a connection whose own key is 1. */
-export function makeFacts(keys: KeyFacts[], change: Partial<ScopeFacts> = {}): Facts {
+export function makeFacts(
+  keys: KeyFacts[],
+  change: Partial<ScopeFacts> = {},
+  ownKeys = [{ connection: 'main', keyId: '1' }],
+): Facts {
   const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
     scope,
     listedAt: now,
     nowMs,
-    connections: [{ name: 'main', ownKeyId: '1' }],
+    unknownOwnKey: [],
     ...change,
   }));
-  return { keys, scopes };
+  return { keys, scopes, ownKeys };
 }

@@ -7,8 +7,16 @@ export function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
-/** Resolves when the signal aborts. */
+/** Resolves when the signal aborts, and keeps the process alive until then. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  return new Promise((resolve) => {
+    // A listener alone does not keep a process alive; one that waits to be stopped must stay.
+    const alive = setInterval(() => undefined, 2 ** 30);
+    const stop = () => {
+      clearInterval(alive);
+      resolve();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+  });
 }

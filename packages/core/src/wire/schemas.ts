@@ -2,33 +2,36 @@ import { z } from 'zod';
 import { instant, int64 } from './primitives.ts';
 import { wireRecord } from './record.ts';
 
+/** Absent and null say the same. */
+const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+
 /** Terminal statuses: such an operation does not change any more. `failed` can still be retried. */
 export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'skipped'];
 
 /** One record of the control plane's work on a project; unknown actions and statuses pass as they are. */
 export const operationSchema = wireRecord({
-  id: z.uuid(),
+  id: z.guid(),
   project_id: z.string(),
-  branch_id: z.string().optional(),
-  endpoint_id: z.string().optional(),
+  branch_id: optional(z.string()),
+  endpoint_id: optional(z.string()),
   action: z.string(),
   status: z.string(),
   failures_count: z.int(),
-  error: z.string().optional(),
-  retry_at: instant.optional(),
+  error: optional(z.string()),
+  retry_at: optional(instant),
   created_at: instant,
   updated_at: instant,
-  total_duration_ms: z.int().optional(),
+  total_duration_ms: optional(z.int()),
 });
 export type WireOperation = z.output<typeof operationSchema>;
 
 export const projectSchema = wireRecord({
   id: z.string(),
   name: z.string(),
-  org_id: z.string().optional(),
-  owner_id: z.string().optional(),
-  region_id: z.string().optional(),
-  pg_version: z.int().optional(),
+  org_id: optional(z.string()),
+  owner_id: optional(z.string()),
+  region_id: optional(z.string()),
+  pg_version: optional(z.int()),
   created_at: instant,
   updated_at: instant,
 });
@@ -39,7 +42,7 @@ export type WireOrganization = z.output<typeof organizationSchema>;
 
 export const memberSchema = z
   .object({
-    member: z.object({ id: z.string(), user_id: z.string(), role: z.string(), joined_at: instant.optional() }),
+    member: z.object({ id: z.string(), user_id: z.string(), role: z.string(), joined_at: instant.nullish() }),
     user: z.object({ email: z.string() }),
   })
   .transform(({ member, user }) => ({
@@ -53,7 +56,7 @@ export type WireMember = z.output<typeof memberSchema>;
 
 /** A creator is an object in lists, and a bare id in the answers to creating and revoking. */
 const creator = z
-  .union([z.string(), z.object({ id: z.string(), name: z.string().optional() })])
+  .union([z.string(), z.object({ id: z.string(), name: z.string().nullish() })])
   .transform((value) =>
     typeof value === 'string' ? { id: value, name: null } : { id: value.id, name: value.name ?? null },
   );
@@ -95,7 +98,7 @@ export type WireUser = z.output<typeof userSchema>;
 
 /** The two spellings of a next page: `cursor`, or `next` where a list can be sorted. */
 export const paginationSchema = z
-  .object({ cursor: z.string().optional(), next: z.string().optional() })
+  .object({ cursor: z.string().nullish(), next: z.string().nullish() })
   .transform(({ cursor, next }) => cursor ?? next ?? null)
   .nullish()
   .transform((value) => value || null);

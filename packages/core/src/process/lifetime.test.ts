@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest';
+import { aborted } from './lifetime.ts';
+
+test('a process that waits to be stopped stays alive until then', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const controller = new AbortController();
+  const before = timers();
+  const waiting = aborted(controller.signal);
+  expect(timers()).toBe(before + 1);
+  controller.abort();
+  await waiting;
+  expect(timers()).toBe(before);
+});
