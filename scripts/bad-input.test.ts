@@ -163,6 +163,51 @@ test('nothing of all that has been stored', async () => {
   expect(readdirSync(folder)).toEqual(['broken.yaml']);
 });
 
+test.each(['keywarden', 'sandbox'] as const)(
+  'a data folder below /proc or below a file: %s says so at once',
+  async (name) => {
+    const command = name === 'keywarden' ? [...entry.keywarden, 'sync'] : entry[name];
+    for (const [data, code] of [
+      ['/proc/x', 'ENOENT'],
+      ['/etc/passwd/x', 'ENOTDIR'],
+    ] as const) {
+      const ended = await run(command, { KEYWARDEN_DATA: data, SANDBOX_PORT: '0' });
+      const sentence = `The data folder ${data} cannot be written (${code}); set KEYWARDEN_DATA to a folder that can.`;
+      expect(ended).toMatchObject({ code: 1, stderr: `${sentence}\n` });
+    }
+  },
+);
+
+test('a second sandbox on one data folder is refused', async () => {
+  const settings = { KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-twice-')), SANDBOX_PORT: '0' };
+  const first = start(entry.sandbox, settings);
+  while (!first.output().includes('listens on')) await new Promise((resolve) => setTimeout(resolve, 50));
+  const second = await run(entry.sandbox, settings);
+  expect(second.stderr.trim()).toMatch(
+    /^Another sandbox runs on the data folder .*; stop it, or set KEYWARDEN_DATA to another folder\.$/,
+  );
+  expect(second.code).toBe(1);
+  first.child.kill('SIGTERM');
+  expect((await first.ended).code).toBe(0);
+});
+
+test('faults of the control plane are one sentence; what could be read is stored, and JSON stays JSON', async () => {
+  const faults = async (body: object[]) =>
+    await fetch(`${sandbox.controlUrl}/faults`, { method: 'PUT', body: JSON.stringify(body) });
+  await faults([{ path: '/api_keys', kind: 'status', status: 418 }]);
+  const refused = await run([...entry.keywarden, 'sync', 'keys', '--json'], good());
+  expect(refused.stderr).toMatch(/The keys of 1 of \d+ scopes of connection default could not be listed \(.*418/);
+  expect(JSON.parse(refused.stdout)).toMatchObject({ runs: [{ kind: 'keys', error: expect.stringContaining('418') }] });
+  expect(refused.code).toBe(1);
+  const plan = await run([...entry.keywarden, 'plan', '--json'], good());
+  expect(JSON.parse(plan.stdout).warnings[0]).toContain('418');
+  expect(plan.code).toBe(3);
+  await faults([{ path: '/api_keys', kind: 'status', status: 401 }]);
+  const unauthenticated = await run([...entry.keywarden, 'sync', 'keys'], good());
+  expect(unauthenticated.stderr.trim()).toMatch(/^The control plane failed: GET \/api_keys answered 401/);
+  await faults([]);
+});
+
 test.each(['report', 'sandbox'] as const)('a taken port: the %s says so in one sentence', async (name) => {
   const taken = new URL(sandbox.url).port;
   const ended = await run(entry[name], { ...good(), REPORT_PORT: taken, SANDBOX_PORT: taken });

@@ -35,6 +35,12 @@ export async function run(name, args) {
     console.error(`There is no script named ${name}; there are ${Object.keys(scripts).join(', ')}.`);
     process.exit(2);
   }
+  if (args.length > 0 && ['start', 'report', 'sandbox'].includes(name)) {
+    console.error(
+      `The script ${name} takes no options; its settings are environment variables, which docs/OPERATIONS.md lists.`,
+    );
+    process.exit(2);
+  }
   for (const [index, step] of steps.entries()) {
     const code = await runStep(index === steps.length - 1 ? [...step, ...args] : step);
     if (code !== 0) process.exit(code);

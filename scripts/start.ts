@@ -32,11 +32,13 @@ interface Launch<Ready> {
   file: string;
   args?: string[];
   envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
+  onAgain?: (ready: Ready) => Promise<void>;
 }
 
 const sandboxLaunch: Launch<SandboxReady> = {
   file: 'packages/sandbox/src/main.ts',
   envAgain: ({ url }) => ({ SANDBOX_PORT: new URL(url).port }),
+  onAgain: (ready) => prepareSandbox(ready),
 };
 const reportLaunch: Launch<ReportReady> = {
   file: 'apps/report/src/main.ts',
@@ -46,18 +48,20 @@ const reportLaunch: Launch<ReportReady> = {
 /** `npm start`: the sandbox unless a control plane is configured, the report and the daemon, until Ctrl-C. */
 await runMain(async () => {
   const environment = readEnvironment(process.env);
-  const { usesSandbox } = readConfig(environment, process.env, { secrets: false });
   ensureDataFolder(environment.KEYWARDEN_DATA);
+  const { usesSandbox } = readConfig(environment, process.env, { secrets: false });
   const signal = stopSignal();
   const services: { stop(): Promise<void> }[] = [];
   let givenUp: UserError | undefined;
   const failure = new AbortController();
-  const launch = <Ready>(name: string, { file, args = [], envAgain }: Launch<Ready>): Promise<Ready> => {
+  const launch = <Ready>(name: string, { file, args = [], envAgain, onAgain }: Launch<Ready>): Promise<Ready> => {
+    signal.throwIfAborted();
     const service = startService<Ready>({
       name,
       command: [process.execPath, ...process.execArgv, at(file), ...args],
       env: { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
       ...(envAgain ? { envAgain } : {}),
+      ...(onAgain ? { onAgain } : {}),
       signal,
       onGivenUp: (error) => {
         givenUp = error;
@@ -136,15 +140,17 @@ function renderWelcome({
       `plan ${plan.id}: ${count(plan.revoke)} keys to revoke, ${count(plan.held)} held, ${count(plan.report)} to report; nothing is revoked until you say so`,
     ],
   ];
+  const settings = process.env.KEYWARDEN_DATA ? `KEYWARDEN_DATA='${environment.KEYWARDEN_DATA}' ` : '';
+  const apply = `  ${settings}npm run keywarden -- apply ${plan.id}  revoke exactly those`;
   return [
     '',
     'Keywarden runs.',
     ...lines.map(([label, text]) => `  ${label.padEnd(12)} ${text}`),
     '',
     'What to type next, in another terminal:',
-    '  npm run keywarden -- plan                  which keys, and why',
-    `  npm run keywarden -- apply ${plan.id}  revoke exactly those`,
-    `  curl -H "Authorization: Bearer $(cat ${folder}/report-token)" ${report.url}/v1/keys?limit=2`,
+    `  ${settings}npm run keywarden -- plan                  which keys, and why`,
+    ...(plan.revoke > 0 ? [apply] : []),
+    `  curl -H "Authorization: Bearer $(cat '${folder}/report-token')" '${report.url}/v1/keys?limit=2'`,
     '',
     'Ctrl-C stops all of it; the next npm start goes on from there.',
   ].join('\n');

@@ -14,6 +14,8 @@ export interface ServiceOptions<Ready> {
   env: NodeJS.ProcessEnv;
   /** What a later start gets beside `env`: the port that the first one found, so that its address stays. */
   envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
+  /** Done whenever a later start is ready. */
+  onAgain?: (ready: Ready) => Promise<void>;
   /** Aborts when everything is to stop: an end after that is no surprise. */
   signal: AbortSignal;
   /** Called when the service cannot be kept running. */
@@ -45,6 +47,10 @@ export function startService<Ready>(options: ServiceOptions<Ready>): Service<Rea
       console.error(`The ${name} ended (${how}); starting it again.`);
       child = launch(options.command, env);
       watch(child, env);
+      // If it ends before, the watch above starts it again.
+      firstWord<Ready>(child, name)
+        .then(options.onAgain)
+        .catch(() => undefined);
     };
     watched.once('exit', (code, killedBy) => void onExit(code, killedBy));
   };

@@ -16,7 +16,8 @@ import type { Sql } from '@keywarden/db/store';
 /** A connection that has authenticated. */
 export interface Connection {
   name: string;
-  baseUrl: string;
+  /** What the store knows its control plane by. */
+  identity: string;
   client: ControlPlaneClient;
   /** The number of its control plane in the store. */
   controlPlane: string;
@@ -66,15 +67,15 @@ export async function openConnections(
   return connections;
 }
 
-async function save(sql: Sql, identity: Identity): Promise<string> {
-  const { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox } = identity;
-  const checkedAt = new Date(Date.now() + identity.skewMs).toISOString();
+async function save(sql: Sql, connection: Identity): Promise<string> {
+  const { name, identity: baseUrl, accountId, authMethod, ownKeyId, isSandbox } = connection;
+  const checkedAt = new Date(Date.now() + connection.skewMs).toISOString();
   return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt });
 }
 
 /** Asks whose the credential is. Throws a UserError that names the mend. */
 export async function identify(
-  { name, url, apiKey, keyId, share }: ConnectionConfig,
+  { name, url, identity, apiKey, keyId, share }: ConnectionConfig,
   { config: { usesSandbox }, limiters, signal, time = systemTime }: OpenOptions,
 ): Promise<Identity> {
   const first = createClient({ baseUrl: url, apiKey, time });
@@ -94,7 +95,7 @@ export async function identify(
       : limiterFor(limiters, `${url} ${answer.accountId}`, { share, time });
   return {
     name,
-    baseUrl: url,
+    identity,
     client: createClient({ baseUrl: url, apiKey, limiter, time }),
     accountId: answer.accountId,
     authMethod: answer.authMethod,
@@ -120,6 +121,11 @@ function describeFailure(
   if (error.code === 'unauthenticated') {
     return new UserError(
       `The control plane at ${url} refuses the key of connection ${name}; mend CONTROL_PLANE_API_KEY or the connection's key.`,
+    );
+  }
+  if (error.status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(error.code)) {
+    return new UserError(
+      `The control plane at ${url} answers ${error.status} (connection ${name}: ${error.message}); try again later, or check the connection's key.`,
     );
   }
   if (error.code === 'unreachable' || error.code === 'unavailable') {

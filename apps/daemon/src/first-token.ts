@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDataFile } from '@keywarden/core/process';
+import { readDataFile, usageError } from '@keywarden/core/process';
 import { ensureToken } from '@keywarden/db/daemon';
 import type { Context } from './context.ts';
 
 /**
- * Makes sure of a first report token: REPORT_TOKEN, else the one that the data folder keeps, else a new one that is kept there.
+ * Makes sure of a first report token: REPORT_TOKEN, else the one that the data folder keeps, else a new one that is kept there;
+ * one that was revoked is replaced.
  * On a sandbox it is an operator's, elsewhere a viewer's.
  */
 export async function ensureFirstToken(
@@ -15,11 +16,19 @@ export async function ensureFirstToken(
 ): Promise<void> {
   const { KEYWARDEN_DATA: folder, REPORT_TOKEN: given } = environment;
   const kept = readDataFile(folder, 'report-token');
-  const secret = given ?? kept ?? `kwr_${randomBytes(32).toString('base64url')}`;
+  const role = isSandbox ? 'operator' : 'viewer';
+  const isLive = async (secret: string) =>
+    await ensureToken(store.sql, { name: 'first', role, organizationIds: null }, secret);
+  let secret = given ?? kept ?? newSecret();
+  if (!(await isLive(secret))) {
+    if (given !== undefined)
+      throw usageError('REPORT_TOKEN is a token that was revoked; set another one, or unset it.');
+    secret = newSecret();
+    await isLive(secret);
+  }
   if (secret !== kept) writeFileSync(join(folder, 'report-token'), `${secret}\n`, { mode: 0o600 });
-  await ensureToken(
-    store.sql,
-    { name: 'first', role: isSandbox ? 'operator' : 'viewer', organizationIds: null },
-    secret,
-  );
+}
+
+function newSecret(): string {
+  return `kwr_${randomBytes(32).toString('base64url')}`;
 }

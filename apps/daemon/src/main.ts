@@ -38,6 +38,7 @@ function describe(done: (code: number) => void): Command {
   const token = program.command('token').description('tokens of the report');
   token
     .command('create')
+    .description('make one, and show it this once')
     .requiredOption('--name <name>', 'whose it is')
     .requiredOption('--role <role>', 'viewer, auditor or operator')
     .option('--organization <id...>', 'the only organizations that it may see')
@@ -46,10 +47,12 @@ function describe(done: (code: number) => void): Command {
     );
   token
     .command('list')
+    .description('all of them, without their secrets')
     .option('--json', 'for machines')
     .action(async (options: { json?: boolean }) => done(await tokenListCommand(options)));
   token
     .command('revoke')
+    .description('end one for good')
     .argument('<id>')
     .action(async (id: string) => done(await tokenRevokeCommand(id)));
   program

@@ -36,7 +36,14 @@ export async function makeBed(
 ): Promise<Bed> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
   const environment = readEnvironment({});
-  const connection = { name: 'main', url: sandbox.url, apiKey: sandbox.adminKey, keyId, share: 1 };
+  const connection = {
+    name: 'main',
+    url: sandbox.url,
+    identity: sandbox.url,
+    apiKey: sandbox.adminKey,
+    keyId,
+    share: 1,
+  };
   const context: Context = {
     store,
     config: {

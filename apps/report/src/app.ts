@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { codeOf } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
 import { findPrincipal } from './authenticate.ts';
 import type { Dependencies, Env } from './environment.ts';
 import { Problem, renderProblem } from './problem.ts';
 import { archiveRoutes } from './routes/archive.ts';
+import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
 import { governanceRoutes } from './routes/governance.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -69,6 +71,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     c.set('principal', principal);
     await next();
   });
+  describeOtherRoutes(app);
   keyRoutes(app, dependencies);
   operationRoutes(app, dependencies);
   governanceRoutes(app, dependencies);
@@ -78,6 +81,13 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   );
   app.onError((error, c) => {
     if (error instanceof Problem) return renderProblem(c, error);
+    if (isStoreAway(error)) {
+      log.warn({ err: error, request: c.get('requestId') }, 'the store does not answer');
+      return renderProblem(
+        c,
+        new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.'),
+      );
+    }
     log.error({ err: error, request: c.get('requestId') }, 'a request failed');
     return renderProblem(
       c,
@@ -85,4 +95,9 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     );
   });
   return app;
+}
+
+/** The database is not there, or is stopping or starting: codes of the driver, and of Postgres (class 57P). */
+function isStoreAway(error: unknown): boolean {
+  return /^(ECONN|CONNECT|57P)/.test(codeOf(error));
 }

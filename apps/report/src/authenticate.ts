@@ -5,7 +5,7 @@ import { Problem } from './problem.ts';
 
 /** The holder of the request's bearer token, or undefined. */
 export async function findPrincipal(c: Context, db: Db): Promise<Principal | undefined> {
-  const secret = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1];
+  const secret = /^Bearer (\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1];
   return secret === undefined ? undefined : await authenticateToken(db, secret);
 }
 

@@ -1,6 +1,6 @@
 import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
-import { and, asc, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, inArray, isNull, sql as raw } from 'drizzle-orm';
 import { connection, connectionScope, key, keyListing } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
@@ -33,12 +33,20 @@ async function readScopes(db: Db, nowMs: (controlPlane: string) => number | null
     .select()
     .from(connectionScope)
     .orderBy(asc(connectionScope.connection), asc(connectionScope.scope));
+  const ownIds = connections.flatMap(({ ownKeyId }) => ownKeyId ?? []);
+  const listed = await db
+    .select({ controlPlane: key.controlPlaneNumber, id: key.id })
+    .from(key)
+    .where(inArray(key.id, ownIds));
+  // An id that no listing has ever shown is a mistake, and the true one is not known.
+  const isKnown = ({ controlPlaneNumber, ownKeyId }: typeof connection.$inferSelect) =>
+    listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
   const scopes = listings.map((listing) => ({
     scope: factScope(listing.controlPlaneNumber, listing.scope),
     listedAt: listing.listedAt,
     nowMs: nowMs(listing.controlPlaneNumber),
     unknownOwnKey: connections
-      .filter(({ ownKeyId, removedAt }) => ownKeyId === null && removedAt === null)
+      .filter((each) => each.removedAt === null && !isKnown(each))
       .filter((each) =>
         maySee(
           each,

@@ -7,10 +7,10 @@ export { ensureOperationPartitions, markOperationPruned, saveOperationPage } fro
 export { approvePlan, readPlan, savePlan } from './plans.ts';
 export {
   beginRevocation,
+  listGoneKeys,
   listObservers,
   type Outcome,
   readNow,
-  readPlanProgress,
   reconcileIntents,
   recordOutcome,
 } from './revocations.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
-import { beginRevocation, readNow, readPlanProgress, reconcileIntents, recordOutcome } from './revocations.ts';
+import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
@@ -52,7 +52,13 @@ async function list(ids: string[]): Promise<string | null> {
 }
 
 const begin = () => beginRevocation(store.sql, { planId: 'p-1', key, connection: 'main', approval, listing });
-const outcome = async () => (await readPlanProgress(store.sql, 'p-1')).get(key);
+/** The outcome of the last attempt; null while it is open. */
+const outcome = async () => {
+  const [row] = await store.sql`
+    select o.outcome from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.key_number = ${key} order by i.attempt desc limit 1`;
+  return row?.outcome;
+};
 /** Makes the intent as old as if the process that wrote it had been gone for a while. */
 const age = () =>
   store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour' where key_number = ${key}`;
@@ -112,4 +118,17 @@ test('a listing made while the call may still be under way decides nothing', asy
   await list([String(tests)]);
   await reconcileIntents(store.sql, { controlPlane, scope });
   expect(await outcome()).toBeNull();
+});
+
+test('a key that was gone and is back may be begun again', async () => {
+  await begin();
+  await age();
+  await list([]);
+  await list([]);
+  await reconcileIntents(store.sql, { controlPlane, scope });
+  expect(await begin()).toBeUndefined();
+  expect(await listGoneKeys(store.sql, [key])).toEqual(new Set([key]));
+  await list([String(tests)]);
+  expect(await begin()).toBeDefined();
+  expect(await listGoneKeys(store.sql, [key])).toEqual(new Set());
 });

@@ -79,20 +79,11 @@ export async function reconcileIntents(
   return rows.length;
 }
 
-/**
- * Where the items of a plan stand: by key number the outcome of the last attempt under this plan, null while it is open.
- * A key that was gone and is back was not revoked.
- */
-export async function readPlanProgress(sql: Sql, planId: string): Promise<Map<string, Outcome | null>> {
-  const rows = await sql`
-    select distinct on (i.key_number) i.key_number,
-      case when o.outcome = 'gone' and k.gone_at is null then 'not_revoked' else o.outcome end as outcome
-    from keywarden.revocation_intent i
-    join keywarden.key k on k.number = i.key_number
-    left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where i.plan_id = ${planId} order by i.key_number, i.attempt desc`;
-  // A check constraint bounds the column to these words.
-  return new Map(rows.map((row) => [String(row.key_number), row.outcome as Outcome | null]));
+/** Of these keys those that are gone, revoked by whatever plan or by somebody else. */
+export async function listGoneKeys(sql: Sql, keys: string[]): Promise<Set<string>> {
+  const rows =
+    await sql`select number from keywarden.key where number = any(${keys}::bigint[]) and gone_at is not null`;
+  return new Set(rows.map((row) => String(row.number)));
 }
 
 /** The database's present, before a listing begins. */

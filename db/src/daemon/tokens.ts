@@ -19,9 +19,11 @@ export async function createToken(sql: Sql, token: NewToken): Promise<{ number: 
   return { number: await insertToken(sql, token, secret), secret };
 }
 
-/** Makes a given secret a token of this role, also if it was one of another. */
-export async function ensureToken(sql: Sql, token: NewToken, secret: string): Promise<void> {
-  await insertToken(sql, token, secret);
+/** Makes a given secret a token of this role, also if it was one of another. False if it was revoked, which it stays. */
+export async function ensureToken(sql: Sql, token: NewToken, secret: string): Promise<boolean> {
+  const number = await insertToken(sql, token, secret);
+  const [row] = await sql`select revoked_at from keywarden.report_token where number = ${number}`;
+  return row?.revoked_at === null;
 }
 
 async function insertToken(sql: Sql, { name, role, organizationIds }: NewToken, secret: string): Promise<string> {

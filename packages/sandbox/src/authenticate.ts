@@ -24,7 +24,7 @@ export function accountOf(principal: Principal): string {
  * A project-scoped key ends when its project leaves the organization or is deleted.
  */
 export function authenticate(c: Context, { db, clock }: { db: Database; clock: Clock }): Principal {
-  const token = /^Bearer (\S+)$/.exec(c.req.header('authorization') ?? '')?.[1];
+  const token = /^Bearer (\S+)$/i.exec(c.req.header('authorization') ?? '')?.[1];
   if (token === undefined) throw unauthenticated();
   const row = db.get(
     `select cast(k.id as text) as id, k.kind, k.user_id, k.organization_id, k.project_id from api_key k

@@ -48,7 +48,8 @@ export interface Database {
 export function openDatabase(file: string): Database {
   const sqlite = new DatabaseSync(file);
   sqlite.exec(
-    'pragma journal_mode = wal; pragma synchronous = off; pragma busy_timeout = 5000; pragma cache_size = -65536;',
+    // Exclusive: a second sandbox on one file would serve another clock and other faults.
+    'pragma busy_timeout = 2000; pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = off; pragma cache_size = -65536;',
   );
   sqlite.exec(schema);
   const statements = new Map<string, StatementSync>();

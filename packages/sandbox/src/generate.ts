@@ -33,9 +33,10 @@ export interface CompanyCounts {
  */
 export function generateCompany(state: State, company: Company): CompanyCounts {
   const { db, clock } = state;
-  const random = createRandom(company.seed);
   const now = clock.now();
   const before = counts(state);
+  // A seed that was used already makes a further company: its names and ids may not repeat.
+  const random = createRandom(company.seed + 7919 * before.organizations);
   db.transaction(() => {
     const organizations = generateOrganizations(db, { company, random, now });
     generateKeys(state, { company, random, now, organizations });

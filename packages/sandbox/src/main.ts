@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { createSandbox, type Sandbox } from './sandbox.ts';
 
 /** The sandbox as a command: state under KEYWARDEN_DATA, the administrator's key and the address in files beside it. */
@@ -7,7 +7,7 @@ async function main(): Promise<void> {
   const data = resolve(process.env.KEYWARDEN_DATA || '.keywarden');
   const port = readPort(process.env.SANDBOX_PORT ?? '8810');
   try {
-    mkdirSync(data, { recursive: true, mode: 0o700 });
+    makeFolder(data);
     writeFileSync(join(data, '.writable'), '');
     rmSync(join(data, '.writable'));
   } catch (error) {
@@ -17,7 +17,6 @@ async function main(): Promise<void> {
   const sandbox = await open(data, { port, ...(adminKey ? { adminKey } : {}) });
   writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
   writeFileSync(join(data, 'sandbox-url'), `${sandbox.url}\n`);
-  writeFileSync(join(data, 'sandbox-port'), `${new URL(sandbox.url).port}\n`);
   process.send?.({ ready: { url: sandbox.url, controlUrl: sandbox.controlUrl, isEmpty: sandbox.isEmpty } });
   console.log(`The sandbox's control plane listens on ${sandbox.url}`);
   console.log(
@@ -34,30 +33,32 @@ async function main(): Promise<void> {
   });
 }
 
-/**
- * Opens the sandbox. Whoever has stored its records knows it by its address: where any port will do, the last one is tried
- * first.
- */
+/** Opens the sandbox, or says in one sentence why it cannot be. */
 async function open(data: string, { port, adminKey }: { port: number; adminKey?: string }): Promise<Sandbox> {
-  const options = { file: join(data, 'sandbox.sqlite'), ...(adminKey ? { adminKey } : {}) };
-  const last = Number(readIfThere(join(data, 'sandbox-port')) ?? 0);
-  for (const candidate of port === 0 && last !== 0 ? [last, 0] : [port]) {
-    try {
-      return await createSandbox({ ...options, port: candidate });
-    } catch (error) {
-      if (codeOf(error) !== 'EADDRINUSE') throw error;
+  try {
+    return await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('database is locked')) {
+      const mend = 'stop it, or set KEYWARDEN_DATA to another folder';
+      fail(1, `Another sandbox runs on the data folder ${data}, perhaps another npm start; ${mend}.`);
     }
+    if (codeOf(error) !== 'EADDRINUSE') throw error;
+    const mend = 'end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one)';
+    return fail(1, `Port ${port} is taken; ${mend}.`);
   }
-  return fail(
-    1,
-    `Port ${port} is taken; end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one).`,
-  );
 }
 
 function readPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   return fail(2, `SANDBOX_PORT must be a port from 0 to 65535, and "${text}" is not.`);
+}
+
+/** Parents first, one by one: below /proc a recursive mkdir of Node does not end. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder, { mode: 0o700 });
 }
 
 function readIfThere(file: string): string | undefined {

@@ -17,7 +17,7 @@ export interface ApplyOptions {
 export async function applyCommand(planId: string, options: ApplyOptions): Promise<number> {
   return await withContext(async (context) => {
     const document = await findDocument(context, planId);
-    const remaining = await remainingItems(context, planId, document);
+    const remaining = await remainingItems(context, document);
     if (remaining.length === 0) {
       const why =
         document.items.length === 0

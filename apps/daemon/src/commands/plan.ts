@@ -1,5 +1,5 @@
 import type { Plan } from '@keywarden/core/policy';
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, UserError } from '@keywarden/core/process';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted, planKeys } from '../enforce/plan.ts';
@@ -11,13 +11,19 @@ import { renderTable } from './table.ts';
 export async function planCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
     const connections = await connectionsOf(context);
-    for (const connection of connections) await syncKeys(context, connection);
+    const failures: string[] = [];
+    for (const connection of connections) {
+      await syncKeys(context, connection).catch((error: unknown) => {
+        if (!(error instanceof UserError)) throw error;
+        failures.push(error.message);
+      });
+    }
     const plan = await planKeys(context, connections);
-    const warnings = describeBlindness(context, connections);
+    const warnings = [...failures, ...describeBlindness(context, connections)];
     if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
     else console.log([renderPlan(plan), ...warnings].join('\n\n'));
-    return exitCode.done;
+    return failures.length > 0 ? exitCode.needsPerson : exitCode.done;
   });
 }
 

@@ -1,3 +1,4 @@
+import { ControlPlaneError } from '@keywarden/core/client';
 import { readConfig } from '@keywarden/core/config';
 import {
   createLogger,
@@ -20,8 +21,8 @@ export async function withContext<T>(
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
-  const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   ensureDataFolder(environment.KEYWARDEN_DATA);
+  const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();
   const store = await openStore({
     databaseUrl: environment.DATABASE_URL,
@@ -40,6 +41,10 @@ export async function withContext<T>(
       limiters: new Map(),
     });
   } catch (error) {
+    if (error instanceof ControlPlaneError && !signal.aborted) {
+      const message = `The control plane failed: ${error.message}; try again later, or check the connection's key.`;
+      throw new UserError(message, { cause: error });
+    }
     // Whatever fails after a wish to stop fails because of it.
     if (signal.aborted)
       throw new UserError('Stopped; what was stored stays, and the next run goes on from there.', { cause: error });

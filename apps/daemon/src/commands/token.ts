@@ -16,11 +16,12 @@ export async function tokenCreateCommand({
 }): Promise<number> {
   const known = roles.find((each) => each === role);
   if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
+  if (name.trim() === '') throw usageError('A token needs a name that says whose it is: --name NAME.');
   return await withContext(async ({ store }) => {
     const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null });
     console.log(token.secret);
     console.error(
-      `Token ${token.number} for ${name}, a ${known}'s. It is shown this once; send it as Authorization: Bearer.`,
+      `Token ${token.number} for ${name}, with the role ${known}. It is shown this once; send it as Authorization: Bearer.`,
     );
     return exitCode.done;
   }, noControlPlane);

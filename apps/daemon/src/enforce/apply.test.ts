@@ -308,3 +308,38 @@ test('R7: a refused credential stops its connection; the rest of the plan is not
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
 });
+
+test('a plan stays the same while keys are used; an older plan knows what was done under a newer one', async () => {
+  const policy = policySchema.parse({
+    rules: [neverUsedRule, { name: 'many', more_than: { number: 1, per: 'organization' }, action: 'report' }],
+  });
+  const { busy, active } = await prepare(['idle', 'busy', 'active'], { policy });
+  const useBoth = async () => {
+    for (const minted of [active, busy]) {
+      await bed.control('POST', 'clock', { advance_seconds: 60 });
+      await use(minted?.key ?? '');
+    }
+    await bed.reconnect();
+  };
+  await useBoth();
+  const first = await makeStoredPlan();
+  await useBoth();
+  const second = await makeStoredPlan();
+  expect(second.canonical).toBe(first.canonical);
+  expect(second.isNew).toBe(false);
+  expect(first.document.reported.map((item) => item.key.name)).toEqual(['active']);
+  await mint('younger');
+  const third = await makeStoredPlan();
+  expect(third.id).not.toBe(first.id);
+  expect(outcomes(await apply(third))).toEqual({ idle: 'revoked' });
+  expect(await apply(first)).toMatchObject({ doneBefore: 1, items: [] });
+});
+
+test('R2: an own key’s id that no listing shows is as good as none', async () => {
+  await prepare(['idle', 'busy'], { keyId: '999999' });
+  const plan = await makeStoredPlan();
+  expect(plan.document.items).toEqual([]);
+  expect(plan.document.held.map((item) => item.why)).toEqual([
+    'connection main sees this scope and its own key is not known; set its key_id',
+  ]);
+});

@@ -6,8 +6,8 @@ import {
   approvePlan,
   beginRevocation,
   factScope,
+  listGoneKeys,
   listObservers,
-  readPlanProgress,
   recordOutcome,
 } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -33,10 +33,13 @@ export interface Applied {
   stopped: string | null;
 }
 
-/** Items of a plan that are still to be done. */
-export async function remainingItems({ store }: Context, planId: string, document: PlanDocument): Promise<PlanItem[]> {
-  const progress = await readPlanProgress(store.sql, planId);
-  return document.items.filter((item) => !['revoked', 'gone'].includes(progress.get(item.key.number) ?? ''));
+/** Items of a plan that are still to be done: whose key is there, as far as the store knows. */
+export async function remainingItems({ store }: Context, { items }: PlanDocument): Promise<PlanItem[]> {
+  const gone = await listGoneKeys(
+    store.sql,
+    items.map((item) => item.key.number),
+  );
+  return items.filter((item) => !gone.has(item.key.number));
 }
 
 /**
@@ -53,7 +56,7 @@ export async function applyPlan(
     connections,
   }: { planId: string; document: PlanDocument; approvedBy: string; connections: Connection[] },
 ): Promise<Applied> {
-  const remaining = await remainingItems(context, planId, document);
+  const remaining = await remainingItems(context, document);
   const applied: Applied = { doneBefore: document.items.length - remaining.length, items: [], stopped: null };
   if (remaining.length === 0) return applied;
   const approval = await approvePlan(context.store.sql, { planId, approvedBy });

@@ -1,4 +1,5 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
+import { UserError } from '@keywarden/core/process';
 import { saveMembers } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -15,12 +16,23 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     counts.organizations = organizations.length;
     const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));
     if (connection.isPersonal) scopes.unshift({ kind: 'user', userId: connection.accountId });
+    const failures: ControlPlaneError[] = [];
     for (const [index, scope] of scopes.entries()) {
       part.update(index, scopes.length);
-      if (scope.kind === 'organization')
-        await syncMembers(context, { connection, organizationId: scope.organizationId, counts });
-      await syncScope(context, { connection, scope, run, counts });
+      try {
+        if (scope.kind === 'organization')
+          await syncMembers(context, { connection, organizationId: scope.organizationId, counts });
+        await syncScope(context, { connection, scope, run, counts });
+      } catch (error) {
+        if (!isOfOneScope(error)) throw error;
+        failures.push(error);
+      }
     }
+    const [first] = failures;
+    if (first === undefined) return;
+    throw new UserError(
+      `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${first.message}); the others are stored, and the next sync tries again.`,
+    );
   });
   part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${doubtsInWords(counts)}`);
   return counts;
@@ -59,6 +71,13 @@ async function syncMembers(
   } catch (error) {
     if (!isHidden(error)) throw error;
   }
+}
+
+/** What one scope's answers are does not stop the others; a refused credential and an outage do (R7). */
+function isOfOneScope(error: unknown): error is ControlPlaneError {
+  return (
+    error instanceof ControlPlaneError && ['rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code)
+  );
 }
 
 /** This credential may not look; that concludes nothing about what is there. */

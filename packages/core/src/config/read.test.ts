@@ -34,6 +34,7 @@ test('connections take their keys from variables and files, never from the file 
   expect(connection).toEqual({
     name: 'prod',
     url: 'https://host.example/api/v2',
+    identity: 'https://host.example/api/v2',
     apiKey: 'napi_secret',
     keyId: '9007199254740993',
     share: 0.5,

@@ -9,6 +9,8 @@ import { type ConfigFile, configSchema } from './schema.ts';
 export interface ConnectionConfig {
   name: string;
   url: string;
+  /** What the store knows the control plane by: its address, but for the sandbox, whose port may change. */
+  identity: string;
   apiKey: string;
   keyId: string | null;
   share: number;
@@ -39,6 +41,7 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   const configured = file.connections.map((each) => ({
     name: each.name,
     url: normalize(each.url),
+    identity: normalize(each.url),
     apiKey: secrets ? readSecret(each, variables) : '',
     keyId: each.key_id ?? null,
     share: each.share,
@@ -52,7 +55,7 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   if (url === undefined && apiKey === undefined) return undefined;
   if (url === undefined) throw usageError('CONTROL_PLANE_API_KEY is set and CONTROL_PLANE_URL is not; set both.');
   if (apiKey === undefined) throw usageError('CONTROL_PLANE_URL is set and CONTROL_PLANE_API_KEY is not; set both.');
-  return { name: 'default', url: normalize(url), apiKey, keyId: keyId ?? null, share: 0.5 };
+  return { name: 'default', url: normalize(url), identity: normalize(url), apiKey, keyId: keyId ?? null, share: 0.5 };
 }
 
 /** The sandbox leaves its address and its administrator's key in the data folder; that key's id is 1. */
@@ -65,7 +68,7 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
       'No control plane is configured and the sandbox was never started; run npm start, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY.',
     );
   }
-  return { name: 'sandbox', url, apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
+  return { name: 'sandbox', url, identity: 'sandbox', apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
 }
 
 function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {

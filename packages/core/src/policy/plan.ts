@@ -18,6 +18,14 @@ interface PlannedKey {
   created_at: string;
 }
 
+/**
+ * The evidence as far as it stays the same while the finding does: among keys of one group uses and ranks change by the minute,
+ * and each change would be another plan. Findings are stored with all of it.
+ */
+type PlannedEvidence =
+  | Exclude<Evidence, { condition: 'more_than' }>
+  | Omit<Extract<Evidence, { condition: 'more_than' }>, 'use' | 'rank'>;
+
 export interface PlanItem {
   action: 'revoke';
   key: PlannedKey;
@@ -27,7 +35,7 @@ export interface PlanItem {
 interface PlannedFinding {
   rule: string;
   limit: string;
-  evidence: Evidence;
+  evidence: PlannedEvidence;
 }
 
 /** Findings turned into intended actions. Holds only facts and decisions: the same facts give the same bytes and the same hash. */
@@ -54,8 +62,9 @@ export interface Plan {
 export function makePlan(policy: Policy, facts: Facts): Plan {
   const findings = evaluate(policy, facts);
   const verdicts = guard(policy, facts, findings);
+  const condemned = new Set(verdicts.map((verdict) => verdict.key.number));
   const reports = Map.groupBy(
-    findings.filter((finding) => finding.action === 'report'),
+    findings.filter((finding) => finding.action === 'report' && !condemned.has(finding.key.number)),
     (finding) => finding.key.number,
   );
   const document: PlanDocument = {
@@ -78,7 +87,9 @@ function toItem({ key, findings }: Verdict): PlanItem {
 }
 
 function toPlanned({ rule, limit, evidence }: Finding): PlannedFinding {
-  return { rule, limit, evidence };
+  if (evidence.condition !== 'more_than') return { rule, limit, evidence };
+  const { use: _use, rank: _rank, ...lasting } = evidence;
+  return { rule, limit, evidence: lasting };
 }
 
 function toPlannedKey(key: KeyFacts): PlannedKey {

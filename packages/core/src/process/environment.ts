@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { codeOf, UserError, usageError } from './errors.ts';
 
@@ -58,11 +58,22 @@ export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
 /** Makes the data folder if needed, or says in one sentence why it cannot be used. */
 export function ensureDataFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`;
     throw new UserError(message, { cause: error });
+  }
+}
+
+/** Parents first, one by one: below /proc a recursive mkdir of Node does not end. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error; // another process was faster
   }
 }
 
