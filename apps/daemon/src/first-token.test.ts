@@ -1,0 +1,52 @@
+import { mkdtempSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readDataFile } from '@keywarden/core/process';
+import { revokeToken } from '@keywarden/db/daemon';
+import { authenticateToken } from '@keywarden/db/read';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { ensureFirstToken } from './first-token.ts';
+import { type Bed, makeBed } from './testing.ts';
+
+let store: TestStore;
+let bed: Bed;
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-token-'));
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  bed = await makeBed(store);
+  bed.context.environment.KEYWARDEN_DATA = folder;
+});
+afterAll(async () => {
+  await bed.close();
+  await store.close();
+});
+
+const kept = () => readDataFile(folder, 'report-token') ?? '';
+const holder = async () => await authenticateToken(store.db, kept());
+
+test("the first token is kept for its owner alone, an operator's on the sandbox, and only a viewer's elsewhere", async () => {
+  await ensureFirstToken(bed.context, { isSandbox: true });
+  const first = kept();
+  expect(statSync(join(folder, 'report-token')).mode & 0o077).toBe(0);
+  expect(await holder()).toMatchObject({ role: 'operator', organizations: null });
+  await ensureFirstToken(bed.context, { isSandbox: false });
+  expect(kept()).toBe(first);
+  expect(await holder()).toMatchObject({ role: 'viewer' });
+});
+
+test('a first token that was revoked stays so, and another takes its place', async () => {
+  const dead = kept();
+  await revokeToken(store.sql, (await holder())?.token ?? '');
+  await ensureFirstToken(bed.context, { isSandbox: true });
+  expect(kept()).not.toBe(dead);
+  expect(await authenticateToken(store.db, dead)).toBeUndefined();
+  expect(await holder()).toMatchObject({ role: 'operator' });
+});
+
+test('REPORT_TOKEN is taken as it is given', async () => {
+  bed.context.environment.REPORT_TOKEN = 'given-by-the-environment';
+  await ensureFirstToken(bed.context, { isSandbox: true });
+  expect(kept()).toBe('given-by-the-environment');
+  expect(await holder()).toMatchObject({ role: 'operator' });
+});
