@@ -1,0 +1,68 @@
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterEach, beforeEach, inject } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy } from '../testing.ts';
+import { applyPlan } from './apply.ts';
+import { planKeys } from './plan.ts';
+
+/** What the tests of applying share: bindings that each test finds new. */
+export let store: TestStore;
+export let bed: Bed;
+export let organization: string;
+
+/** A store for each test of a file; `prepare` makes the rest. */
+export function useApplyBed(): void {
+  beforeEach(async () => {
+    store = await createTestStore(inject('postgresUrl'));
+  });
+  afterEach(async () => {
+    await bed.close();
+    await store.close();
+  });
+}
+
+export interface Minted {
+  id: number;
+  key: string;
+}
+
+export const mint = (name: string) =>
+  bed.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name });
+
+/** An organization with these keys, minted 40 days ago and never used but for the one named `busy`, which was just used. */
+export async function prepare(names: string[], options: BedOptions = {}): Promise<Record<string, Minted>> {
+  bed = await makeBed(store, { policy: neverUsedPolicy, ...options });
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  organization = organizations[0]?.id ?? '';
+  const minted: Record<string, Minted> = {};
+  for (const name of names) minted[name] = await mint(name);
+  await bed.control('POST', 'clock', { advance_seconds: 40 * 86_400 });
+  if (minted.busy) await use(minted.busy.key);
+  await bed.reconnect();
+  return minted;
+}
+
+export async function use(key: string): Promise<void> {
+  await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
+}
+
+export async function makeStoredPlan() {
+  await syncKeys(bed.context, connectionOf(bed));
+  return await planKeys(bed.context, bed.connections);
+}
+
+export async function apply({ id, document }: { id: string; document: Parameters<typeof applyPlan>[1]['document'] }) {
+  return await applyPlan(bed.context, { planId: id, document, approvedBy: 'ada', connections: bed.connections });
+}
+
+export async function revokedNames(): Promise<string[]> {
+  const keys = await bed.control<{ name: string; revoked_at: string | null }[]>('GET', 'keys');
+  return keys.filter((key) => key.revoked_at !== null).map((key) => key.name);
+}
+
+/** By name, what an apply did. */
+export const outcomes = (applied: Awaited<ReturnType<typeof apply>>) =>
+  Object.fromEntries(
+    applied.items.map(({ item, outcome, why }) => [item.key.name, why === null ? outcome : `${outcome}: ${why}`]),
+  );

@@ -1,0 +1,129 @@
+import { collect } from '@keywarden/core/client';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import { connectionOf } from '../testing.ts';
+import { applyPlan } from './apply.ts';
+import {
+  apply,
+  bed,
+  makeStoredPlan,
+  organization,
+  outcomes,
+  prepare,
+  revokedNames,
+  store,
+  use,
+  useApplyBed,
+} from './apply-bed.ts';
+
+useApplyBed();
+
+test('R4: a lost answer leaves the intent open; two listings say that the key is gone, and it is not called again', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const fault = { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', times: 1 };
+  await bed.control('PUT', 'faults', [{ ...fault, kind: 'lose_response' }]);
+  const applied = await apply(plan);
+  expect(outcomes(applied).idle).toMatch(/^unknown: /);
+  expect(outcomes(applied).forgotten).toBe('revoked');
+  await syncKeys(bed.context, connectionOf(bed));
+  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.reconnect();
+  await syncKeys(bed.context, connectionOf(bed));
+  const rows = await store.sql`
+    select k.name, o.outcome from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
+    left join keywarden.revocation_outcome o on o.intent_number = i.number order by i.number`;
+  expect(rows.map((row) => [row.name, row.outcome])).toEqual([
+    ['idle', 'gone'],
+    ['forgotten', 'revoked'],
+  ]);
+  expect(await apply(plan)).toMatchObject({ doneBefore: 2, items: [] });
+});
+
+test('R5: a key that turns out used in the answer to its revocation stops the run', async () => {
+  const { idle } = await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  // The call waits a moment at the control plane, and the key is used in that moment.
+  await bed.control('PUT', 'faults', [
+    {
+      method: 'DELETE',
+      path: '/organizations/{org_id}/api_keys/{key_id}',
+      kind: 'latency',
+      latency_ms: 1500,
+      times: 1,
+    },
+  ]);
+  const applying = apply(plan);
+  for (;;) {
+    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
+    if (intent) break;
+  }
+  await use(idle?.key ?? '');
+  const applied = await applying;
+  expect(applied.items.map(({ item, outcome, usedInFlight }) => [item.key.name, outcome, usedInFlight])).toEqual([
+    ['idle', 'revoked', true],
+  ]);
+  expect(applied.stopped).toMatch(/was used between its last listing and its revocation/);
+  expect(await revokedNames()).toEqual(['idle']);
+});
+
+test("R7: one key's failure does not stop the others, and it may be tried again", async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  await bed.control('PUT', 'faults', [
+    { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 403, times: 1 },
+  ]);
+  const applied = await apply(plan);
+  expect(outcomes(applied)).toMatchObject({ forgotten: 'revoked' });
+  expect(outcomes(applied).idle).toMatch(/^failed: .*403/);
+  expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
+});
+
+test('two that apply the same plan at once revoke each key once', async () => {
+  await prepare(['one', 'two', 'three', 'busy']);
+  const plan = await makeStoredPlan();
+  const both = await Promise.all([apply(plan), apply(plan)]);
+  const revoked = both.flatMap(({ items }) => items).filter((each) => each.outcome === 'revoked');
+  expect(revoked.map(({ item }) => item.key.name).toSorted()).toEqual(['one', 'three', 'two']);
+  const [intents] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
+  expect(intents?.n).toBe(3);
+});
+
+test('R4: an answer that does not say that this very key is revoked is unknown', async () => {
+  await prepare(['idle', 'busy']);
+  const plan = await makeStoredPlan();
+  const connection = connectionOf(bed);
+  const { client } = connection;
+  for (const answer of [{ revoked: false }, { id: '4711' }]) {
+    // A control plane that answers oddly, which the sandbox never does: the true answer with one field changed.
+    const odd: typeof client = {
+      ...client,
+      revokeOrganizationKey: async (_organization, id) => ({ ...(await listed(id)), revoked: true, ...answer }),
+    };
+    const applied = await applyPlan(bed.context, {
+      planId: plan.id,
+      document: plan.document,
+      approvedBy: 'ada',
+      connections: [{ ...connection, client: odd }],
+    });
+    expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);
+    expect(await revokedNames()).toEqual([]);
+    await store.sql`delete from keywarden.revocation_intent`;
+  }
+
+  async function listed(id: string) {
+    const { items } = await collect(client.organizationKeys(organization));
+    const found = items.find((key) => key.id === id);
+    if (found === undefined) throw new Error('the key is not listed');
+    return found;
+  }
+});
+
+test('R7: a refused credential stops its connection; the rest of the plan is not tried with it', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  await bed.control('PUT', 'faults', [{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
+  const applied = outcomes(await apply(plan));
+  expect(applied.idle).toMatch(/could not be listed again/);
+  expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
+});
