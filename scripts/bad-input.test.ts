@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, start } from './processes.ts';
+import { entry, run, settingsFor, start } from './processes.ts';
 
 let store: TestStore;
 let sandbox: Sandbox;
@@ -26,13 +26,7 @@ afterAll(async () => {
   await store.close();
 });
 
-const good = () => ({
-  KEYWARDEN_DATA: folder,
-  DATABASE_URL: store.url,
-  CONTROL_PLANE_URL: sandbox.url,
-  CONTROL_PLANE_API_KEY: sandbox.adminKey,
-  CONTROL_PLANE_KEY_ID: '1',
-});
+const good = () => settingsFor(store, sandbox, folder);
 
 /** Writes a configuration and gives its path. */
 function config(text: string): string {
@@ -226,7 +220,7 @@ test('the good one works, and its summary for machines is JSON alone', async () 
 });
 
 test('a daemon that is told to stop exits 0 and says nothing alarming', async () => {
-  const daemon = start([...entry.keywarden, 'run'], { ...good(), LOG_FORMAT: 'json' });
+  const daemon = start([...entry.keywarden, 'run'], good());
   while (!daemon.output().includes('the daemon runs')) await new Promise((resolve) => setTimeout(resolve, 50));
   daemon.child.kill('SIGTERM');
   const { code, stderr } = await daemon.ended;

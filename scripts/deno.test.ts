@@ -6,7 +6,7 @@ import { createToken } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, root, run, start } from './processes.ts';
+import { entry, root, run, settingsFor, start } from './processes.ts';
 
 // Deno's own program: the package's shim would outlive the signal that ends it.
 const deno = [`${root}node_modules/deno/deno`, 'run', '--allow-all', '--no-prompt'];
@@ -19,15 +19,7 @@ beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 4, keys: 40, operations: 8000 };
   await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
-  settings = {
-    KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-deno-')),
-    DATABASE_URL: store.url,
-    CONTROL_PLANE_URL: sandbox.url,
-    CONTROL_PLANE_API_KEY: sandbox.adminKey,
-    CONTROL_PLANE_KEY_ID: '1',
-    REPORT_PORT: '0',
-    LOG_FORMAT: 'json',
-  };
+  settings = settingsFor(store, sandbox, mkdtempSync(join(tmpdir(), 'keywarden-deno-')));
 });
 afterAll(async () => {
   await sandbox.close();

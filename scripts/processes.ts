@@ -50,3 +50,16 @@ export function start(
 export async function run(command: string[], env: Record<string, string>): Promise<Ended> {
   return await start(command, env).ended;
 }
+
+/** The environment of a command that works on this store and this sandbox. */
+export function settingsFor({ url }: { url: string }, sandbox: { url: string; adminKey: string }, folder: string) {
+  return {
+    KEYWARDEN_DATA: folder,
+    DATABASE_URL: url,
+    CONTROL_PLANE_URL: sandbox.url,
+    CONTROL_PLANE_API_KEY: sandbox.adminKey,
+    CONTROL_PLANE_KEY_ID: '1',
+    REPORT_PORT: '0',
+    LOG_FORMAT: 'json',
+  };
+}

@@ -5,7 +5,7 @@ import { createToken } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, start } from './processes.ts';
+import { entry, run, settingsFor, start } from './processes.ts';
 
 const secrets: string[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-secrets-'));
@@ -21,16 +21,7 @@ beforeAll(async () => {
   await control('POST', 'generate', { organizations: 2, projects: 3, keys: 60, operations: 2000 });
   token = (await createToken(store.sql, { name: 'test', role: 'operator', organizationIds: null })).secret;
   secrets.push(token, new URL(store.url).password);
-  settings = {
-    KEYWARDEN_DATA: folder,
-    DATABASE_URL: store.url,
-    CONTROL_PLANE_URL: sandbox.url,
-    CONTROL_PLANE_API_KEY: sandbox.adminKey,
-    CONTROL_PLANE_KEY_ID: '1',
-    REPORT_PORT: '0',
-    LOG_LEVEL: 'trace',
-    LOG_FORMAT: 'json',
-  };
+  settings = { ...settingsFor(store, sandbox, folder), LOG_LEVEL: 'trace' };
 });
 afterAll(async () => {
   await sandbox.close();

@@ -104,6 +104,16 @@ async function expectOneOfEach({ report, controls, token }: Running): Promise<vo
 // Words that make a person look up; the folder's own name and the tests' kills are left out of what is searched.
 const alarming = /error|warn|fail|exception|fatal|panic|refused/i;
 
+/** Whatever was done to the last one: the next start works, says nothing alarming, and goes on with what was there. */
+async function expectNextStartFine(last: Running): Promise<void> {
+  const again = await startAll();
+  await untilReady(again);
+  await expectOneOfEach(again);
+  expect(again.started.output()).not.toMatch(alarming);
+  expect(again.token).toBe(last.token);
+  await stopAll(again);
+}
+
 test('npm start: a company, its history archived whole, a token, and what to type next; it stops without a trace', async () => {
   const running = await startAll();
   const keys = await get<{ items: unknown[] }>(`${running.report}/v1/keys?limit=1000`, running.token);
@@ -149,11 +159,7 @@ test('kill -9 of the daemon, of the report and of Postgres: each comes back whil
     await setTimeout(50);
   await untilReady(running);
   await stopAll(running);
-  const again = await startAll();
-  await untilReady(again);
-  await expectOneOfEach(again);
-  expect(again.started.output()).not.toMatch(alarming);
-  await stopAll(again);
+  await expectNextStartFine(running);
 }, 180_000);
 
 test('kill -9 of npm start as a whole: the next start works and says nothing alarming', async () => {
@@ -161,21 +167,12 @@ test('kill -9 of npm start as a whole: the next start works and says nothing ala
   const group = running.started.child.pid ?? 0;
   process.kill(-group, 'SIGKILL');
   await running.started.ended;
-  const again = await startAll();
-  await untilReady(again);
-  await expectOneOfEach(again);
-  expect(again.started.output()).not.toMatch(alarming);
-  expect(again.token).toBe(running.token);
-  await stopAll(again);
+  await expectNextStartFine(running);
 }, 180_000);
 
 test('kill -9 of its first process alone: the others notice and end, and the next start works', async () => {
   const running = await startAll();
   process.kill(running.started.child.pid ?? 0, 'SIGKILL');
   while (processes().length > 0) await setTimeout(50);
-  const again = await startAll();
-  await untilReady(again);
-  await expectOneOfEach(again);
-  expect(again.started.output()).not.toMatch(alarming);
-  await stopAll(again);
+  await expectNextStartFine(running);
 }, 180_000);

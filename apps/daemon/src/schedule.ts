@@ -1,4 +1,3 @@
-import { describeError } from '@keywarden/core/process';
 import { Cron } from 'croner';
 import { connectionsOf } from './commands/session.ts';
 import type { Connection } from './connect.ts';
@@ -46,7 +45,7 @@ async function runJob(
     context.log.debug({ job: name }, 'done');
   } catch (error) {
     if (context.signal.aborted) return;
-    context.log.error({ job: name, err: describeError(error) }, 'the job failed, and is tried again at its next time');
+    context.log.error({ job: name, err: error }, 'the job failed, and is tried again at its next time');
   }
 }
 
@@ -59,10 +58,7 @@ export async function forEachConnection(
   for (const connection of connections) {
     await work(context, connection).catch((error: unknown) => {
       context.signal.throwIfAborted();
-      context.log.error(
-        { connection: connection.name, err: describeError(error) },
-        'the connection could not be synced',
-      );
+      context.log.error({ connection: connection.name, err: error }, 'the connection could not be synced');
     });
   }
 }

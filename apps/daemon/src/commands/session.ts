@@ -2,7 +2,6 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { readConfig } from '@keywarden/core/config';
 import {
   createLogger,
-  describeError,
   ensureDataFolder,
   readEnvironment,
   stopSignal,
@@ -74,10 +73,7 @@ export async function connectionsOf(
     { ...context, config: { ...config, connections: chosen } },
     (failed, error) => {
       if (!goesOn || chosen.length === 1) throw error;
-      log.error(
-        { connection: failed, err: describeError(error) },
-        'the connection cannot be used, and the others go on',
-      );
+      log.error({ connection: failed, err: error }, 'the connection cannot be used, and the others go on');
     },
   );
 }

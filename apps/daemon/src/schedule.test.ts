@@ -1,0 +1,25 @@
+import type { Logger } from '@keywarden/core/process';
+import { UserError } from '@keywarden/core/process';
+import { createTestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
+import { forEachConnection } from './schedule.ts';
+import { connectionOf, makeBed } from './testing.ts';
+
+test('R7: a connection that fails is logged as the error that it is, and the next one is worked on', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const bed = await makeBed(store);
+  const lines: unknown[] = [];
+  // Only the one method that is called; what the logger makes of an error is its own test.
+  const log = { error: (fields: unknown) => void lines.push(fields) } as unknown as Logger;
+  const failing = { ...connectionOf(bed), name: 'failing' };
+  const worked: string[] = [];
+  const failure = new UserError('Mend this.');
+  await forEachConnection({ ...bed.context, log }, [failing, connectionOf(bed)], async (_context, { name }) => {
+    if (name === 'failing') throw failure;
+    worked.push(name);
+  });
+  expect(worked).toEqual(['main']);
+  expect(lines).toEqual([{ connection: 'failing', err: failure }]);
+  await bed.close();
+  await store.close();
+});

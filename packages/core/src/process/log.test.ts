@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+/** What a process logs of an error, as JSON. */
+function logged(makeError: string): Record<string, unknown> {
+  const index = fileURLToPath(new URL('./index.ts', import.meta.url));
+  const source = `import { createLogger, UserError } from '${index}';
+    const error = ${makeError};
+    createLogger({ level: 'info', format: 'json', name: 'test' }).error({ err: error }, 'it failed');`;
+  const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' });
+  return JSON.parse(stderr).err;
+}
+
+test('an error of ours is logged with its sentence; of any other only class and code, for its message may hold data', () => {
+  expect(logged("new UserError('Mend this.')")).toEqual({
+    type: 'UserError',
+    code: 'UserError',
+    message: 'Mend this.',
+  });
+  const foreign = "Object.assign(new Error('parameters: napi_secret'), { code: '42P01' })";
+  expect(logged(foreign)).toEqual({ type: 'Error', code: '42P01' });
+});
