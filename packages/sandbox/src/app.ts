@@ -1,19 +1,19 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { accountOf, authenticate } from './authenticate.ts';
-import { controls } from './controls.ts';
-import { Refusal, renderRefusal } from './errors.ts';
-import { strike } from './fault-middleware.ts';
-import { createLimitCounter } from './limits.ts';
-import { moveOperations } from './operations.ts';
-import { routeOf } from './route.ts';
+import { accountOf, authenticate } from './access/authenticate.ts';
+import { createLimitCounter } from './access/limits.ts';
+import { controls } from './controls/controls.ts';
+import { strike } from './controls/fault-middleware.ts';
+import { Refusal, renderRefusal } from './http/errors.ts';
+import { routeOf } from './http/route.ts';
+import { moveOperations } from './resources/operations.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { organizationRoutes } from './routes/organizations.ts';
 import { projectRoutes } from './routes/projects.ts';
 import { userRoutes } from './routes/users.ts';
 import type { Env, State } from './state.ts';
-import { SECOND } from './time.ts';
+import { SECOND } from './store/time.ts';
 
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
 

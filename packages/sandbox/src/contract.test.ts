@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readContract } from './contract.ts';
 import { createSandbox, noLimits, type Sandbox } from './index.ts';
+import { readContract } from './testing/contract.ts';
 
 const contract = readContract();
 const touched = new Set<string>();

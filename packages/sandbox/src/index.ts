@@ -1,3 +1,3 @@
-export type { Company, CompanyCounts } from './generate.ts';
-export { documentedLimits, type Limits, noLimits } from './limits.ts';
+export { documentedLimits, type Limits, noLimits } from './access/limits.ts';
+export type { Company, CompanyCounts } from './generate/company.ts';
 export { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';

@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type ServerType, serve } from '@hono/node-server';
 import type { Hono } from 'hono';
+import { hashToken } from './access/authenticate.ts';
+import { documentedLimits, type Limits } from './access/limits.ts';
 import { createApp } from './app.ts';
-import { hashToken } from './authenticate.ts';
-import { createClock } from './clock.ts';
-import { openDatabase } from './database.ts';
-import { createFaults } from './faults.ts';
-import { insertKey } from './keys.ts';
-import { documentedLimits, type Limits } from './limits.ts';
+import { createFaults } from './controls/faults.ts';
+import { createStats } from './controls/stats.ts';
+import { insertKey } from './resources/keys.ts';
 import type { State } from './state.ts';
-import { createStats } from './stats.ts';
+import { createClock } from './store/clock.ts';
+import { openDatabase } from './store/database.ts';
 
 export interface SandboxOptions {
   /** Where the state is kept; in memory without it. */

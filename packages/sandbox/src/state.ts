@@ -1,9 +1,9 @@
-import type { Principal } from './authenticate.ts';
-import type { Clock } from './clock.ts';
-import type { Database } from './database.ts';
-import type { Faults } from './faults.ts';
-import type { Limits } from './limits.ts';
-import type { Stats } from './stats.ts';
+import type { Principal } from './access/authenticate.ts';
+import type { Limits } from './access/limits.ts';
+import type { Faults } from './controls/faults.ts';
+import type { Stats } from './controls/stats.ts';
+import type { Clock } from './store/clock.ts';
+import type { Database } from './store/database.ts';
 
 /** All that the routes of one sandbox share. */
 export interface State {

@@ -1,13 +1,13 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { type Principal, requireOrganization, requirePersonal, requireProject } from '../authenticate.ts';
-import type { Row } from '../database.ts';
-import { Refusal } from '../errors.ts';
-import { int64 } from '../json.ts';
-import { insertKey, keyColumns, type NewKey, renderKey } from '../keys.ts';
-import { readPath } from '../query.ts';
+import { type Principal, requireOrganization, requirePersonal, requireProject } from '../access/authenticate.ts';
+import { Refusal } from '../http/errors.ts';
+import { int64 } from '../http/json.ts';
+import { readPath } from '../http/query.ts';
+import { insertKey, keyColumns, type NewKey, renderKey } from '../resources/keys.ts';
 import type { Env, State } from '../state.ts';
-import { formatInstant, type Micros } from '../time.ts';
+import type { Row } from '../store/database.ts';
+import { formatInstant, type Micros } from '../store/time.ts';
 
 const keyName = z.string().min(1, 'key_name must not be empty').max(64, 'key_name is longer than 64 characters');
 const personalBody = z.object({ key_name: keyName });

@@ -1,10 +1,10 @@
 import type { Hono } from 'hono';
-import { requireProject } from '../authenticate.ts';
-import { Refusal } from '../errors.ts';
-import { renderOperation, retentionStart } from '../operations.ts';
-import { readLimit, readPath } from '../query.ts';
+import { requireProject } from '../access/authenticate.ts';
+import { Refusal } from '../http/errors.ts';
+import { readLimit, readPath } from '../http/query.ts';
+import { renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
-import { formatCursor, parseInstant } from '../time.ts';
+import { formatCursor, parseInstant } from '../store/time.ts';
 
 export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.get('/projects/:project_id/operations', (c) => {

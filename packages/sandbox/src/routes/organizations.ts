@@ -1,10 +1,10 @@
 import type { Hono } from 'hono';
-import { requireOrganization } from '../authenticate.ts';
-import type { Row } from '../database.ts';
-import { Refusal } from '../errors.ts';
-import { readLimit, readPath } from '../query.ts';
+import { requireOrganization } from '../access/authenticate.ts';
+import { Refusal } from '../http/errors.ts';
+import { readLimit, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
-import { formatInstant } from '../time.ts';
+import type { Row } from '../store/database.ts';
+import { formatInstant } from '../store/time.ts';
 
 export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/organizations/:org_id', (c) => {

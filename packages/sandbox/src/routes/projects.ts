@@ -1,10 +1,10 @@
 import type { Context, Hono } from 'hono';
-import { requireOrganization, requireProject } from '../authenticate.ts';
-import type { Row } from '../database.ts';
-import { outsideProject, Refusal } from '../errors.ts';
-import { readLimit, readPath } from '../query.ts';
+import { requireOrganization, requireProject } from '../access/authenticate.ts';
+import { outsideProject, Refusal } from '../http/errors.ts';
+import { readLimit, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
-import { formatCursor, formatInstant, parseInstant } from '../time.ts';
+import type { Row } from '../store/database.ts';
+import { formatCursor, formatInstant, parseInstant } from '../store/time.ts';
 
 export function projectRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/projects', (c) => {

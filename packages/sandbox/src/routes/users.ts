@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { accountOf, requirePersonal } from '../authenticate.ts';
+import { accountOf, requirePersonal } from '../access/authenticate.ts';
 import type { Env, State } from '../state.ts';
 import { renderOrganization } from './organizations.ts';
 

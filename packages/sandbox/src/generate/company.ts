@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { generateKeys } from './generate-keys.ts';
-import { generateOperations } from './generate-operations.ts';
-import { generateOrganizations } from './generate-organizations.ts';
-import { retentionStart } from './operations.ts';
-import { createRandom } from './random.ts';
-import type { State } from './state.ts';
+import { retentionStart } from '../resources/operations.ts';
+import type { State } from '../state.ts';
+import { createRandom } from '../store/random.ts';
+import { generateKeys } from './keys.ts';
+import { generateOperations } from './operations.ts';
+import { generateOrganizations } from './organizations.ts';
 
 export const companySchema = z.strictObject({
   organizations: z.int().min(1).max(1000).default(4),

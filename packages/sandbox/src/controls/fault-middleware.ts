@@ -1,8 +1,8 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Next } from 'hono';
-import { Refusal } from './errors.ts';
+import { Refusal } from '../http/errors.ts';
+import type { Env } from '../state.ts';
 import type { Fault } from './faults.ts';
-import type { Env } from './state.ts';
 
 /** Carries out a fault around the request's own work; without one the request goes on as it is. */
 export async function strike(c: Context<Env>, fault: Fault | undefined, next: Next): Promise<void> {

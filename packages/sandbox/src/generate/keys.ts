@@ -1,9 +1,9 @@
-import type { Company } from './generate.ts';
-import type { MadeOrganization } from './generate-organizations.ts';
-import { insertKey, type NewKey } from './keys.ts';
-import type { Random } from './random.ts';
-import type { State } from './state.ts';
-import { DAY, HOUR, MINUTE, type Micros } from './time.ts';
+import { insertKey, type NewKey } from '../resources/keys.ts';
+import type { State } from '../state.ts';
+import type { Random } from '../store/random.ts';
+import { DAY, HOUR, MINUTE, type Micros } from '../store/time.ts';
+import type { Company } from './company.ts';
+import type { MadeOrganization } from './organizations.ts';
 
 const goodNames =
   'ci-deploy terraform-production backup-runner migrations metrics-exporter preview-branches data-loader on-call-scripts'.split(

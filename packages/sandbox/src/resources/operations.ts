@@ -1,5 +1,5 @@
-import type { Database, Row } from './database.ts';
-import { formatInstant, MINUTE, type Micros, monthsBefore, SECOND } from './time.ts';
+import type { Database, Row } from '../store/database.ts';
+import { formatInstant, MINUTE, type Micros, monthsBefore, SECOND } from '../store/time.ts';
 
 const retentionMonths = 6;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MINUTE, type Micros, SECOND } from './time.ts';
+import { MINUTE, type Micros, SECOND } from '../store/time.ts';
 
 const limit = z.int().positive().nullable();
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
-import type { Clock } from './clock.ts';
-import type { Database } from './database.ts';
-import { notForOrganizationKeys, outsideProject, Refusal, unauthenticated } from './errors.ts';
+import { notForOrganizationKeys, outsideProject, Refusal, unauthenticated } from '../http/errors.ts';
+import type { Clock } from '../store/clock.ts';
+import type { Database } from '../store/database.ts';
 
 /** Who a request acts as. `userId` is the key's creator, also for keys that act for an organization. */
 export type Principal =

@@ -1,15 +1,15 @@
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
-import type { Row } from './database.ts';
-import { Refusal } from './errors.ts';
+import { limitsSchema } from '../access/limits.ts';
+import { companySchema, generateCompany } from '../generate/company.ts';
+import { Refusal } from '../http/errors.ts';
+import { int64 } from '../http/json.ts';
+import { keyColumns } from '../resources/keys.ts';
+import { moveOperations, retentionStart } from '../resources/operations.ts';
+import type { State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { formatInstant } from '../store/time.ts';
 import { faultsSchema } from './faults.ts';
-import { companySchema, generateCompany } from './generate.ts';
-import { int64 } from './json.ts';
-import { keyColumns } from './keys.ts';
-import { limitsSchema } from './limits.ts';
-import { moveOperations, retentionStart } from './operations.ts';
-import type { State } from './state.ts';
-import { formatInstant } from './time.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
 

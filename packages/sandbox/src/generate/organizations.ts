@@ -1,7 +1,7 @@
-import type { Database } from './database.ts';
-import type { Company } from './generate.ts';
-import type { Random } from './random.ts';
-import { DAY, type Micros } from './time.ts';
+import type { Database } from '../store/database.ts';
+import type { Random } from '../store/random.ts';
+import { DAY, type Micros } from '../store/time.ts';
+import type { Company } from './company.ts';
 
 interface MadeUser {
   id: string;

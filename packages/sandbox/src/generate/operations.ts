@@ -1,8 +1,8 @@
-import type { Database } from './database.ts';
-import type { Company } from './generate.ts';
-import type { MadeProject } from './generate-organizations.ts';
-import type { Random } from './random.ts';
-import { HOUR, MINUTE, type Micros, SECOND } from './time.ts';
+import type { Database } from '../store/database.ts';
+import type { Random } from '../store/random.ts';
+import { HOUR, MINUTE, type Micros, SECOND } from '../store/time.ts';
+import type { Company } from './company.ts';
+import type { MadeProject } from './organizations.ts';
 
 interface Target {
   project: MadeProject;

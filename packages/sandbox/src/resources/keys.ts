@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Database, Row } from './database.ts';
-import { int64 } from './json.ts';
-import { formatInstant, type Micros } from './time.ts';
+import { int64 } from '../http/json.ts';
+import type { Database, Row } from '../store/database.ts';
+import { formatInstant, type Micros } from '../store/time.ts';
 
 /** Columns of a key for `renderKey`: int64 as text, and the use of a busy key brought up to now. */
 export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organization_id, k.project_id, k.user_id, k.created_at,
