@@ -1,21 +1,58 @@
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { accountOf, authenticate } from './access/authenticate.ts';
-import { createLimitCounter } from './access/limits.ts';
+import { areOff, createLimitCounter } from './access/limits.ts';
 import { controls } from './controls/controls.ts';
 import { strike } from './controls/fault-middleware.ts';
 import { Refusal, renderRefusal } from './http/errors.ts';
 import { routeOf } from './http/route.ts';
-import { moveOperations } from './resources/operations.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
+import { branchCreateRoute } from './routes/branch-create.ts';
+import { branchRestoreRoute } from './routes/branch-restore.ts';
+import { branchRoutes } from './routes/branches.ts';
+import { connectionUriRoute } from './routes/connection-uri.ts';
+import { consumptionRoutes } from './routes/consumption.ts';
+import { databaseRoutes } from './routes/databases.ts';
+import { endpointRoutes } from './routes/endpoints.ts';
+import { memberRoutes } from './routes/members.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { organizationRoutes } from './routes/organizations.ts';
+import { projectCreateRoute } from './routes/project-create.ts';
+import { projectListRoutes } from './routes/project-list.ts';
+import { projectSharingRoutes } from './routes/project-sharing.ts';
+import { projectTransferRoutes } from './routes/project-transfer.ts';
 import { projectRoutes } from './routes/projects.ts';
+import { roleRoutes } from './routes/roles.ts';
+import { snapshotRoutes } from './routes/snapshots.ts';
 import { userRoutes } from './routes/users.ts';
 import type { Env, State } from './state.ts';
 import { SECOND } from './store/time.ts';
+import { advance } from './work/advance.ts';
 
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
+
+/** Where two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names stands first. */
+const routesOfService = [
+  userRoutes,
+  organizationRoutes,
+  memberRoutes,
+  apiKeyRoutes,
+  projectListRoutes,
+  projectCreateRoute,
+  projectRoutes,
+  projectSharingRoutes,
+  projectTransferRoutes,
+  branchRoutes,
+  branchCreateRoute,
+  branchRestoreRoute,
+  endpointRoutes,
+  databaseRoutes,
+  roleRoutes,
+  connectionUriRoute,
+  snapshotRoutes,
+  operationRoutes,
+  consumptionRoutes,
+];
 
 /** The control plane as an app that never listens: /api/v2 is the service, /_sandbox its own controls. */
 export function createApp(state: State): Hono {
@@ -26,6 +63,8 @@ export function createApp(state: State): Hono {
     const route = routeOf(c);
     if (route === undefined) return renderRefusal(c, noRoute);
     const name = `${c.req.method} ${route}`;
+    const now = state.clock.now();
+    advance(state, now);
     let principal: Env['Variables']['principal'];
     try {
       principal = authenticate(c, state);
@@ -33,20 +72,14 @@ export function createApp(state: State): Hono {
       state.stats.count(name, false);
       throw error;
     }
-    const now = state.clock.now();
     const allowed = counter.allow(state.limits, accountOf(principal), name, now);
     state.stats.count(name, !allowed);
     if (!allowed) throw new Refusal(429, 'rate limit exceeded');
-    moveOperations(state.db, now);
     c.set('principal', principal);
     await strike(c, state.faults.match(c.req.method, route), next);
     return undefined;
   });
-  userRoutes(api, state);
-  organizationRoutes(api, state);
-  projectRoutes(api, state);
-  apiKeyRoutes(api, state);
-  operationRoutes(api, state);
+  for (const routes of routesOfService) routes(api, state);
 
   const app = new Hono();
   app.use(async (c, next) => {
@@ -54,7 +87,7 @@ export function createApp(state: State): Hono {
     if (c.res.headers.has('x-hono-already-sent')) return;
     c.res.headers.set('Date', new Date(Math.floor((state.clock.now() / SECOND) * 1000)).toUTCString());
     c.res.headers.set('Server', 'keywarden-sandbox');
-    if (Object.values(state.limits).every((limit) => limit === null)) c.res.headers.set('X-Sandbox-Limits', 'off');
+    if (areOff(state.limits)) c.res.headers.set('X-Sandbox-Limits', 'off');
   });
   app.route('/api/v2', api);
   app.route('/_sandbox', controls(state));

@@ -1,89 +1,235 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from './index.ts';
+import { type Bed, bedOf } from './testing/bed.ts';
 import { readContract } from './testing/contract.ts';
 
 const contract = readContract();
 const touched = new Set<string>();
 let sandbox: Sandbox;
-let organization: string;
-let project: string;
+let bed: Bed;
 let servedRoutes: string[];
+const ids: Record<string, string> = {};
 
 beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
+  bed = bedOf(sandbox);
   servedRoutes = sandbox.app.routes
     .filter(({ method, path }) => method !== 'ALL' && path.startsWith('/api/v2/'))
     .map(({ method, path }) => `${method} ${path.replace('/api/v2', '').replace(/:(\w+)/g, '{$1}')}`);
   const company = { organizations: 2, projects: 6, keys: 60, operations: 3000 };
-  await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
-  const { organizations } = (await expectAnswer('GET /users/me/organizations')) as { organizations: { id: string }[] };
-  organization = organizations[0]?.id ?? '';
-  const { projects } = (await expectAnswer('GET /projects', { query: `?org_id=${organization}` })) as {
-    projects: { id: string }[];
-  };
-  project = projects[0]?.id ?? '';
+  await bed.control('/generate', { body: company });
 });
 afterAll(async () => await sandbox.close());
+
+type Json = Record<string, unknown>;
 
 /** Asks by a route's pattern and holds the answer against the contract, whatever its status. */
 async function expectAnswer(
   route: string,
   {
     query = '',
-    ids = {},
+    at = {},
     body,
     key = sandbox.adminKey,
-  }: { query?: string; ids?: Record<string, string>; body?: unknown; key?: string } = {},
-): Promise<unknown> {
+  }: { query?: string; at?: Record<string, string>; body?: unknown; key?: string } = {},
+): Promise<Json> {
   const [method = '', pattern = ''] = route.split(' ');
-  const known: Record<string, string> = { org_id: organization, project_id: project, ...ids };
-  const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => known[name] ?? 'none');
-  const response = await fetch(`${sandbox.url}${path}${query}`, {
-    method,
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const answer: unknown = await response.json();
-  expect(contract.findFault(route, response.status, answer), `${route} ${response.status}`).toBeNull();
-  if (response.ok) touched.add(route);
+  const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent({ ...ids, ...at }[name] ?? 'none'),
+  );
+  const answer = await bed.api<Json>(`${path}${query}`, { method, key, ...(body === undefined ? {} : { body }) });
+  expect(contract.findFault(route, answer.status, answer.body), `${route} ${answer.status}`).toBeNull();
+  if (answer.status < 400) touched.add(route);
+  return answer.body;
+}
+
+/** The same for an answer that must not be an error; then waits for the operations of the project. */
+async function expectDone(route: string, asking: Parameters<typeof expectAnswer>[1] = {}): Promise<Json> {
+  const answer = await expectAnswer(route, asking);
+  expect(answer?.message, `${route}: ${String(answer?.message)}`).toBeUndefined();
+  if (ids.project_id !== undefined) await bed.settle(ids.project_id);
   return answer;
 }
 
-test('every answer that is no error is as the contract has it', async () => {
-  await expectAnswer('GET /auth');
-  await expectAnswer('GET /users/me');
-  await expectAnswer('GET /organizations/{org_id}');
-  await expectAnswer('GET /organizations/{org_id}/members', { query: '?limit=2' });
-  await expectAnswer('GET /projects', { query: `?org_id=${organization}&limit=1` });
-  await expectAnswer('GET /projects/{project_id}');
-  const { operations } = (await expectAnswer('GET /projects/{project_id}/operations', { query: '?limit=1000' })) as {
-    operations: { id: string }[];
-  };
-  await expectAnswer('GET /projects/{project_id}/operations/{operation_id}', {
-    ids: { operation_id: operations[0]?.id ?? '' },
+const idOf = (value: unknown): string => {
+  const { id } = value as { id: unknown };
+  return String(id);
+};
+const first = (value: unknown): unknown => (value as unknown[])[0];
+
+test('organizations, members, users, regions and keys are as the contract has them', async () => {
+  await expectDone('GET /auth');
+  await expectDone('GET /users/me');
+  await expectDone('GET /regions');
+  const { organizations } = await expectDone('GET /users/me/organizations');
+  ids.org_id = idOf(first(organizations));
+  ids.source_org_id = ids.org_id;
+  ids.other = idOf((organizations as unknown[])[1]);
+  await expectDone('GET /organizations/{org_id}');
+  const { members } = await expectDone('GET /organizations/{org_id}/members', {
+    query: '?limit=2&sort_by=email&sort_order=asc',
   });
-  await expectAnswer('GET /api_keys');
-  await expectAnswer('GET /organizations/{org_id}/api_keys');
-  const personal = (await expectAnswer('POST /api_keys', { body: { key_name: 'mine' } })) as { id: number };
-  await expectAnswer('DELETE /api_keys/{key_id}', { ids: { key_id: String(personal.id) } });
-  const scoped = { key_name: 'scoped', project_id: project };
-  const minted = (await expectAnswer('POST /organizations/{org_id}/api_keys', { body: scoped })) as { id: number };
-  await expectAnswer('DELETE /organizations/{org_id}/api_keys/{key_id}', { ids: { key_id: String(minted.id) } });
+  ids.member_id = idOf((members as { member: unknown }[])[1]?.member);
+  await expectDone('GET /organizations/{org_id}/members/{member_id}');
+  await expectDone('PATCH /organizations/{org_id}/members/{member_id}', { body: { role: 'member' } });
+  await expectDone('DELETE /organizations/{org_id}/members/{member_id}');
+  await expectDone('POST /organizations/{org_id}/invitations', {
+    body: { invitations: [{ email: 'new@company.example', role: 'member' }] },
+  });
+  await expectDone('GET /organizations/{org_id}/invitations');
+  await expectDone('GET /api_keys');
+  await expectDone('GET /organizations/{org_id}/api_keys');
+  const personal = await expectDone('POST /api_keys', { body: { key_name: 'mine' } });
+  await expectDone('DELETE /api_keys/{key_id}', { at: { key_id: idOf(personal) } });
+  const minted = await expectDone('POST /organizations/{org_id}/api_keys', { body: { key_name: 'ours' } });
+  await expectDone('DELETE /organizations/{org_id}/api_keys/{key_id}', { at: { key_id: idOf(minted) } });
+});
+
+test('projects, operations and what they used are as the contract has them', async () => {
+  await expectDone('GET /projects', { query: `?org_id=${ids.org_id}&limit=1` });
+  await expectDone('GET /projects/shared');
+  const settings = { enable_logical_replication: true };
+  const made = await expectDone('POST /projects', {
+    body: { project: { org_id: ids.org_id, name: 'shop', settings } },
+  });
+  ids.project_id = idOf(made.project);
+  ids.branch_id = idOf(made.branch);
+  await bed.settle(ids.project_id);
+  await expectDone('GET /projects/{project_id}');
+  await expectDone('PATCH /projects/{project_id}', {
+    body: { project: { name: 'store', history_retention_seconds: 3600, settings } },
+  });
+  const granted = await expectDone('POST /projects/{project_id}/permissions', {
+    body: { email: 'guest@company.example' },
+  });
+  await expectDone('GET /projects/{project_id}/permissions');
+  await expectDone('DELETE /projects/{project_id}/permissions/{permission_id}', {
+    at: { permission_id: idOf(granted) },
+  });
+  const { operations } = await expectDone('GET /projects/{project_id}/operations', { query: '?limit=2' });
+  await expectDone('GET /projects/{project_id}/operations/{operation_id}', {
+    at: { operation_id: idOf(first(operations)) },
+  });
+  const to = new Date();
+  const from = new Date(to.getTime() - 3 * 86_400_000);
+  const span = `?org_id=${ids.org_id}&granularity=daily&from=${from.toISOString()}&to=${to.toISOString()}`;
+  await expectDone('GET /consumption_history/projects', { query: `${span}&limit=1` });
+  await expectDone('GET /consumption_history/v2/projects', { query: `${span}&metrics=compute_unit_seconds` });
+  await expectDone('GET /consumption_history/v2/branches', {
+    query: `${span}&metrics=compute_unit_seconds,root_branch_bytes_month&project_ids=${ids.project_id}`,
+  });
+});
+
+test('branches, computes, databases and roles are as the contract has them', async () => {
+  const branches = 'GET /projects/{project_id}/branches';
+  const made = await expectDone('POST /projects/{project_id}/branches', {
+    body: { branch: { name: 'staging' }, endpoints: [{ type: 'read_write' }], annotation_value: { team: 'shop' } },
+  });
+  const at = { branch_id: idOf(made.branch), endpoint_id: idOf(first(made.endpoints)) };
+  await expectDone(branches, { query: '?limit=1&sort_by=name' });
+  await expectDone(`${branches}/count`);
+  await expectDone(`${branches}/{branch_id}`, { at });
+  await expectDone('PATCH /projects/{project_id}/branches/{branch_id}', {
+    at,
+    body: { branch: { name: 'stage', expires_at: '2100-01-01T00:00:00Z' } },
+  });
+  await expectDone('POST /projects/{project_id}/branches/{branch_id}/restore', {
+    at,
+    body: { source_branch_id: ids.branch_id, preserve_under_name: 'before' },
+  });
+  await expectDone(`${branches}/{branch_id}/endpoints`, { at });
+  await expectDone('POST /projects/{project_id}/endpoints', {
+    body: { endpoint: { branch_id: at.branch_id, type: 'read_only', name: 'reader' } },
+  });
+  const endpoint = '/projects/{project_id}/endpoints/{endpoint_id}';
+  await expectDone('GET /projects/{project_id}/endpoints');
+  await expectDone(`GET ${endpoint}`, { at });
+  await expectDone(`PATCH ${endpoint}`, { at, body: { endpoint: { autoscaling_limit_max_cu: 4 } } });
+  for (const action of ['suspend', 'start', 'restart']) await expectDone(`POST ${endpoint}/${action}`, { at });
+
+  const roles = '/projects/{project_id}/branches/{branch_id}/roles';
+  await expectDone(`POST ${roles}`, { at, body: { role: { name: 'reporter' } } });
+  const role = { ...at, role_name: 'reporter' };
+  await expectDone(`GET ${roles}`, { at });
+  await expectDone(`GET ${roles}/{role_name}`, { at: role });
+  await expectDone(`GET ${roles}/{role_name}/reveal_password`, { at: role });
+  await expectDone(`POST ${roles}/{role_name}/reset_password`, { at: role });
+  const databases = '/projects/{project_id}/branches/{branch_id}/databases';
+  await expectDone(`POST ${databases}`, { at, body: { database: { name: 'reports', owner_name: 'reporter' } } });
+  const database = { ...at, database_name: 'reports' };
+  await expectDone(`GET ${databases}`, { at });
+  await expectDone(`GET ${databases}/{database_name}`, { at: database });
+  await expectDone(`PATCH ${databases}/{database_name}`, { at: database, body: { database: { name: 'report' } } });
+  await expectDone('GET /projects/{project_id}/connection_uri', {
+    query: `?branch_id=${at.branch_id}&database_name=report&role_name=reporter&pooled=true`,
+  });
+  await expectDone(`DELETE ${databases}/{database_name}`, { at: { ...at, database_name: 'report' } });
+  await expectDone(`DELETE ${roles}/{role_name}`, { at: role });
+  await expectDone(`DELETE ${endpoint}`, { at });
+  for (const [route, more] of [
+    [`DELETE ${endpoint}`, at],
+    [`DELETE ${roles}/{role_name}`, role],
+    [`DELETE ${databases}/{database_name}`, database],
+  ] as const) {
+    expect(await expectAnswer(route, { at: more })).toBeNull(); // 204: it was gone already
+  }
+  await expectDone('DELETE /projects/{project_id}/branches/{branch_id}', { at });
+  await expectDone(branches, { query: '?include_deleted=true' });
+  await expectDone('POST /projects/{project_id}/branches/{branch_id}/recover', { at });
+  await expectDone('POST /projects/{project_id}/branches/{branch_id}/set_as_default', { at });
+});
+
+test('snapshots are as the contract has them', async () => {
+  const { snapshot } = await expectDone('POST /projects/{project_id}/branches/{branch_id}/snapshot', {
+    query: '?name=before-release',
+  });
+  const at = { snapshot_id: idOf(snapshot) };
+  await expectDone('GET /projects/{project_id}/snapshots');
+  await expectDone('PATCH /projects/{project_id}/snapshots/{snapshot_id}', {
+    at,
+    body: { snapshot: { name: 'kept' } },
+  });
+  const { branch } = await expectDone('POST /projects/{project_id}/snapshots/{snapshot_id}/restore', { at, body: {} });
+  await expectDone('POST /projects/{project_id}/branches/{branch_id}/finalize_restore', {
+    at: { branch_id: idOf(branch) },
+    body: {},
+  });
+  await expectDone('DELETE /projects/{project_id}/snapshots/{snapshot_id}', { at });
+});
+
+test('deleting, recovering and giving away a project are as the contract has them', async () => {
+  await expectAnswer('DELETE /projects/{project_id}');
+  await expectAnswer('GET /projects', { query: `?org_id=${ids.org_id}&recoverable=true` });
+  await expectDone('POST /projects/{project_id}/recover');
+  const offer = await expectDone('POST /projects/{project_id}/transfer_requests', { body: { ttl_seconds: 60 } });
+  await expectAnswer('PUT /projects/{project_id}/transfer_requests/{request_id}', {
+    at: { request_id: idOf(offer) },
+    body: { org_id: ids.other },
+  });
+  const body = { destination_org_id: ids.org_id, project_ids: [ids.project_id] };
+  await expectDone('POST /organizations/{source_org_id}/projects/transfer', {
+    at: { source_org_id: ids.other ?? '' },
+    body,
+  });
 });
 
 test('every refusal has the error body', async () => {
+  const none = { org_id: 'none', source_org_id: 'none', project_id: 'none' };
   for (const route of servedRoutes) {
-    await expectAnswer(route, { key: 'napi_wrong', ...(route.startsWith('POST') ? { body: {} } : {}) });
-    await expectAnswer(route, {
-      ids: { org_id: 'none', project_id: 'none' },
-      ...(route.startsWith('POST') ? { body: { key_name: '' } } : {}),
-    });
+    const body = /^(POST|PUT|PATCH)/.test(route) ? { body: { key_name: '' } } : {};
+    await expectAnswer(route, { key: 'napi_wrong', ...body });
+    await expectAnswer(route, { at: none, ...body });
+    await expectAnswer(route, body);
   }
 });
 
-test('each route that the sandbox serves is in the contract and was touched', () => {
+test('each route that the sandbox serves is in the contract and was touched', async () => {
   expect(contract.routes).toEqual(expect.arrayContaining(servedRoutes));
   expect([...touched].toSorted()).toEqual(servedRoutes.toSorted());
+  const leftOut = contract.routes.filter((route) => !servedRoutes.includes(route));
+  const lines = (title: string, routes: string[]) => [`${title}: ${routes.length}`, ...routes.toSorted(), ''];
+  const list = [...lines('served', servedRoutes), ...lines('left out', leftOut)].join('\n');
+  await expect(list).toMatchFileSnapshot('../routes.txt');
 });
 
 test('the contract would find a fault: a field of another type, a status that is not documented', () => {

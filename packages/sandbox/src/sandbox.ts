@@ -7,10 +7,13 @@ import { documentedLimits, type Limits } from './access/limits.ts';
 import { createApp } from './app.ts';
 import { createFaults } from './controls/faults.ts';
 import { createStats } from './controls/stats.ts';
+import { equipOldProjects } from './generate/projects.ts';
 import { insertKey } from './resources/keys.ts';
 import type { State } from './state.ts';
 import { createClock } from './store/clock.ts';
 import { openDatabase } from './store/database.ts';
+import { createRandom } from './store/random.ts';
+import { type Work, workSchema } from './work/settings.ts';
 
 export interface SandboxOptions {
   /** Where the state is kept; in memory without it. */
@@ -20,6 +23,8 @@ export interface SandboxOptions {
   /** The secret of key 1, a personal key of the user who administers every organization; made when absent. */
   adminKey?: string;
   limits?: Limits;
+  /** The pace of the control plane's own work. */
+  work?: Partial<Work>;
   /** The machine's time in milliseconds; tests may bring their own. */
   realNowMs?: () => number;
   /** Hears each secret that is made, so that a test can look for leaks. */
@@ -35,6 +40,7 @@ export interface Sandbox {
   adminKey: string;
   /** True when nothing was ever generated in it. */
   isEmpty: boolean;
+  /** Ends the server and its connections; a second call does nothing. */
   close(): Promise<void>;
 }
 
@@ -48,9 +54,12 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     return token;
   };
   const limits = options.limits ?? documentedLimits;
-  const state: State = { db, clock, faults: createFaults(), stats: createStats(), limits, newToken };
+  const work = workSchema.parse(options.work ?? {});
+  const random = createRandom(randomBytes(4).readUInt32LE());
+  const state: State = { db, clock, faults: createFaults(), stats: createStats(), limits, work, random, newToken };
   const adminKey = options.adminKey ?? newToken();
   ensureAdministrator(state, adminKey);
+  equipOldProjects(db, clock.now());
   const app = createApp(state);
   let server: ServerType;
   try {
@@ -68,6 +77,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     adminKey,
     isEmpty: db.get('select 1 from organization limit 1') === undefined,
     async close() {
+      if (!server.listening) return;
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         if ('closeAllConnections' in server) server.closeAllConnections();
@@ -103,5 +113,7 @@ function listen(app: Hono, port: number): Promise<ServerType> {
       resolve(server);
     });
     server.once('error', reject);
+    // Node's five seconds end a connection under a client in this process that was busy for a second when it asked again.
+    if ('keepAliveTimeout' in server) server.keepAliveTimeout = 60_000;
   });
 }

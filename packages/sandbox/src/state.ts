@@ -4,6 +4,9 @@ import type { Faults } from './controls/faults.ts';
 import type { Stats } from './controls/stats.ts';
 import type { Clock } from './store/clock.ts';
 import type { Database } from './store/database.ts';
+import type { Random } from './store/random.ts';
+import type { Micros } from './store/time.ts';
+import type { Work } from './work/settings.ts';
 
 /** All that the routes of one sandbox share. */
 export interface State {
@@ -12,7 +15,17 @@ export interface State {
   faults: Faults;
   stats: Stats;
   limits: Limits;
+  work: Work;
+  /** For ids and passwords, which no two starts may make alike. */
+  random: Random;
   newToken: () => string;
 }
 
-export type Env = { Variables: { principal: Principal; partialProjects: boolean } };
+/** What the faults in force ask of one request's handler. */
+interface FaultVariables {
+  partialProjects: boolean;
+  lateCommitBy: Micros;
+  lateLastUsedBy: Micros;
+}
+
+export type Env = { Variables: { principal: Principal } & Partial<FaultVariables> };

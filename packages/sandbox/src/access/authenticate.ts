@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
-import { notForOrganizationKeys, outsideProject, Refusal, unauthenticated } from '../http/errors.ts';
+import { unauthenticated } from '../http/errors.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Database } from '../store/database.ts';
 
@@ -47,42 +47,4 @@ export function authenticate(c: Context, { db, clock }: { db: Database; clock: C
   if (row.kind === 'personal') return { kind: 'personal', keyId, userId };
   if (row.kind === 'organization') return { kind: 'organization', keyId, userId, organizationId };
   return { kind: 'project', keyId, userId, organizationId, projectId: String(row.project_id) };
-}
-
-/** The route is for people: keys of organizations and projects get the control plane's 404. */
-export function requirePersonal(principal: Principal): Extract<Principal, { kind: 'personal' }> {
-  if (principal.kind !== 'personal') throw notForOrganizationKeys();
-  return principal;
-}
-
-/** The caller's role in an organization that it may see at all; 404 hides the others. */
-export function requireOrganization(db: Database, principal: Principal, organizationId: string): 'admin' | 'member' {
-  if (principal.kind === 'project') throw outsideProject(principal.projectId);
-  const missing = new Refusal(404, 'organization not found');
-  if (principal.kind === 'organization') {
-    if (principal.organizationId !== organizationId) throw missing;
-    return 'admin';
-  }
-  const member = db.get(
-    'select role from member where organization_id = ? and user_id = ? and left_at is null',
-    organizationId,
-    principal.userId,
-  );
-  if (member === undefined) throw missing;
-  return member.role === 'admin' ? 'admin' : 'member';
-}
-
-/** The project, when the caller may see it; else the control plane's 404. */
-export function requireProject(db: Database, principal: Principal, projectId: string) {
-  if (principal.kind === 'project' && principal.projectId !== projectId) throw outsideProject(principal.projectId);
-  const missing = new Refusal(404, 'project not found');
-  const project = db.get('select * from project where id = ? and deleted_at is null', projectId);
-  if (project === undefined) throw missing;
-  if (principal.kind === 'project') return project;
-  try {
-    requireOrganization(db, principal, String(project.organization_id));
-  } catch {
-    throw missing; // a project of somebody else's organization is told apart from no project at all by nothing
-  }
-  return project;
 }

@@ -7,32 +7,44 @@ export const limitsSchema = z.strictObject({
   per_minute: limit.default(700),
   per_second_per_route: limit.default(40),
   org_key_creation_per_second: limit.default(10),
+  /** How requests are counted: in windows that begin on the minute and the second, or over the minute and the second that just passed. */
+  windows: z.enum(['fixed', 'sliding']).default('fixed'),
 });
 export type Limits = z.infer<typeof limitsSchema>;
 
 export const documentedLimits: Limits = limitsSchema.parse({});
-export const noLimits: Limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
+export const noLimits: Limits = limitsSchema.parse({
+  per_minute: null,
+  per_second_per_route: null,
+  org_key_creation_per_second: null,
+});
+
+export function areOff(limits: Limits): boolean {
+  const { per_minute: minute, per_second_per_route: route, org_key_creation_per_second: mint } = limits;
+  return minute === null && route === null && mint === null;
+}
 
 const mintRoute = 'POST /organizations/{org_id}/api_keys';
 
-/** Counts an account's requests in fixed windows of the sandbox's clock; `allow` is false where the answer is 429. */
+/** Counts an account's requests by the sandbox's clock; `allow` is false where the answer is 429. Refused requests count too. */
 export function createLimitCounter(): { allow(limits: Limits, account: string, route: string, now: Micros): boolean } {
-  const windows = new Map<string, { window: number; count: number }>();
-  const take = (name: string, window: number, max: number | null): boolean => {
+  const seen = new Map<string, Micros[]>();
+  const take = (name: string, { max, since, now }: { max: number | null; since: Micros; now: Micros }): boolean => {
     if (max === null) return true;
-    const entry = windows.get(name);
-    if (entry?.window !== window) {
-      windows.set(name, { window, count: 1 });
-      return true;
-    }
-    entry.count += 1;
-    return entry.count <= max;
+    const times = seen.get(name) ?? [];
+    const first = times.findIndex((at) => at > since);
+    const recent = first === -1 ? [] : times.slice(first);
+    // More than `max` need not be told apart.
+    if (recent.length <= max) recent.push(now);
+    seen.set(name, recent);
+    return recent.length <= max;
   };
   return {
     allow(limits, account, route, now) {
+      const start = (length: Micros) => (limits.windows === 'fixed' ? now - (now % length) - 1 : now - length);
       const perSecond = route === mintRoute ? limits.org_key_creation_per_second : limits.per_second_per_route;
-      const inMinute = take(account, Math.floor(now / MINUTE), limits.per_minute);
-      const inSecond = take(`${account} ${route}`, Math.floor(now / SECOND), perSecond);
+      const inMinute = take(account, { max: limits.per_minute, since: start(MINUTE), now });
+      const inSecond = take(`${account} ${route}`, { max: perSecond, since: start(SECOND), now });
       return inMinute && inSecond;
     },
   };

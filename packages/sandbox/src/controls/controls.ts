@@ -5,10 +5,12 @@ import { companySchema, generateCompany } from '../generate/company.ts';
 import { Refusal } from '../http/errors.ts';
 import { int64 } from '../http/json.ts';
 import { keyColumns } from '../resources/keys.ts';
-import { moveOperations, retentionStart } from '../resources/operations.ts';
+import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { formatInstant } from '../store/time.ts';
+import { formatIfSet, formatInstant } from '../store/time.ts';
+import { advance } from '../work/advance.ts';
+import { workSchema } from '../work/settings.ts';
 import { faultsSchema } from './faults.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
@@ -23,6 +25,7 @@ export function controls(state: State): Hono {
   app.get('/clock', (c) => c.json({ now: formatInstant(clock.now()) }));
   app.post('/clock', async (c) => {
     clock.advance((await readBody(c, clockBody)).advance_seconds);
+    advance(state, clock.now());
     return c.json({ now: formatInstant(clock.now()) });
   });
 
@@ -35,6 +38,11 @@ export function controls(state: State): Hono {
   app.put('/limits', async (c) => {
     state.limits = await readBody(c, limitsSchema);
     return c.json(state.limits);
+  });
+
+  app.put('/work', async (c) => {
+    state.work = await readBody(c, workSchema);
+    return c.json(state.work);
   });
 
   app.get('/stats', (c) => c.json(state.stats.read()));
@@ -53,14 +61,14 @@ export function controls(state: State): Hono {
          (select count(*) from operation o where o.project_id = p.id) as operations
        from project p order by p.created_at, p.id`,
     );
-    return c.json(rows.map((row) => ({ ...row, deleted_at: instantOrNull(row.deleted_at) })));
+    return c.json(rows.map((row) => ({ ...row, deleted_at: formatIfSet(row.deleted_at) })));
   });
 
   app.get('/operations', (c) => {
     const projectId = c.req.query('project_id');
     if (projectId === undefined) throw new Refusal(400, 'project_id is required');
     const now = clock.now();
-    moveOperations(db, now);
+    advance(state, now);
     const start = retentionStart(now);
     const rows = db.all(
       'select id, created_at from operation where project_id = ? order by created_at desc, seq desc',
@@ -84,14 +92,11 @@ function renderTrueKey(row: Row): Record<string, unknown> {
     project_id: row.project_id,
     user_id: row.user_id,
     name: row.name,
-    created_at: instantOrNull(row.created_at),
-    last_used_at: instantOrNull(row.last_used_at),
-    revoked_at: instantOrNull(row.revoked_at),
+    created_at: formatIfSet(row.created_at),
+    last_used_at: formatIfSet(row.last_used_at),
+    revoked_at: formatIfSet(row.revoked_at),
   };
 }
-
-const instantOrNull = (at: Row[string] | undefined) =>
-  at === null || at === undefined ? null : formatInstant(Number(at));
 
 async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const body: unknown = await c.req.json().catch(() => {

@@ -2,6 +2,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Next } from 'hono';
 import { Refusal } from '../http/errors.ts';
 import type { Env } from '../state.ts';
+import { MILLISECOND } from '../store/time.ts';
 import type { Fault } from './faults.ts';
 
 /** Carries out a fault around the request's own work; without one the request goes on as it is. */
@@ -24,6 +25,12 @@ export async function strike(c: Context<Env>, fault: Fault | undefined, next: Ne
       return await truncate(c);
     case 'partial_projects':
       c.set('partialProjects', true);
+      return await next();
+    case 'late_commit':
+      c.set('lateCommitBy', fault.latency_ms * MILLISECOND);
+      return await next();
+    case 'late_last_used':
+      c.set('lateLastUsedBy', fault.latency_ms * MILLISECOND);
       return await next();
     default:
       return fault satisfies never;

@@ -6,7 +6,14 @@ const common = {
   after: z.int().nonnegative().default(0),
   times: z.int().positive().optional(),
 };
+const lateness = z.int().nonnegative().max(86_400_000);
 
+/**
+ * What may go wrong. `status`: that answer instead. `latency`: the same, later. `drop`: cut before anything is done. `truncate`: half of
+ * the body. `lose_response`: done, then cut. `partial_projects`: half of a page, the others named as unavailable. `late_commit`: operations
+ * that the request makes show in lists only `latency_ms` later, with the time at which they were made; without method and path also the
+ * control plane's own. `late_last_used`: key lists show each last use as it was known `latency_ms` ago.
+ */
 export const faultsSchema = z.array(
   z.discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('status'), status: z.int().min(400).max(599), ...common }),
@@ -15,28 +22,39 @@ export const faultsSchema = z.array(
     z.strictObject({ kind: z.literal('truncate'), ...common }),
     z.strictObject({ kind: z.literal('lose_response'), ...common }),
     z.strictObject({ kind: z.literal('partial_projects'), ...common }),
+    z.strictObject({ kind: z.literal('late_commit'), latency_ms: lateness.default(60_000), ...common }),
+    z.strictObject({ kind: z.literal('late_last_used'), latency_ms: lateness.default(300_000), ...common }),
   ]),
 );
 export type Fault = z.infer<typeof faultsSchema>[number];
 
-/** The faults in force. `match` counts the request against each that names it, and answers with the first that strikes. */
+/** The faults in force. Each `match` counts against those that name the request, and answers with the first that strikes. */
 export interface Faults {
   set(faults: Fault[]): void;
   match(method: string, route: string): Fault | undefined;
+  /** The same for an operation that the control plane makes by itself: late commits that name no route. */
+  matchSystem(): Fault | undefined;
+}
+
+interface Entry {
+  fault: Fault;
+  seen: number;
 }
 
 export function createFaults(): Faults {
-  let entries: { fault: Fault; seen: number }[] = [];
+  let entries: Entry[] = [];
+  const strike = (named: Entry[]): Fault | undefined => {
+    for (const entry of named) entry.seen += 1;
+    return named.find(({ fault, seen }) => seen > fault.after && seen <= fault.after + (fault.times ?? Infinity))
+      ?.fault;
+  };
   return {
     set(faults) {
       entries = faults.map((fault) => ({ fault, seen: 0 }));
     },
-    match(method, route) {
-      const named = entries.filter(({ fault }) => names(fault, method, route));
-      for (const entry of named) entry.seen += 1;
-      return named.find(({ fault, seen }) => seen > fault.after && seen <= fault.after + (fault.times ?? Infinity))
-        ?.fault;
-    },
+    match: (method, route) => strike(entries.filter(({ fault }) => names(fault, method, route))),
+    matchSystem: () =>
+      strike(entries.filter(({ fault }) => fault.kind === 'late_commit' && (fault.method ?? fault.path) === undefined)),
   };
 }
 

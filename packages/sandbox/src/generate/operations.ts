@@ -1,13 +1,9 @@
 import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
-import { HOUR, MINUTE, type Micros, SECOND } from '../store/time.ts';
+import { MINUTE, type Micros, SECOND } from '../store/time.ts';
+import type { Status } from '../work/transitions.ts';
 import type { Company } from './company.ts';
 import type { MadeProject } from './organizations.ts';
-
-interface Target {
-  project: MadeProject;
-  branches: { id: string; endpointId: string }[];
-}
 
 /** What one request makes: several actions of one request bear the same created_at. */
 const requests: readonly { actions: readonly string[]; weight: number }[] = [
@@ -35,7 +31,10 @@ const withoutEndpoint = new Set([
   'timeline_unarchive',
 ]);
 
-/** Makes a history per project, busy projects with more of it, from the project's creation until now, oldest first. */
+/**
+ * Makes a history per project, busy projects with more of it, from the project's creation until now, oldest first. In one project of
+ * four, the second and so on, the newest are still going on; the others can be worked on at once.
+ */
 export function generateOperations(
   db: Database,
   { company, random, now, projects }: { company: Company; random: Random; now: Micros; projects: MadeProject[] },
@@ -48,19 +47,22 @@ export function generateOperations(
     const share = Math.min(left, Math.round((company.operations * (weights[index] ?? 0)) / total));
     const count = isLast ? left : share;
     left -= count;
-    const branches = Array.from({ length: random.between(1, 5) }, () => ({
-      id: `br-${random.hex(12)}`,
-      endpointId: `ep-${random.hex(12)}`,
-    }));
-    generateProject(db, { random, now, target: { project, branches }, count });
+    generateProject(db, { random, now, project, count, open: index % 4 === 1 ? Math.min(3, count) : 0 });
   }
 }
 
-function generateProject(
-  db: Database,
-  { random, now, target, count }: { random: Random; now: Micros; target: Target; count: number },
-): void {
-  const { createdAt: from } = target.project;
+interface Course {
+  random: Random;
+  now: Micros;
+  project: MadeProject;
+  count: number;
+  /** How many of the newest are not done yet. */
+  open: number;
+}
+
+function generateProject(db: Database, course: Course): void {
+  const { random, now, project, count, open } = course;
+  const { createdAt: from } = project;
   let made = 0;
   while (made < count) {
     const actions = made === 0 ? ['create_timeline', 'start_compute'] : pickActions(random);
@@ -68,7 +70,20 @@ function generateProject(
     const step = (now - from) / count;
     const at = made === 0 ? from : Math.floor(from + step * made + random.next() * step * 0.9);
     for (const action of actions.slice(0, count - made)) {
-      insertOperation(db, { random, now, target, action, at, isNewest: made >= count - 2 });
+      const branch = random.pick(project.branches);
+      const isOpen = made >= count - open;
+      const state = isOpen
+        ? openState({ random, at, now, isFirst: made === count - open })
+        : endedState({ random, at, now });
+      insertOperation(db, {
+        id: random.uuid(),
+        projectId: project.id,
+        branchId: branch.id,
+        endpointId: withoutEndpoint.has(action) ? null : branch.endpointId,
+        action,
+        at,
+        ...state,
+      });
       made += 1;
     }
   }
@@ -83,41 +98,66 @@ function pickActions(random: Random): readonly string[] {
   return ['start_compute'];
 }
 
+interface OperationState {
+  status: Status;
+  failures: number;
+  error: string | null;
+  updatedAt: Micros;
+  nextAt: Micros | null;
+}
+
+/** The oldest of those going on runs, for minutes more; the others wait for it. */
+function openState({
+  random,
+  at,
+  now,
+  isFirst,
+}: {
+  random: Random;
+  at: Micros;
+  now: Micros;
+  isFirst: boolean;
+}): OperationState {
+  const nextAt = isFirst ? now + random.between(1, 20) * MINUTE : null;
+  return { status: isFirst ? 'running' : 'scheduling', failures: 0, error: null, updatedAt: at, nextAt };
+}
+
+function endedState({ random, at, now }: { random: Random; at: Micros; now: Micros }): OperationState {
+  const end = makeEnd(random);
+  return { ...end, updatedAt: Math.min(now, at + random.between(200_000, 3 * SECOND)), nextAt: null };
+}
+
 function insertOperation(
   db: Database,
-  {
-    random,
-    now,
-    target,
-    action,
-    at,
-    isNewest,
-  }: { random: Random; now: Micros; target: Target; action: string; at: Micros; isNewest: boolean },
+  operation: OperationState & {
+    id: string;
+    projectId: string;
+    branchId: string;
+    endpointId: string | null;
+    action: string;
+    at: Micros;
+  },
 ): void {
-  const branch = random.pick(target.branches);
-  const end = makeEnd(random);
-  const takes = random.between(200_000, 3 * SECOND);
-  // A project's newest requests, and half of those of the last hours, are still going on, and end as the clock goes.
-  const isOpen = isNewest || (at > now - 6 * HOUR && random.chance(0.5));
+  const { status } = operation;
   db.run(
-    `insert into operation (id, project_id, branch_id, endpoint_id, action, status, failures_count, error, created_at,
-       updated_at, next_at, next_status) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    random.uuid(),
-    target.project.id,
-    branch.id,
-    withoutEndpoint.has(action) ? null : branch.endpointId,
-    action,
-    isOpen ? random.pick(['scheduling', 'running']) : end.status,
-    end.failures,
-    isOpen ? null : end.error,
-    at,
-    isOpen ? at : Math.min(now, at + takes),
-    isOpen ? now + random.between(1, 30) * MINUTE : null,
-    isOpen ? 'finished' : null,
+    `insert into operation (id, project_id, branch_id, endpoint_id, action, status, failures_count, error, created_at, updated_at,
+       is_open, next_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    operation.id,
+    operation.projectId,
+    operation.branchId,
+    operation.endpointId,
+    operation.action,
+    status,
+    operation.failures,
+    operation.error,
+    operation.at,
+    operation.updatedAt,
+    Number(status === 'running' || status === 'scheduling'),
+    operation.nextAt,
   );
 }
 
-function makeEnd(random: Random): { status: string; failures: number; error: string | null } {
+function makeEnd(random: Random): Pick<OperationState, 'status' | 'failures' | 'error'> {
   const mark = random.next();
   if (mark < 0.97) return { status: 'finished', failures: random.chance(0.01) ? 1 : 0, error: null };
   if (mark < 0.98)

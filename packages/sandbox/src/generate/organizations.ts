@@ -1,7 +1,11 @@
+import { makeId } from '../resources/ids.ts';
+import { insertProject } from '../resources/projects.ts';
+import { regions } from '../resources/regions.ts';
 import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
 import { DAY, type Micros } from '../store/time.ts';
 import type { Company } from './company.ts';
+import { equipProject, type MadeBranch } from './projects.ts';
 
 interface MadeUser {
   id: string;
@@ -11,6 +15,7 @@ interface MadeUser {
 export interface MadeProject {
   id: string;
   createdAt: Micros;
+  branches: MadeBranch[];
 }
 
 export interface MadeOrganization {
@@ -33,9 +38,6 @@ const services =
     ' ',
   );
 const stages = ['production', 'staging', 'preview', 'analytics'];
-const adjectives = 'quiet misty bold late crimson silent green lucky icy proud round soft'.split(' ');
-const nouns = 'river field dawn moon lake breeze tree cloud star hill brook sun'.split(' ');
-const regions = ['aws-us-east-1', 'aws-us-east-2', 'aws-eu-central-1', 'aws-ap-southeast-1', 'azure-westus3'];
 
 /** Makes organizations, their members and projects. The sandbox's own administrator administers each. */
 export function generateOrganizations(
@@ -115,21 +117,22 @@ function makeProject(
     now,
   }: { random: Random; organizationId: string; users: MadeUser[]; from: Micros; now: Micros },
 ): MadeProject {
-  const id = `${random.pick(adjectives)}-${random.pick(nouns)}-${random.hex(8)}`;
+  const id = makeId(random);
   const name = `${random.pick(services)}-${random.pick(stages)}`;
   // Most projects are as old as the history; the others came later.
   const createdAt = random.chance(0.6) ? from : from + Math.floor(random.next() * 0.8 * (now - from));
-  db.run(
-    'insert into project values (?, ?, ?, ?, ?, ?, ?, ?, ?, null)',
+  const project = {
     id,
     organizationId,
-    random.pick(users).id,
+    ownerId: random.pick(users).id,
     name,
-    random.pick(regions),
-    random.between(15, 18),
-    random.below(1_000_000),
+    regionId: random.pick(regions).region_id,
+    pgVersion: random.between(15, 18),
+    cpuUsedSeconds: random.below(1_000_000),
     createdAt,
-    now - random.below(DAY),
-  );
-  return { id, createdAt };
+    updatedAt: now - random.below(DAY),
+  };
+  insertProject(db, project, now);
+  const branches = equipProject(db, { project: id, createdBy: project.ownerId, createdAt, now });
+  return { id, createdAt, branches };
 }

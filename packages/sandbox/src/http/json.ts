@@ -5,3 +5,8 @@ const json = JSON as unknown as { rawJSON(text: string): object };
 export function int64(digits: string): object {
   return json.rawJSON(digits);
 }
+
+/** The fields that are set: the control plane leaves out what is null. */
+export function present(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}

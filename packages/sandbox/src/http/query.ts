@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { type Micros, parseInstant } from '../store/time.ts';
 import { Refusal } from './errors.ts';
 
 /** Reads `limit`: an integer from 1 to `max`, else 400 as the control plane answers. */
@@ -10,6 +11,40 @@ export function readLimit(c: Context, { max, fallback }: { max: number; fallback
     throw new Refusal(400, `parameter "limit" in query has an error: number must be from 1 to ${max}`);
   }
   return limit;
+}
+
+/** Reads `true` or `false`; false when absent. */
+export function readFlag(c: Context, name: string): boolean {
+  const text = c.req.query(name) ?? 'false';
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new Refusal(400, `parameter "${name}" in query has an error: value must be true or false`);
+}
+
+/** Reads an instant, which the caller may have written with any offset; undefined when absent. */
+export function readInstant(c: Context, name: string): Micros | undefined {
+  const text = c.req.query(name);
+  return text === undefined ? undefined : instantOf(text, name);
+}
+
+/** An instant out of a body or a query; 400 when it is none. */
+export function instantOf(text: string, name: string): Micros {
+  const exact = parseInstant(text);
+  if (exact !== undefined) return exact;
+  const milliseconds = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(milliseconds)) throw new Refusal(400, `${name} must be a time like 2026-01-31T00:00:00Z`);
+  return milliseconds * 1000;
+}
+
+/** A list that comes as repeated parameters, as one with commas, or both. */
+export function readList(c: Context, name: string): string[] {
+  return (c.req.queries(name) ?? []).flatMap((text) => text.split(',')).filter((text) => text !== '');
+}
+
+/** A required parameter; 400 without it. */
+export function readRequired(c: Context, name: string): string {
+  const text = c.req.query(name);
+  if (text === undefined || text === '') throw new Refusal(400, `parameter "${name}" in query is required`);
+  return text;
 }
 
 /** A path parameter; Hono has matched it, so that it is there. */

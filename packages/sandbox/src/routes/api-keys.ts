@@ -1,6 +1,7 @@
-import type { Context, Hono } from 'hono';
+import type { Hono } from 'hono';
 import { z } from 'zod';
-import { type Principal, requireOrganization, requirePersonal, requireProject } from '../access/authenticate.ts';
+import { requireAdministrator, requireOrganization, requirePersonal, requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { int64 } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
@@ -47,7 +48,7 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.get('/organizations/:org_id/api_keys', (c) => {
     const organizationId = readPath(c, 'org_id');
-    requireAdministrator(state, c.get('principal'), organizationId);
+    requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
     return c.json(listKeys(state, "k.kind <> 'personal' and k.organization_id = :owner", organizationId));
   });
 
@@ -57,7 +58,7 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
     const { userId } = requirePersonal(principal);
     const { key_name: name, project_id: projectId } = await readBody(c, organizationBody);
     if (projectId === undefined) {
-      requireAdministrator(state, principal, organizationId);
+      requireAdministrator(db, principal, { of: organizationId, to: 'manage organization API keys' });
       return c.json(mint({ kind: 'organization', name, userId, organizationId, projectId: null }));
     }
     requireOrganization(db, principal, organizationId);
@@ -68,28 +69,10 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {
     const organizationId = readPath(c, 'org_id');
-    requireAdministrator(state, c.get('principal'), organizationId);
+    requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
     const condition = "k.kind <> 'personal' and k.organization_id = :owner";
     return c.json(revoke(state, readPath(c, 'key_id'), condition, organizationId));
   });
-}
-
-function requireAdministrator({ db }: State, principal: Principal, organizationId: string): void {
-  if (requireOrganization(db, principal, organizationId) !== 'admin') {
-    throw new Refusal(403, 'only organization admins are allowed to manage organization API keys');
-  }
-}
-
-async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
-  if (!/^application\/json\b/.test(c.req.header('content-type') ?? '')) {
-    throw new Refusal(415, 'the request body must be application/json');
-  }
-  const body: unknown = await c.req.json().catch(() => {
-    throw new Refusal(400, 'the request body is not JSON');
-  });
-  const parsed = schema.safeParse(body);
-  if (!parsed.success) throw new Refusal(400, parsed.error.issues[0]?.message ?? 'invalid request body');
-  return parsed.data;
 }
 
 function listKeys(state: State, condition: string, owner: string): unknown[] {

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { requireProject } from '../access/authenticate.ts';
+import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
 import { renderOperation, retentionStart } from '../resources/operations.ts';
@@ -15,7 +15,7 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(cursor);
     if (before === undefined) throw new Refusal(400, 'invalid cursor');
     const rows = db.all(
-      `select * from operation where project_id = ? and created_at < ? and created_at >= ?
+      `select * from operation where project_id = ? and created_at < ? and created_at >= ? and visible_at is null
        order by created_at desc, seq desc limit ?`,
       projectId,
       before,
@@ -33,7 +33,7 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
     const row = db.get(
-      'select * from operation where project_id = ? and id = ? and created_at >= ?',
+      'select * from operation where project_id = ? and id = ? and created_at >= ? and visible_at is null',
       projectId,
       readPath(c, 'operation_id'),
       retentionStart(clock.now()),

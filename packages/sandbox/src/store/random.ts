@@ -12,10 +12,8 @@ export interface Random {
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const bits = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return (mixed ^ (mixed >>> 14)) >>> 0;
+    state = (state + step) >>> 0;
+    return mix(state);
   };
   const hex8 = () => bits().toString(16).padStart(8, '0');
   const random: Random = {
@@ -35,4 +33,24 @@ export function createRandom(seed: number): Random {
     },
   };
   return random;
+}
+
+const step = 0x6d2b79f5;
+
+/** 32 bits that look like chance, always the same for one seed: the first that `createRandom` would give. */
+export function bitsOf(seed: number): number {
+  return mix(((seed >>> 0) + step) >>> 0);
+}
+
+function mix(state: number): number {
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return (mixed ^ (mixed >>> 14)) >>> 0;
+}
+
+/** A seed that belongs to a text. */
+export function seedOf(text: string): number {
+  let seed = 7;
+  for (const character of text) seed = (Math.imul(seed, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
+  return seed;
 }

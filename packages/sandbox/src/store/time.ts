@@ -1,7 +1,8 @@
 /** Instants inside the sandbox are integers of microseconds since 1970, which a double holds exactly. */
 export type Micros = number;
 
-export const SECOND: Micros = 1_000_000;
+export const MILLISECOND: Micros = 1000;
+export const SECOND: Micros = 1000 * MILLISECOND;
 export const MINUTE: Micros = 60 * SECOND;
 export const HOUR: Micros = 60 * MINUTE;
 export const DAY: Micros = 24 * HOUR;
@@ -11,6 +12,11 @@ export function formatInstant(at: Micros): string {
   const seconds = new Date(Math.floor(at / 1000)).toISOString().slice(0, 19);
   const fraction = at % SECOND;
   return fraction === 0 ? `${seconds}Z` : `${seconds}.${String(fraction).padStart(6, '0').replace(/0+$/, '')}Z`;
+}
+
+/** The same for a column that may be null. */
+export function formatIfSet(at: unknown): string | null {
+  return at === null || at === undefined ? null : formatInstant(Number(at));
 }
 
 /** Renders a cursor: always six digits. */

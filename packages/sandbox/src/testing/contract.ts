@@ -30,6 +30,8 @@ export function readContract(): Contract {
   const document = parse(readFileSync(join(dirname(entry), '..', 'public-v2-for-users.gen.yaml'), 'utf8')) as OpenApi;
   const ajv = new Ajv({ strict: false, allErrors: true });
   addFormats.default(ajv);
+  ajv.addFormat('int', { type: 'number', validate: Number.isInteger });
+  ajv.addFormat('uint64', { type: 'number', validate: (value) => Number.isInteger(value) && value >= 0 });
   ajv.addSchema(asJsonSchema({ ...document }) as object, 'contract');
   const validators = new Map<object, ValidateFunction>();
   const validatorOf = (schema: object): ValidateFunction => {

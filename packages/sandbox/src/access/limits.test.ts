@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { companyBed } from '../testing/bed.ts';
+import { createLimitCounter, documentedLimits } from './limits.ts';
+
+const second = 1_000_000;
+
+test('beyond a limit the answer is 429, it is counted, and the next window begins afresh', async () => {
+  let now = Date.parse('2026-06-15T12:00:30Z');
+  const { api, control } = await companyBed({ realNowMs: () => now });
+  await control('/limits', {
+    method: 'PUT',
+    body: { per_minute: 5, per_second_per_route: null, org_key_creation_per_second: null },
+  });
+  await control('/stats', { method: 'DELETE' });
+  const ask = async () => (await api('/auth')).status;
+  const statuses = [];
+  for (let index = 0; index < 7; index += 1) statuses.push(await ask());
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429]);
+  expect((await control('/stats')).body).toEqual({
+    requests: 7,
+    rate_limited: 2,
+    by_route: { 'GET /auth': { requests: 7, rate_limited: 2 } },
+  });
+  now += 30_000;
+  expect(await ask()).toBe(200);
+});
+
+test('the documented limits: 700 a minute an account, 40 a second a route, 10 a second for minting organization keys', () => {
+  const mint = 'POST /organizations/{org_id}/api_keys';
+  const allowed = (route: string, times: number[]) => {
+    const counter = createLimitCounter();
+    return times.filter((at) => counter.allow(documentedLimits, 'account', route, at)).length;
+  };
+  const burst = (count: number) => Array.from({ length: count }, (_, index) => index);
+  expect(allowed('GET /projects', burst(50))).toBe(40);
+  expect(allowed(mint, burst(50))).toBe(10);
+  const spread = Array.from({ length: 1000 }, (_, index) => index * 50_000); // 20 a second for 50 s
+  expect(allowed('GET /projects', spread)).toBe(700);
+});
+
+test('one account does not use up another’s limit, nor one route another’s burst', () => {
+  const counter = createLimitCounter();
+  for (let index = 0; index < 40; index += 1) counter.allow(documentedLimits, 'a', 'GET /projects', index);
+  expect(counter.allow(documentedLimits, 'a', 'GET /projects', 41)).toBe(false);
+  expect(counter.allow(documentedLimits, 'a', 'GET /auth', 42)).toBe(true);
+  expect(counter.allow(documentedLimits, 'b', 'GET /projects', 43)).toBe(true);
+});
+
+test('sliding windows refuse a burst that fixed ones would let pass across the turn of a second', () => {
+  const across = [
+    ...Array.from({ length: 40 }, (_, index) => 900_000 + index),
+    ...Array.from({ length: 40 }, () => second),
+  ];
+  const allowed = (windows: 'fixed' | 'sliding') => {
+    const counter = createLimitCounter();
+    return across.filter((at) => counter.allow({ ...documentedLimits, windows }, 'a', 'GET /projects', at)).length;
+  };
+  expect(allowed('fixed')).toBe(80);
+  expect(allowed('sliding')).toBe(40);
+});

@@ -1,0 +1,251 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSandbox, noLimits, type Sandbox } from '../index.ts';
+import { type Bed, bedOf } from '../testing/bed.ts';
+
+// Who may do what: each kind of key on each kind of route, with the status and the message of every refusal.
+
+const notForOrganizations = 'not allowed for organization API keys';
+const outside = (own: string) =>
+  `not allowed to perform actions outside the project this key is scoped to; subject_project_id:"${own}"`;
+const admins = (what: string) => `only organization admins are allowed to ${what}`;
+
+type Who = 'admin' | 'member' | 'stranger' | 'organization' | 'project';
+type Outcome = [status: number, message?: string];
+
+let sandbox: Sandbox;
+let bed: Bed;
+const keys = new Map<Who, string>();
+const names: Record<string, string> = {};
+
+beforeAll(async () => {
+  const secrets: string[] = [];
+  sandbox = await createSandbox({ limits: noLimits, onSecret: (secret) => secrets.push(secret) });
+  bed = bedOf(sandbox);
+  await bed.control('/generate', { body: { organizations: 3, projects: 0, keys: 90, operations: 0 } });
+  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+  [names.org = '', names.other = ''] = organizations.map(({ id }) => id);
+  const make = async () => {
+    const made = await bed.api<{ project: { id: string }; branch: { id: string }; endpoints: { id: string }[] }>(
+      '/projects',
+      { body: { project: { org_id: names.org } } },
+    );
+    await bed.settle(made.body.project.id);
+    return made.body;
+  };
+  const [project, second] = [await make(), await make()];
+  names.project = project.project.id;
+  names.branch = project.branch.id;
+  names.endpoint = project.endpoints[0]?.id ?? '';
+  names.second = second.project.id;
+  keys.set('admin', sandbox.adminKey);
+  const minted = async (body: object) =>
+    (await bed.api<{ key: string }>(`/organizations/${names.org}/api_keys`, { body })).body.key;
+  keys.set('organization', await minted({ key_name: 'organization' }));
+  keys.set('project', await minted({ key_name: 'project', project_id: names.project }));
+  await findPeople(secrets);
+});
+afterAll(async () => await sandbox.close());
+
+/** The personal keys of a member of the first organization, and of somebody who is of the other one alone. */
+async function findPeople(secrets: string[]): Promise<void> {
+  for (const key of secrets) {
+    const { body } = await bed.api<{ auth_method: string; account_id: string }>('/auth', { key });
+    if (body.auth_method !== 'api_key_user' || key === sandbox.adminKey) continue;
+    const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations', { key }))
+      .body;
+    const isInside = organizations.some(({ id }) => id === names.org);
+    const isOutside = !isInside && organizations.some(({ id }) => id === names.other);
+    const administers = (await bed.api(`/organizations/${names.org}/api_keys`, { key })).status === 200;
+    if (isInside && !administers) keys.set('member', key);
+    if (isOutside) keys.set('stranger', key);
+  }
+  expect(keys.size).toBe(5);
+}
+
+const ok: Outcome = [200];
+const created: Outcome = [201];
+const noOrganization: Outcome = [404, 'organization not found'];
+const noProject: Outcome = [404, 'project not found'];
+const forPeople: Outcome = [404, notForOrganizations];
+const scoped: Outcome = [404, 'outside'];
+
+interface Rule {
+  route: string;
+  body?: unknown;
+  outcomes: Record<Who, Outcome>;
+}
+
+/** In the order admin, member, stranger, organization key, project-scoped key. */
+const of = (...[admin, member, stranger, organization, project]: [Outcome, Outcome, Outcome, Outcome, Outcome]) => ({
+  admin,
+  member,
+  stranger,
+  organization,
+  project,
+});
+
+const keyAdmins: Outcome = [403, admins('manage organization API keys')];
+
+const rules: Rule[] = [
+  { route: 'GET /auth', outcomes: of(ok, ok, ok, ok, ok) },
+  { route: 'GET /regions', outcomes: of(ok, ok, ok, ok, ok) },
+  { route: 'GET /users/me', outcomes: of(ok, ok, ok, forPeople, forPeople) },
+  { route: 'GET /users/me/organizations', outcomes: of(ok, ok, ok, forPeople, forPeople) },
+  { route: 'GET /api_keys', outcomes: of(ok, ok, ok, forPeople, forPeople) },
+  { route: 'POST /api_keys', body: { key_name: 'x' }, outcomes: of(ok, ok, ok, forPeople, forPeople) },
+  {
+    route: 'DELETE /api_keys/999',
+    outcomes: of(
+      [404, 'API key not found'],
+      [404, 'API key not found'],
+      [404, 'API key not found'],
+      forPeople,
+      forPeople,
+    ),
+  },
+  { route: 'GET /organizations/{org}', outcomes: of(ok, ok, noOrganization, ok, scoped) },
+  { route: 'GET /organizations/{org}/members', outcomes: of(ok, ok, noOrganization, ok, scoped) },
+  {
+    route: 'DELETE /organizations/{org}/members/none',
+    outcomes: of(
+      [404, 'organization member not found'],
+      [403, admins('remove members')],
+      noOrganization,
+      [404, 'organization member not found'],
+      scoped,
+    ),
+  },
+  {
+    route: 'PATCH /organizations/{org}/members/none',
+    body: { role: 'admin' },
+    outcomes: of(
+      [404, 'organization member not found'],
+      [403, admins('change the roles of members')],
+      noOrganization,
+      [404, 'organization member not found'],
+      scoped,
+    ),
+  },
+  {
+    route: 'POST /organizations/{org}/invitations',
+    body: { invitations: [{ email: 'x@company.example', role: 'member' }] },
+    outcomes: of(ok, [403, admins('invite members')], noOrganization, ok, scoped),
+  },
+  { route: 'GET /organizations/{org}/api_keys', outcomes: of(ok, keyAdmins, noOrganization, ok, scoped) },
+  {
+    route: 'POST /organizations/{org}/api_keys',
+    body: { key_name: 'x' },
+    outcomes: of(ok, keyAdmins, noOrganization, forPeople, forPeople),
+  },
+  {
+    route: 'POST /organizations/{org}/api_keys',
+    body: { key_name: 'x', project_id: '{project}' },
+    outcomes: of(ok, ok, noOrganization, forPeople, forPeople),
+  },
+  {
+    route: 'POST /organizations/{other}/api_keys',
+    body: { key_name: 'x', project_id: '{project}' },
+    outcomes: of(noProject, noOrganization, noProject, forPeople, forPeople),
+  },
+  {
+    route: 'DELETE /organizations/{org}/api_keys/999',
+    outcomes: of([404, 'API key not found'], keyAdmins, noOrganization, [404, 'API key not found'], scoped),
+  },
+  {
+    route: 'GET /projects',
+    outcomes: of(
+      [400, 'org_id is required, you can find it on your organization settings page'],
+      [400],
+      [400],
+      ok,
+      scoped,
+    ),
+  },
+  { route: 'GET /projects?org_id={org}', outcomes: of(ok, ok, noOrganization, ok, scoped) },
+  { route: 'GET /projects?org_id={other}', outcomes: of(ok, noOrganization, ok, noOrganization, scoped) },
+  {
+    route: 'POST /projects',
+    body: { project: { org_id: '{org}' } },
+    outcomes: of(created, created, noOrganization, created, scoped),
+  },
+  { route: 'GET /projects/{project}', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{second}', outcomes: of(ok, ok, noProject, ok, scoped) },
+  {
+    route: 'PATCH /projects/{project}',
+    body: { project: { name: 'renamed' } },
+    outcomes: of(ok, ok, noProject, ok, ok),
+  },
+  { route: 'GET /projects/{project}/operations', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{second}/operations', outcomes: of(ok, ok, noProject, ok, scoped) },
+  { route: 'GET /projects/{project}/branches', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'POST /projects/{project}/branches', body: {}, outcomes: of(created, created, noProject, created, created) },
+  { route: 'DELETE /projects/{project}/branches/{branch}', outcomes: of([422], [422], noProject, [422], [422]) },
+  { route: 'POST /projects/{project}/endpoints/{endpoint}/restart', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'POST /projects/{second}/branches', body: {}, outcomes: of(created, created, noProject, created, scoped) },
+  {
+    route: 'POST /projects/{project}/transfer_requests',
+    outcomes: of(created, [403, admins('transfer projects')], noProject, created, [
+      403,
+      'project-scoped API keys are not allowed to transfer projects',
+    ]),
+  },
+  {
+    route: 'POST /organizations/{org}/projects/transfer',
+    body: { destination_org_id: '{other}', project_ids: ['none'] },
+    outcomes: of(
+      [404, 'project not found; project_id:"none"'],
+      [403, admins('transfer projects')],
+      noOrganization,
+      noOrganization,
+      scoped,
+    ),
+  },
+  {
+    route: 'POST /projects/{project}/recover',
+    outcomes: of(noProject, noProject, noProject, noProject, [
+      403,
+      'project-scoped API keys are not allowed to recover projects',
+    ]),
+  },
+];
+
+const fill = (text: string) => text.replace(/\{(\w+)\}/g, (_, name: string) => names[name] ?? name);
+
+test.each(rules)('$route', async ({ route, body, outcomes }) => {
+  const [method = '', path = ''] = route.split(' ');
+  for (const who of ['admin', 'member', 'stranger', 'organization', 'project'] as const) {
+    const [status, message] = outcomes[who];
+    const text = body === undefined ? {} : { body: fill(JSON.stringify(body)) };
+    const answer = await bed.api(fill(path), { method, key: keys.get(who) ?? '', ...text });
+    const told = message === 'outside' ? outside(names.project ?? '') : message;
+    const seen = [who, answer.status, ...(message === undefined ? [] : [answer.body.message])];
+    expect(seen).toEqual([who, status, ...(message === undefined ? [] : [told])]);
+    for (const id of [names.project, names.second]) await bed.settle(id ?? '');
+  }
+});
+
+test('only an administrator, or the key of the organization, deletes a project; then the keys scoped to it end', async () => {
+  const path = `/projects/${names.project}`;
+  const remove = async (who: Who) => {
+    const { status, body } = await bed.api(path, { method: 'DELETE', key: keys.get(who) ?? '' });
+    return [status, body.message];
+  };
+  expect(await remove('stranger')).toEqual(noProject);
+  expect(await remove('member')).toEqual([403, admins('delete projects')]);
+  expect(await remove('project')).toEqual([403, 'project-scoped API keys are not allowed to delete projects']);
+  expect(await remove('organization')).toEqual([200, undefined]);
+  expect((await bed.api('/auth', { key: keys.get('project') ?? '' })).status).toBe(401);
+  expect(await remove('admin')).toEqual(noProject);
+});
+
+test('no key, a wrong one and a revoked one are all told the same', async () => {
+  const minted = (await bed.api<{ id: number; key: string }>('/api_keys', { body: { key_name: 'short-lived' } })).body;
+  expect((await bed.api('/auth', { key: minted.key })).status).toBe(200);
+  await bed.api(`/api_keys/${minted.id}`, { method: 'DELETE' });
+  for (const key of ['', 'napi_wrong', minted.key]) {
+    expect(await bed.api('/auth', { key })).toMatchObject({
+      status: 401,
+      body: { code: '', message: 'supplied credentials do not pass authentication' },
+    });
+  }
+});

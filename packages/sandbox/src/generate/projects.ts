@@ -1,0 +1,87 @@
+import { copyCatalog, insertBranch } from '../resources/branches.ts';
+import { insertDatabase, insertRole } from '../resources/catalog.ts';
+import { insertEndpoint } from '../resources/endpoints.ts';
+import { makeId, makePassword } from '../resources/ids.ts';
+import type { Database, Row } from '../store/database.ts';
+import { createRandom, seedOf } from '../store/random.ts';
+import type { Micros } from '../store/time.ts';
+import { firstWorkAt } from '../work/system.ts';
+
+export interface MadeBranch {
+  id: string;
+  endpointId: string;
+}
+
+const names = ['staging', 'preview/checkout', 'preview/search', 'load-test'];
+
+/**
+ * Gives a project a root branch and up to four more that start from it, each with a suspended compute, and a role and a database that all
+ * of them have. What it makes follows from the project's id alone. `known` are branches that its operations name already.
+ */
+export function equipProject(
+  db: Database,
+  {
+    project,
+    createdBy,
+    createdAt,
+    now,
+    known = [],
+  }: { project: string; createdBy: string; createdAt: Micros; now: Micros; known?: MadeBranch[] },
+): MadeBranch[] {
+  const random = createRandom(seedOf(project));
+  const branches = Array.from({ length: random.between(1, 5) }, (_, index) => {
+    return known[index] ?? { id: makeId(random, 'br'), endpointId: makeId(random, 'ep') };
+  });
+  for (const [index, { id, endpointId }] of branches.entries()) {
+    const root = branches[0]?.id ?? id;
+    const isRoot = id === root;
+    const at = isRoot ? createdAt : createdAt + Math.floor(random.next() * (now - createdAt));
+    insertBranch(db, {
+      id,
+      projectId: project,
+      parentId: isRoot ? null : root,
+      name: isRoot ? 'main' : (names[index - 1] ?? id),
+      createdAt: at,
+      createdBy,
+      state: 'ready',
+      isDefault: isRoot,
+      isProtected: isRoot,
+    });
+    insertEndpoint(db, {
+      id: endpointId,
+      projectId: project,
+      branchId: id,
+      type: 'read_write',
+      state: 'idle',
+      createdAt: at,
+    });
+    if (isRoot) {
+      insertRole(db, { branchId: id, name: 'appdb_owner', password: makePassword(random), at });
+      insertDatabase(db, { branchId: id, name: 'appdb', ownerName: 'appdb_owner', at });
+    } else {
+      copyCatalog(db, { from: root, to: id, at });
+    }
+  }
+  return branches;
+}
+
+/** Projects of a file that was written before branches were kept get theirs. */
+export function equipOldProjects(db: Database, now: Micros): void {
+  const bare = db.all(
+    'select * from project p where deleted_at is null and not exists (select 1 from branch b where b.project_id = p.id)',
+  );
+  for (const row of bare) {
+    const project = String(row.id);
+    const [createdBy, createdAt] = [String(row.owner_id), Number(row.created_at)];
+    equipProject(db, { project, createdBy, createdAt, now, known: branchesNamed(db, row) });
+    db.run('update project set next_work_at = ? where id = ?', firstWorkAt(project, now), project);
+  }
+}
+
+function branchesNamed(db: Database, project: Row): MadeBranch[] {
+  const rows = db.all(
+    'select branch_id, min(endpoint_id) as endpoint_id from operation where project_id = ? and branch_id is not null and endpoint_id is not null group by branch_id order by min(seq)',
+    String(project.id),
+  );
+  return rows.map((row) => ({ id: String(row.branch_id), endpointId: String(row.endpoint_id) }));
+}

@@ -1,0 +1,37 @@
+import type { Context } from 'hono';
+import { z } from 'zod';
+import { Refusal } from './errors.ts';
+
+/** Reads a JSON body of the service. 415 for another content type, 400 for what is no JSON or not as the route wants it. */
+export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
+  const text = await c.req.text();
+  return check(parse(c, text), schema);
+}
+
+/** The same where the route can do without a body: then it is `{}`. */
+export async function readOptionalBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
+  const text = await c.req.text();
+  return check(text === '' ? {} : parse(c, text), schema);
+}
+
+function parse(c: Context, text: string): unknown {
+  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? '')) {
+    throw new Refusal(415, 'the request body must be application/json');
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal(400, 'the request body is not JSON');
+  }
+}
+
+function check<T>(body: unknown, schema: z.ZodType<T>): T {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const path = issue?.path.join('.') ?? '';
+  throw new Refusal(
+    400,
+    `request body has an error: ${path === '' ? '' : `${path}: `}${issue?.message ?? 'not valid'}`,
+  );
+}

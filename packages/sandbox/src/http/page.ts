@@ -1,0 +1,58 @@
+import type { Context } from 'hono';
+import { Refusal } from './errors.ts';
+
+/** How a list is sorted, and where its next page goes on: after this value, and among equal ones after this id. */
+export interface Page {
+  column: string;
+  sortBy: string;
+  order: 'asc' | 'desc';
+  limit: number;
+  after: [value: string | number, id: string] | null;
+}
+
+/** Reads `sort_by`, `sort_order` and `cursor`. `columns` maps each name that may be sorted by to its column, the default first. */
+export function readPage(
+  c: Context,
+  { columns, order, limit }: { columns: Record<string, string>; order: 'asc' | 'desc'; limit: number },
+): Page {
+  const sortBy = c.req.query('sort_by') ?? Object.keys(columns)[0] ?? '';
+  const column = columns[sortBy];
+  if (column === undefined) throw new Refusal(400, `sort_by must be one of ${Object.keys(columns).join(', ')}`);
+  const wanted = c.req.query('sort_order') ?? order;
+  if (wanted !== 'asc' && wanted !== 'desc') throw new Refusal(400, 'sort_order must be asc or desc');
+  const cursor = c.req.query('cursor');
+  return { column, sortBy, order: wanted, limit, after: cursor === undefined ? null : readCursor(cursor) };
+}
+
+/** The condition and the order of one page, to follow `where ... and`; its values are `:after` and `:after_id`. */
+export function pageSql({ column, order, limit, after }: Page, id: string): string {
+  const than = order === 'asc' ? '>' : '<';
+  const condition =
+    after === null ? 'true' : `(${column} ${than} :after or ${column} = :after and ${id} ${than} :after_id)`;
+  return `${condition} order by ${column} ${order}, ${id} ${order} limit ${limit}`;
+}
+
+/** The values that `pageSql` names. */
+export function pageValues({ after }: Page): Record<string, string | number> {
+  return after === null ? {} : { after: after[0], after_id: after[1] };
+}
+
+/** The `pagination` of a full page; a short one has none. */
+export function pagination(
+  { sortBy, order, limit }: Page,
+  { length, last }: { length: number; last: [value: unknown, id: unknown] | undefined },
+): { pagination?: object } {
+  if (length < limit || last === undefined) return {};
+  const next = Buffer.from(JSON.stringify(last)).toString('base64url');
+  return { pagination: { next, sort_by: sortBy, sort_order: order.toUpperCase() } };
+}
+
+function readCursor(cursor: string): [string | number, string] {
+  try {
+    const [value, id]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if ((typeof value === 'string' || typeof value === 'number') && typeof id === 'string') return [value, id];
+  } catch {
+    // what is no JSON is no cursor either
+  }
+  throw new Refusal(400, 'invalid cursor');
+}

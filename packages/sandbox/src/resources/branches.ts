@@ -1,0 +1,186 @@
+import { present } from '../http/json.ts';
+import type { Database, Row } from '../store/database.ts';
+import { DAY, formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
+import type { Task } from '../work/queue.ts';
+
+export interface NewBranch {
+  id: string;
+  projectId: string;
+  parentId: string | null;
+  name: string;
+  createdAt: Micros;
+  createdBy: string | null;
+  state?: 'init' | 'ready';
+  isDefault?: boolean;
+  isProtected?: boolean;
+  /** The point of the parent's history that it starts from; the present when absent. */
+  parentTimestamp?: Micros;
+  parentLsn?: string;
+  initSource?: string;
+  expiresAt?: Micros | null;
+  annotation?: object;
+  restoredFrom?: string;
+}
+
+export function insertBranch(db: Database, branch: NewBranch): void {
+  const from = branch.parentId === null ? null : (branch.parentTimestamp ?? branch.createdAt);
+  db.run(
+    `insert into branch (id, project_id, parent_id, parent_lsn, parent_timestamp, name, state, pending_state, state_changed_at, is_default,
+       protected, annotation, init_source, restored_from, created_by, created_at, updated_at, expires_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    branch.id,
+    branch.projectId,
+    branch.parentId,
+    from === null ? null : (branch.parentLsn ?? lsnAt(from)),
+    from,
+    branch.name,
+    branch.state ?? 'init',
+    branch.state === 'ready' ? null : 'ready',
+    branch.createdAt,
+    Number(branch.isDefault ?? false),
+    Number(branch.isProtected ?? false),
+    branch.annotation === undefined ? null : JSON.stringify(branch.annotation),
+    branch.initSource ?? 'parent-data',
+    branch.restoredFrom ?? null,
+    branch.createdBy,
+    branch.createdAt,
+    branch.createdAt,
+    branch.expiresAt ?? null,
+  );
+}
+
+const liveBranch = 'select * from branch where project_id = ? and deleted_at is null';
+
+export function findBranch(db: Database, projectId: string, branchId: string): Row | undefined {
+  return db.get(`${liveBranch} and id = ?`, projectId, branchId);
+}
+
+export function findBranchByName(db: Database, projectId: string, name: string): Row | undefined {
+  return db.get(`${liveBranch} and name = ?`, projectId, name);
+}
+
+export function defaultBranch(db: Database, projectId: string): Row {
+  const row = db.get(`${liveBranch} and is_default = 1`, projectId);
+  if (row === undefined) throw new Error(`project ${projectId} has no default branch`);
+  return row;
+}
+
+/** A position in the write-ahead log that grows with time, written as Postgres writes them. */
+export function lsnAt(at: Micros): string {
+  return `0/${Math.floor(at / SECOND)
+    .toString(16)
+    .toUpperCase()}`;
+}
+
+/** Databases and roles come from the branch that another starts from. */
+export function copyCatalog(db: Database, { from, to, at }: { from: string; to: string; at: Micros }): void {
+  db.run(
+    `insert into database (branch_id, name, owner_name, created_at, updated_at)
+     select ?, name, owner_name, ?, ? from database where branch_id = ? order by id`,
+    to,
+    at,
+    at,
+    from,
+  );
+  db.run(
+    `insert into role (branch_id, name, password, protected, no_login, created_at, updated_at)
+     select ?, name, password, protected, no_login, ?, ? from role where branch_id = ?`,
+    to,
+    at,
+    at,
+    from,
+  );
+}
+
+export function clearCatalog(db: Database, branchId: string): void {
+  db.run('delete from database where branch_id = ?', branchId);
+  db.run('delete from role where branch_id = ?', branchId);
+}
+
+/** Deletes a branch, and answers with the work to be done for it. It can be recovered for a week unless `isHard`. */
+export function deleteBranch(
+  db: Database,
+  { branchId, at, method, isHard }: { branchId: string; at: Micros; method: 'user' | 'ttl'; isHard: boolean },
+): Task[] {
+  const active = db.all(
+    "select id from endpoint where branch_id = ? and deleted_at is null and state = 'active'",
+    branchId,
+  );
+  db.run('update endpoint set suspend_at = null where branch_id = ?', branchId);
+  db.run(
+    `update branch set deleted_at = ?, updated_at = ?, purge_at = ?, deletion_method = ?, expires_at = null where id = ?`,
+    at,
+    at,
+    isHard ? at : at + 7 * DAY,
+    method,
+    branchId,
+  );
+  return [
+    ...active.map(({ id }) => ({ action: 'suspend_compute', branchId, endpointId: String(id) })),
+    { action: 'delete_timeline', branchId },
+  ];
+}
+
+/** Its time to be recovered is over. */
+export function forgetBranch(db: Database, branchId: string): void {
+  clearCatalog(db, branchId);
+  db.run('delete from endpoint where branch_id = ?', branchId);
+  db.run('delete from branch where id = ?', branchId);
+}
+
+/** A branch in the control plane's shape. `row` is one of `branch`, with its creator's name as `creator` where that was joined. */
+export function renderBranch(row: Row): Record<string, unknown> {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    name: row.name,
+    current_state: row.state,
+    state_changed_at: formatInstant(Number(row.state_changed_at)),
+    logical_size: 30_842_880,
+    creation_source: 'console',
+    primary: row.is_default === 1,
+    default: row.is_default === 1,
+    protected: row.protected === 1,
+    cpu_used_sec: 0,
+    compute_time_seconds: 0,
+    active_time_seconds: 0,
+    written_data_bytes: 0,
+    data_transfer_bytes: 0,
+    created_at: formatInstant(Number(row.created_at)),
+    updated_at: formatInstant(Number(row.updated_at)),
+    ...present({
+      parent_id: row.parent_id,
+      parent_lsn: row.parent_lsn,
+      parent_timestamp: formatIfSet(row.parent_timestamp),
+      pending_state: row.pending_state,
+      init_source: row.init_source,
+      restored_from: row.restored_from,
+      restored_as: row.restored_as,
+      restore_status: row.restore_status,
+      last_reset_at: formatIfSet(row.last_reset_at),
+      expires_at: formatIfSet(row.expires_at),
+      ttl_interval_seconds:
+        row.expires_at === null ? null : Math.round((Number(row.expires_at) - Number(row.updated_at)) / SECOND),
+      created_by: row.creator === undefined || row.creator === null ? null : { name: row.creator, image: '' },
+      recovery: row.deleted_at === null ? null : renderRecovery(row),
+    }),
+  };
+}
+
+function renderRecovery(row: Row): Record<string, unknown> {
+  return {
+    deleted_at: formatIfSet(row.deleted_at),
+    recoverable_until: formatIfSet(row.purge_at),
+    deletion_method: row.deletion_method,
+  };
+}
+
+/** What people wrote on a branch, in the shape that its routes carry beside it. */
+export function renderAnnotation(row: Row): Record<string, unknown> {
+  return {
+    object: { type: 'console/branch', id: row.id },
+    value: row.annotation === null ? {} : JSON.parse(String(row.annotation)),
+    created_at: formatIfSet(row.created_at),
+    updated_at: formatIfSet(row.created_at),
+  };
+}

@@ -1,0 +1,78 @@
+import type { Database, Row } from '../store/database.ts';
+import { formatInstant, type Micros } from '../store/time.ts';
+
+// Databases and roles: what a branch has inside.
+
+export interface NewRole {
+  branchId: string;
+  name: string;
+  password: string;
+  at: Micros;
+  noLogin?: boolean;
+}
+
+export function insertRole(db: Database, { branchId, name, password, at, noLogin = false }: NewRole): void {
+  db.run(
+    'insert into role (branch_id, name, password, no_login, created_at, updated_at) values (?, ?, ?, ?, ?, ?)',
+    branchId,
+    name,
+    password,
+    Number(noLogin),
+    at,
+    at,
+  );
+}
+
+export function findRole(db: Database, branchId: string, name: string): Row | undefined {
+  return db.get('select * from role where branch_id = ? and name = ?', branchId, name);
+}
+
+export function listRoles(db: Database, branchId: string): Row[] {
+  return db.all('select * from role where branch_id = ? order by created_at, name', branchId);
+}
+
+/** A role; its password only in the answers that may carry it, and only where passwords are kept. */
+export function renderRole(row: Row, { withPassword = false } = {}): Record<string, unknown> {
+  return {
+    branch_id: row.branch_id,
+    name: row.name,
+    protected: row.protected === 1,
+    authentication_method: row.no_login === 1 ? 'no_login' : 'password',
+    created_at: formatInstant(Number(row.created_at)),
+    updated_at: formatInstant(Number(row.updated_at)),
+    ...(withPassword ? { password: row.password } : {}),
+  };
+}
+
+export function insertDatabase(
+  db: Database,
+  { branchId, name, ownerName, at }: { branchId: string; name: string; ownerName: string; at: Micros },
+): void {
+  db.run(
+    'insert into database (branch_id, name, owner_name, created_at, updated_at) values (?, ?, ?, ?, ?)',
+    branchId,
+    name,
+    ownerName,
+    at,
+    at,
+  );
+}
+
+export function findDatabase(db: Database, branchId: string, name: string): Row | undefined {
+  return db.get('select * from database where branch_id = ? and name = ?', branchId, name);
+}
+
+export function listDatabases(db: Database, branchId: string): Row[] {
+  return db.all('select * from database where branch_id = ? order by id', branchId);
+}
+
+export function renderDatabase(row: Row): Record<string, unknown> {
+  return {
+    id: row.id,
+    branch_id: row.branch_id,
+    name: row.name,
+    owner_name: row.owner_name,
+    created_at: formatInstant(Number(row.created_at)),
+    updated_at: formatInstant(Number(row.updated_at)),
+  };
+}

@@ -1,0 +1,31 @@
+import type { Database, Row } from '../store/database.ts';
+import { listDatabases, listRoles } from './catalog.ts';
+import { endpointHost, findReadWrite } from './endpoints.ts';
+
+/** A URI that Postgres clients would take. Nothing answers there: the sandbox has no data plane. */
+export function connectionUri({ role, host, database }: { role: Row; host: string; database: string }): string {
+  const [user, password, name] = [String(role.name), String(role.password), database].map(encodeURIComponent);
+  return `postgresql://${user}:${password}@${host}/${name}?sslmode=require`;
+}
+
+/** One entry for each database of a branch that has a compute, with its owner's role. */
+export function connectionDetails(db: Database, branchId: string): Record<string, unknown>[] {
+  const endpoint = findReadWrite(db, branchId);
+  if (endpoint === undefined) return [];
+  const roles = new Map(listRoles(db, branchId).map((role) => [role.name, role]));
+  return listDatabases(db, branchId).flatMap((database) => {
+    const role = roles.get(database.owner_name ?? '');
+    if (role === undefined) return [];
+    const host = endpointHost(endpoint);
+    return {
+      connection_uri: connectionUri({ role, host, database: String(database.name) }),
+      connection_parameters: {
+        database: database.name,
+        password: role.password,
+        role: role.name,
+        host,
+        pooler_host: endpointHost(endpoint, true),
+      },
+    };
+  });
+}

@@ -1,0 +1,103 @@
+import { present } from '../http/json.ts';
+import type { Database, Row } from '../store/database.ts';
+import { formatIfSet, formatInstant, type Micros } from '../store/time.ts';
+import { hostOf } from './projects.ts';
+
+export interface NewEndpoint {
+  id: string;
+  projectId: string;
+  branchId: string;
+  type: 'read_write' | 'read_only';
+  name?: string;
+  settings?: object;
+  minCu?: number;
+  maxCu?: number;
+  suspendTimeoutSeconds?: number;
+  poolerEnabled?: boolean;
+  disabled?: boolean;
+  passwordlessAccess?: boolean;
+  state?: 'init' | 'idle';
+  createdAt: Micros;
+}
+
+export function insertEndpoint(db: Database, endpoint: NewEndpoint): void {
+  const isIdle = endpoint.state === 'idle';
+  db.run(
+    `insert into endpoint (id, project_id, branch_id, type, name, state, pending_state, settings, min_cu, max_cu, suspend_timeout_seconds,
+       pooler_enabled, disabled, passwordless_access, created_at, updated_at, suspended_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    endpoint.id,
+    endpoint.projectId,
+    endpoint.branchId,
+    endpoint.type,
+    endpoint.name ?? null,
+    endpoint.state ?? 'init',
+    isIdle ? null : 'active',
+    JSON.stringify(endpoint.settings ?? {}),
+    endpoint.minCu ?? 0.25,
+    endpoint.maxCu ?? Math.max(2, endpoint.minCu ?? 0),
+    endpoint.suspendTimeoutSeconds ?? 0,
+    Number(endpoint.poolerEnabled ?? false),
+    Number(endpoint.disabled ?? false),
+    Number(endpoint.passwordlessAccess ?? true),
+    endpoint.createdAt,
+    endpoint.createdAt,
+    isIdle ? endpoint.createdAt : null,
+  );
+}
+
+/** Endpoints that are there: neither deleted nor on a branch that is. With the region of the project, for `renderEndpoint`. */
+const liveEndpoint = `select e.*, p.region_id from endpoint e join branch b on b.id = e.branch_id join project p on p.id = e.project_id
+  where e.deleted_at is null and b.deleted_at is null`;
+
+export function findEndpoint(db: Database, projectId: string, endpointId: string): Row | undefined {
+  return db.get(`${liveEndpoint} and e.project_id = ? and e.id = ?`, projectId, endpointId);
+}
+
+export function listEndpoints(db: Database, where: { projectId: string; branchId?: string }): Row[] {
+  const order = 'order by e.created_at, e.id';
+  return where.branchId === undefined
+    ? db.all(`${liveEndpoint} and e.project_id = ? ${order}`, where.projectId)
+    : db.all(`${liveEndpoint} and e.project_id = ? and e.branch_id = ? ${order}`, where.projectId, where.branchId);
+}
+
+export function findReadWrite(db: Database, branchId: string): Row | undefined {
+  return db.get(`${liveEndpoint} and e.branch_id = ? and e.type = 'read_write'`, branchId);
+}
+
+/** Where a compute is reached; `isPooled` names its connection pooler. */
+export function endpointHost(row: Row, isPooled = false): string {
+  return `${String(row.id)}${isPooled ? '-pooler' : ''}.${hostOf(String(row.region_id))}`;
+}
+
+export function renderEndpoint(row: Row): Record<string, unknown> {
+  return {
+    host: endpointHost(row),
+    id: row.id,
+    project_id: row.project_id,
+    branch_id: row.branch_id,
+    autoscaling_limit_min_cu: row.min_cu,
+    autoscaling_limit_max_cu: row.max_cu,
+    region_id: row.region_id,
+    type: row.type,
+    current_state: row.state,
+    settings: JSON.parse(String(row.settings)),
+    pooler_enabled: row.pooler_enabled === 1,
+    pooler_mode: 'transaction',
+    disabled: row.disabled === 1,
+    passwordless_access: row.passwordless_access === 1,
+    creation_source: 'console',
+    created_at: formatInstant(Number(row.created_at)),
+    updated_at: formatInstant(Number(row.updated_at)),
+    proxy_host: hostOf(String(row.region_id)),
+    suspend_timeout_seconds: row.suspend_timeout_seconds,
+    provisioner: 'k8s-neonvm',
+    ...present({
+      name: row.name,
+      pending_state: row.pending_state,
+      last_active: formatIfSet(row.last_active_at),
+      started_at: formatIfSet(row.started_at),
+      suspended_at: formatIfSet(row.suspended_at),
+    }),
+  };
+}

@@ -1,0 +1,151 @@
+import { Refusal } from '../http/errors.ts';
+import { present } from '../http/json.ts';
+import type { State } from '../state.ts';
+import type { Database, Row } from '../store/database.ts';
+import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
+import { firstWorkAt } from '../work/system.ts';
+
+/** For so long what was deleted can be recovered. */
+const recoveryWindow = 7 * DAY;
+
+export interface NewProject {
+  id: string;
+  organizationId: string;
+  ownerId: string;
+  name: string;
+  regionId: string;
+  pgVersion: number;
+  cpuUsedSeconds: number;
+  createdAt: Micros;
+  updatedAt: Micros;
+  settings?: object;
+  defaultEndpointSettings?: object;
+  historyRetentionSeconds?: number;
+  storePasswords?: boolean;
+}
+
+/** Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the sandbox came to know it. */
+export function insertProject(db: Database, project: NewProject, knownFrom: Micros): void {
+  db.run(
+    `insert into project (id, organization_id, owner_id, name, region_id, pg_version, cpu_used_sec, created_at, updated_at, settings,
+       default_endpoint_settings, history_retention_seconds, store_passwords, last_active_at, next_work_at)
+     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    project.id,
+    project.organizationId,
+    project.ownerId,
+    project.name,
+    project.regionId,
+    project.pgVersion,
+    project.cpuUsedSeconds,
+    project.createdAt,
+    project.updatedAt,
+    JSON.stringify(project.settings ?? {}),
+    JSON.stringify(project.defaultEndpointSettings ?? {}),
+    project.historyRetentionSeconds ?? 86_400,
+    Number(project.storePasswords ?? true),
+    knownFrom,
+    firstWorkAt(project.id, knownFrom),
+  );
+}
+
+/** Deletes a project as the control plane does: its computes end at once, its data in a week unless it is recovered. */
+export function deleteProject(db: Database, projectId: string, at: Micros): void {
+  db.run(
+    "update endpoint set state = 'idle', pending_state = null, suspend_at = null, suspended_at = ? where project_id = ? and state = 'active'",
+    at,
+    projectId,
+  );
+  db.run(
+    'update project set deleted_at = ?, purge_at = ?, next_work_at = null, updated_at = ? where id = ?',
+    at,
+    at + recoveryWindow,
+    at,
+    projectId,
+  );
+}
+
+export function recoverProject(db: Database, projectId: string, at: Micros): void {
+  db.run(
+    'update project set deleted_at = null, purge_at = null, next_work_at = ?, updated_at = ? where id = ?',
+    firstWorkAt(projectId, at),
+    at,
+    projectId,
+  );
+}
+
+/** Gives a project to another organization. The keys scoped to it end: they were the old organization's. */
+export function moveProject(db: Database, { projectId, to, at }: { projectId: string; to: string; at: Micros }): void {
+  db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, projectId);
+  db.run('update project set organization_id = ?, updated_at = ? where id = ?', to, at, projectId);
+}
+
+const projectsLimit = 1000;
+
+/** 422 once an organization has all the projects that its plan allows. */
+export function requireRoomForProject({ db }: State, organizationId: string): void {
+  const row = db.get(
+    'select count(*) as n from project where organization_id = ? and deleted_at is null',
+    organizationId,
+  );
+  if (Number(row?.n) >= projectsLimit) {
+    throw new Refusal(422, `projects limit exceeded; limit: ${projectsLimit}`, 'PROJECTS_LIMIT_EXCEEDED');
+  }
+}
+
+/** The domain that a region's computes stand under. */
+export function hostOf(regionId: string): string {
+  return `${regionId.replace(/^\w+-/, '')}.db.example`;
+}
+
+/** A project as lists show it. */
+export function renderListedProject(row: Row): Record<string, unknown> {
+  const regionId = String(row.region_id);
+  return {
+    id: row.id,
+    name: row.name,
+    org_id: row.organization_id,
+    owner_id: row.owner_id,
+    platform_id: regionId.split('-')[0],
+    region_id: regionId,
+    provisioner: 'k8s-neonvm',
+    pg_version: row.pg_version,
+    proxy_host: hostOf(regionId),
+    locked: false,
+    store_passwords: row.store_passwords === 1,
+    settings: JSON.parse(String(row.settings)),
+    default_endpoint_settings: JSON.parse(String(row.default_endpoint_settings)),
+    active_time: row.cpu_used_sec,
+    cpu_used_sec: row.cpu_used_sec,
+    branch_logical_size_limit: 8192,
+    branch_logical_size_limit_bytes: 8_589_934_592,
+    history_retention_seconds: row.history_retention_seconds,
+    creation_source: 'console',
+    created_at: formatInstant(Number(row.created_at)),
+    updated_at: formatInstant(Number(row.updated_at)),
+    ...present({
+      compute_last_active_at: formatIfSet(row.last_active_at),
+      deleted_at: formatIfSet(row.deleted_at),
+      recoverable_until: formatIfSet(row.purge_at),
+    }),
+  };
+}
+
+/** A project as its own route shows it, with what it used. */
+export function renderProject(row: Row): Record<string, unknown> {
+  const {
+    active_time: activeTime,
+    deleted_at: _deleted,
+    recoverable_until: _until,
+    ...listed
+  } = renderListedProject(row);
+  return {
+    ...listed,
+    consumption_period_start: formatInstant(Number(row.created_at)),
+    consumption_period_end: formatInstant(Number(row.updated_at)),
+    active_time_seconds: activeTime,
+    compute_time_seconds: activeTime,
+    written_data_bytes: 0,
+    data_transfer_bytes: 0,
+    data_storage_bytes_hour: 0,
+  };
+}

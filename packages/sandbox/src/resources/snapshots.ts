@@ -1,0 +1,126 @@
+import { Refusal } from '../http/errors.ts';
+import { present } from '../http/json.ts';
+import type { State } from '../state.ts';
+import type { Database, Row } from '../store/database.ts';
+import { formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
+import type { Task } from '../work/queue.ts';
+import { restartTasks } from '../work/tasks.ts';
+import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
+import { insertDatabase, insertRole, listDatabases, listRoles } from './catalog.ts';
+import { listEndpoints } from './endpoints.ts';
+import { makeId } from './ids.ts';
+
+interface Catalog {
+  databases: { name: string; owner_name: string }[];
+  roles: { name: string; password: string; no_login: number }[];
+}
+
+/** Keeps what is inside a branch now. Its past is not kept: a snapshot of an earlier point holds the same. */
+export function insertSnapshot(
+  db: Database,
+  snapshot: {
+    id: string;
+    projectId: string;
+    branchId: string;
+    name: string;
+    lsn: string | undefined;
+    timestamp: Micros | undefined;
+    expiresAt: Micros | undefined;
+    at: Micros;
+  },
+): void {
+  const { branchId, at } = snapshot;
+  const catalog = { databases: listDatabases(db, branchId), roles: listRoles(db, branchId) };
+  db.run(
+    'insert into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    snapshot.id,
+    snapshot.projectId,
+    branchId,
+    snapshot.name,
+    snapshot.lsn ?? lsnAt(snapshot.timestamp ?? at),
+    snapshot.timestamp ?? at,
+    JSON.stringify(catalog),
+    at,
+    snapshot.expiresAt ?? null,
+  );
+}
+
+/** Makes a branch of a snapshot; answers with its id. `target` is the branch that it stands in for once it is finalized. */
+export function restoreSnapshot(
+  { db, random }: State,
+  wanted: { snapshot: Row; target: Row; name: string | undefined; createdBy: string; at: Micros },
+): string {
+  const { snapshot, target, at } = wanted;
+  const projectId = String(snapshot.project_id);
+  const id = makeId(random, 'br');
+  const name = wanted.name ?? `${String(target.name)}_restored_${Math.floor(at / SECOND)}`;
+  if (findBranchByName(db, projectId, name) !== undefined) {
+    throw new Refusal(409, `branch already exists; branch_name:"${name}"`);
+  }
+  insertBranch(db, {
+    id,
+    projectId,
+    parentId: null,
+    name,
+    createdAt: at,
+    createdBy: wanted.createdBy,
+    initSource: 'snapshot',
+    restoredFrom: String(snapshot.id),
+  });
+  db.run("update branch set restore_status = 'restored', restored_as = ? where id = ?", String(target.id), id);
+  // Written by insertSnapshot alone.
+  const catalog = JSON.parse(String(snapshot.catalog)) as Catalog;
+  for (const role of catalog.roles) {
+    insertRole(db, { branchId: id, name: role.name, password: role.password, noLogin: role.no_login === 1, at });
+  }
+  for (const { name: database, owner_name: ownerName } of catalog.databases) {
+    insertDatabase(db, { branchId: id, name: database, ownerName, at });
+  }
+  return id;
+}
+
+/** Puts a restored branch in the place of the one it stands in for: its name, its computes, its being the default. */
+export function finalizeRestore(
+  db: Database,
+  { branchId, name, at }: { branchId: string; name?: string | undefined; at: Micros },
+): Task[] {
+  const restored = db.get('select * from branch where id = ?', branchId);
+  const target = db.get('select * from branch where id = ?', restored?.restored_as ?? null);
+  if (target === undefined) throw new Refusal(422, 'the branch that was to be replaced is gone');
+  const targetId = String(target.id);
+  db.run(
+    'update branch set name = ?, is_default = 0, updated_at = ? where id = ?',
+    name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`,
+    at,
+    targetId,
+  );
+  db.run(
+    "update branch set name = ?, is_default = ?, restore_status = 'finalized', updated_at = ? where id = ?",
+    String(target.name),
+    Number(target.is_default),
+    at,
+    branchId,
+  );
+  db.run(
+    'update endpoint set branch_id = ?, updated_at = ? where branch_id = ? and deleted_at is null',
+    branchId,
+    at,
+    targetId,
+  );
+  return listEndpoints(db, { projectId: String(target.project_id), branchId })
+    .filter((endpoint) => endpoint.state === 'active')
+    .flatMap((endpoint) => restartTasks(db, endpoint));
+}
+
+export function renderSnapshot(row: Row): Record<string, unknown> {
+  return {
+    id: row.id,
+    name: row.name,
+    lsn: row.lsn,
+    source_branch_id: row.branch_id,
+    created_at: formatInstant(Number(row.created_at)),
+    manual: true,
+    full_size: 30_842_880,
+    ...present({ timestamp: formatIfSet(row.timestamp), expires_at: formatIfSet(row.expires_at) }),
+  };
+}

@@ -1,0 +1,110 @@
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readOptionalBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { instantOf, readPath } from '../http/query.ts';
+import { copyCatalog, defaultBranch, findBranchByName, insertBranch, renderBranch } from '../resources/branches.ts';
+import { listDatabases, listRoles, renderDatabase, renderRole } from '../resources/catalog.ts';
+import { connectionDetails } from '../resources/connections.ts';
+import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
+import { makeId } from '../resources/ids.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import type { Micros } from '../store/time.ts';
+import { endpointFields, readEndpoint, requireOneWriter } from './endpoints.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const createBody = z.object({
+  endpoints: z.array(z.object(endpointFields)).default([]),
+  annotation_value: z.record(z.string(), z.string()).optional(),
+  branch: z
+    .object({
+      name: z.string().min(1).max(256).optional(),
+      parent_id: z.string().optional(),
+      parent_lsn: z.string().optional(),
+      parent_timestamp: z.string().optional(),
+      protected: z.boolean().default(false),
+      init_source: z.enum(['parent-data', 'schema-only']).default('parent-data'),
+      expires_at: z.string().optional(),
+    })
+    .default({ protected: false, init_source: 'parent-data' }),
+});
+
+export function branchCreateRoute(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+
+  api.post('/projects/:project_id/branches', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    const principal = c.get('principal');
+    requireProject(db, principal, projectId);
+    const { branch: wanted, endpoints, annotation_value: annotation } = await readOptionalBody(c, createBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const parent =
+        wanted.parent_id === undefined ? defaultBranch(db, projectId) : requireBranch(c, state, wanted.parent_id);
+      const id = makeId(random, 'br');
+      const name = wanted.name ?? id;
+      requireFreeName(state, projectId, name);
+      const points = endpoints.map((endpoint) => readEndpoint(endpoint));
+      requireOneWriter(points);
+      insertBranch(db, {
+        id,
+        projectId,
+        parentId: String(parent.id),
+        name,
+        createdAt: at,
+        createdBy: principal.userId,
+        isProtected: wanted.protected,
+        initSource: wanted.init_source,
+        expiresAt: wanted.expires_at === undefined ? null : readExpiry(wanted.expires_at, at),
+        ...(wanted.parent_lsn === undefined ? {} : { parentLsn: wanted.parent_lsn }),
+        ...(wanted.parent_timestamp === undefined
+          ? {}
+          : { parentTimestamp: readPast(wanted.parent_timestamp, { parent, at }) }),
+        ...(annotation === undefined ? {} : { annotation }),
+      });
+      copyCatalog(db, { from: String(parent.id), to: id, at });
+      const starts = points.map((point) => {
+        const endpointId = makeId(random, 'ep');
+        insertEndpoint(db, { ...point, id: endpointId, projectId, branchId: id, createdAt: at });
+        return { action: 'start_compute', branchId: id, endpointId };
+      });
+      const operations = order([{ action: 'create_branch', branchId: id }, ...starts]);
+      return c.json(
+        {
+          branch: renderBranch(requireBranch(c, state, id)),
+          endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
+          operations,
+          roles: listRoles(db, id).map((row) => renderRole(row)),
+          databases: listDatabases(db, id).map(renderDatabase),
+          connection_uris: connectionDetails(db, id),
+        },
+        201,
+      );
+    });
+  });
+}
+
+/** 409 for a name that another branch of the project bears. */
+export function requireFreeName({ db }: State, projectId: string, name: string): void {
+  const taken = findBranchByName(db, projectId, name);
+  if (taken !== undefined) {
+    throw new Refusal(409, `branch already exists; branch_id:"${String(taken.id)}", branch_name:"${name}"`);
+  }
+}
+
+/** When a branch is to be deleted by itself; 422 for what is past. */
+export function readExpiry(text: string, now: Micros): Micros {
+  const at = instantOf(text, 'expires_at');
+  if (at <= now) throw new Refusal(422, 'expires_at must be in the future');
+  return at;
+}
+
+/** A point of the parent's history. */
+function readPast(text: string, { parent, at }: { parent: Row; at: Micros }): Micros {
+  const point = instantOf(text, 'parent_timestamp');
+  if (point > at || point < Number(parent.created_at)) {
+    throw new Refusal(422, 'parent_timestamp must lie between the creation of the parent branch and now');
+  }
+  return point;
+}

@@ -1,0 +1,103 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { instantOf, readPath } from '../http/query.ts';
+import { clearCatalog, copyCatalog, insertBranch, lsnAt, renderBranch } from '../resources/branches.ts';
+import { listEndpoints } from '../resources/endpoints.ts';
+import { makeId } from '../resources/ids.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import type { Micros } from '../store/time.ts';
+import { restartTasks } from '../work/tasks.ts';
+import { requireFreeName } from './branch-create.ts';
+import { branchWithCreator } from './branches.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const restoreBody = z.object({
+  source_branch_id: z.string(),
+  source_lsn: z.string().optional(),
+  source_timestamp: z.string().optional(),
+  preserve_under_name: z.string().min(1).max(256).optional(),
+});
+type Restore = z.infer<typeof restoreBody>;
+
+/** Gives a branch the state that it, or another, had; what it had until then can be kept as a branch of its own. */
+export function branchRestoreRoute(api: Hono<Env>, state: State): void {
+  const { db } = state;
+
+  api.post('/projects/:project_id/branches/:branch_id/restore', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const wanted = await readBody(c, restoreBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const row = requireBranch(c, state);
+      const source = requireBranch(c, state, wanted.source_branch_id);
+      const point = requirePoint(wanted, { row, source, at });
+      if (wanted.preserve_under_name !== undefined) preserve(c, state, { row, name: wanted.preserve_under_name, at });
+      const id = String(row.id);
+      if (source.id !== row.id) {
+        clearCatalog(db, id);
+        copyCatalog(db, { from: String(source.id), to: id, at });
+      }
+      db.run(
+        `update branch set parent_id = coalesce(?, parent_id), parent_timestamp = ?, parent_lsn = ?, last_reset_at = ?, updated_at = ?
+         where id = ?`,
+        parentAfter(row, source),
+        point,
+        wanted.source_lsn ?? lsnAt(point),
+        at,
+        at,
+        id,
+      );
+      const active = listEndpoints(db, { projectId, branchId: id }).filter((endpoint) => endpoint.state === 'active');
+      const operations = order([
+        { action: 'create_branch', branchId: id },
+        ...active.flatMap((endpoint) => restartTasks(db, endpoint)),
+      ]);
+      return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations });
+    });
+  });
+}
+
+/** A root stays a root, and no branch becomes its own parent. */
+function parentAfter(row: Row, source: Row): string | null {
+  return row.parent_id === null || source.id === row.id ? null : String(source.id);
+}
+
+function requirePoint(wanted: Restore, { row, source, at }: { row: Row; source: Row; at: Micros }): Micros {
+  if (wanted.source_lsn !== undefined && wanted.source_timestamp !== undefined) {
+    throw new Refusal(422, 'source_lsn and source_timestamp cannot be given together');
+  }
+  const isItself = source.id === row.id;
+  if (isItself && wanted.source_lsn === undefined && wanted.source_timestamp === undefined) {
+    throw new Refusal(422, 'restoring a branch to itself needs source_lsn or source_timestamp');
+  }
+  if (isItself && wanted.preserve_under_name === undefined) {
+    throw new Refusal(422, 'restoring a branch to itself needs preserve_under_name');
+  }
+  if (wanted.source_timestamp === undefined) return at;
+  const point = instantOf(wanted.source_timestamp, 'source_timestamp');
+  if (point > at || point < Number(source.created_at)) {
+    throw new Refusal(422, 'source_timestamp must lie between the creation of the source branch and now');
+  }
+  return point;
+}
+
+/** The state before the restore, as a branch beside it. */
+function preserve(c: Context<Env>, state: State, { row, name, at }: { row: Row; name: string; at: Micros }): void {
+  const projectId = String(row.project_id);
+  requireFreeName(state, projectId, name);
+  const id = makeId(state.random, 'br');
+  insertBranch(state.db, {
+    id,
+    projectId,
+    parentId: row.parent_id === null ? null : String(row.parent_id),
+    name,
+    createdAt: at,
+    createdBy: c.get('principal').userId,
+    state: 'ready',
+  });
+  copyCatalog(state.db, { from: String(row.id), to: id, at });
+}

@@ -1,0 +1,158 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
+import { readFlag, readLimit, readPath } from '../http/query.ts';
+import { deleteBranch, findBranch, renderAnnotation, renderBranch } from '../resources/branches.ts';
+import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { readExpiry, requireFreeName } from './branch-create.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const updateBody = z.object({
+  branch: z.object({
+    name: z.string().min(1).max(256).optional(),
+    protected: z.boolean().optional(),
+    expires_at: z.string().nullable().optional(),
+  }),
+});
+
+const columns = { updated_at: 'b.updated_at', name: 'b.name', created_at: 'b.created_at' };
+const withCreator = 'select b.*, u.name as creator from branch b left join user u on u.id = b.created_by';
+const matching = '(instr(lower(b.name), lower(:search)) > 0 or instr(b.id, lower(:search)) > 0)';
+
+export function branchRoutes(api: Hono<Env>, state: State): void {
+  const { db } = state;
+
+  api.get('/projects/:project_id/branches', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 10_000, fallback: 10_000 }) });
+    const deleted = readFlag(c, 'include_deleted') ? 'true' : 'b.deleted_at is null';
+    const rows = db.all(
+      `${withCreator} where b.project_id = :project and ${deleted} and ${matching} and ${pageSql(page, 'b.id')}`,
+      { project: projectId, search: c.req.query('search') ?? '', ...pageValues(page) },
+    );
+    const last = rows.at(-1);
+    const annotated = rows.filter((row) => row.annotation !== null);
+    return c.json({
+      branches: rows.map(renderBranch),
+      annotations: Object.fromEntries(annotated.map((row) => [row.id, renderAnnotation(row)])),
+      ...pagination(page, { length: rows.length, last: last && [last[page.sortBy], last.id] }),
+    });
+  });
+
+  api.get('/projects/:project_id/branches/count', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const row = db.get(
+      `select count(*) as n from branch b where b.project_id = :project and b.deleted_at is null
+         and instr(lower(b.name), lower(:search)) > 0`,
+      { project: projectId, search: c.req.query('search') ?? '' },
+    );
+    return c.json({ count: row?.n });
+  });
+
+  api.get('/projects/:project_id/branches/:branch_id', (c) => {
+    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    const row = branchWithCreator(state, String(requireBranch(c, state).id));
+    return c.json({ branch: renderBranch(row), annotation: renderAnnotation(row) });
+  });
+
+  api.patch('/projects/:project_id/branches/:branch_id', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const { branch: wanted } = await readBody(c, updateBody);
+    return mutate(c, state, projectId, ({ at }) => {
+      const row = requireBranch(c, state);
+      if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(state, projectId, wanted.name);
+      db.run(
+        'update branch set name = ?, protected = ?, expires_at = ?, updated_at = ? where id = ?',
+        wanted.name ?? String(row.name),
+        Number(wanted.protected ?? row.protected === 1),
+        expiryOf(row, wanted.expires_at, at),
+        at,
+        String(row.id),
+      );
+      return c.json({ branch: renderBranch(branchWithCreator(state, String(row.id))), operations: [] });
+    });
+  });
+
+  api.delete('/projects/:project_id/branches/:branch_id', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const isHard = readFlag(c, 'hard_delete');
+    const row = findBranch(db, projectId, readPath(c, 'branch_id'));
+    if (row === undefined) return c.body(null, 204);
+    requireLeaf(state, row);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const tasks = deleteBranch(db, { branchId: String(row.id), at, method: 'user', isHard });
+      const operations = order(tasks);
+      return c.json({ branch: renderBranch(branchWithCreator(state, String(row.id))), operations });
+    });
+  });
+
+  api.post('/projects/:project_id/branches/:branch_id/set_as_default', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    return mutate(c, state, projectId, ({ at }) => {
+      const id = String(requireBranch(c, state).id);
+      db.run(
+        'update branch set is_default = (id = ?), updated_at = ? where project_id = ? and (is_default = 1 or id = ?)',
+        id,
+        at,
+        projectId,
+        id,
+      );
+      return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations: [] });
+    });
+  });
+
+  api.post('/projects/:project_id/branches/:branch_id/recover', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    return mutate(c, state, projectId, ({ at }) => recover(c, state, { projectId, at }));
+  });
+}
+
+function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: string; at: number }) {
+  const { db } = state;
+  const id = readPath(c, 'branch_id');
+  const row = db.get('select * from branch where project_id = ? and id = ? and purge_at > ?', projectId, id, at);
+  if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${id}"`);
+  requireFreeName(state, projectId, String(row.name));
+  db.run(
+    'update branch set deleted_at = null, purge_at = null, deletion_method = null, updated_at = ? where id = ?',
+    at,
+    id,
+  );
+  return c.json({
+    branch: renderBranch(branchWithCreator(state, id)),
+    endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
+  });
+}
+
+/** The root and the default branch stay, and so does a branch that others start from. */
+function requireLeaf({ db }: State, row: Row): void {
+  const id = String(row.id);
+  if (row.is_default === 1) throw new Refusal(422, `cannot delete the default branch; branch_id:"${id}"`);
+  if (row.parent_id === null) throw new Refusal(422, `cannot delete the root branch; branch_id:"${id}"`);
+  const child = db.get('select id from branch where parent_id = ? and deleted_at is null limit 1', id);
+  if (child !== undefined) {
+    throw new Refusal(422, `cannot delete a branch that has children; branch_id:"${id}", child:"${String(child.id)}"`);
+  }
+}
+
+function expiryOf(row: Row, wanted: string | null | undefined, now: number): number | null {
+  if (wanted === undefined) return row.expires_at === null ? null : Number(row.expires_at);
+  return wanted === null ? null : readExpiry(wanted, now);
+}
+
+export function branchWithCreator({ db }: State, id: string): Row {
+  const row = db.get(`${withCreator} where b.id = ?`, id);
+  if (row === undefined) throw new Error(`branch ${id} is not there`);
+  return row;
+}

@@ -1,0 +1,176 @@
+import type { Context, Hono } from 'hono';
+import { requireOrganization } from '../access/rules.ts';
+import { Refusal } from '../http/errors.ts';
+import { readInstant, readLimit, readList, readRequired } from '../http/query.ts';
+import {
+  type Granularity,
+  keptFor,
+  renderTimeframe,
+  type Timeframe,
+  timeframes,
+  used,
+} from '../resources/consumption.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { createRandom, seedOf } from '../store/random.ts';
+import { formatInstant, type Micros } from '../store/time.ts';
+import { organizationOf } from './project-list.ts';
+
+const firstMetrics = [
+  'active_time_seconds',
+  'compute_time_seconds',
+  'written_data_bytes',
+  'synthetic_storage_size_bytes',
+];
+const projectMetrics = [...firstMetrics, 'data_storage_bytes_hour', 'logical_size_bytes', 'logical_size_bytes_hour'];
+const branchMetrics = [
+  'compute_unit_seconds',
+  'root_branch_bytes_month',
+  'child_branch_bytes_month',
+  'instant_restore_bytes_month',
+  'public_network_transfer_bytes',
+  'private_network_transfer_bytes',
+];
+const usageMetrics = [...branchMetrics, 'extra_branches_month', 'snapshot_storage_bytes_month'];
+
+interface Asked {
+  organization: string;
+  frames: Timeframe[];
+  metrics: string[];
+  now: Micros;
+}
+
+export function consumptionRoutes(api: Hono<Env>, state: State): void {
+  const { db } = state;
+
+  api.get('/consumption_history/projects', (c) => {
+    const asked = readAsked(c, state, { allowed: projectMetrics, fallback: firstMetrics });
+    const { rows, ...page } = readProjectPage(c, db, asked.organization);
+    const projects = rows.map((row) => ({
+      project_id: row.id,
+      periods: period(row, asked, (frame) => ({
+        // The four that the first pricing models had are always there.
+        ...Object.fromEntries(firstMetrics.map((metric) => [metric, 0])),
+        ...Object.fromEntries(asked.metrics.map((metric) => [metric, usedBy(row, metric, { frame, now: asked.now })])),
+      })),
+    }));
+    return c.json({ projects, ...page });
+  });
+
+  api.get('/consumption_history/v2/projects', (c) => {
+    const asked = readAsked(c, state, { allowed: usageMetrics, fallback: null });
+    const { rows, ...page } = readProjectPage(c, db, asked.organization);
+    const projects = rows.map((row) => ({ project_id: row.id, periods: period(row, asked, metricsOf(row, asked)) }));
+    return c.json({ projects, ...page });
+  });
+
+  api.get('/consumption_history/v2/branches', (c) => {
+    const asked = readAsked(c, state, { allowed: branchMetrics, fallback: null });
+    const { rows, ...page } = readBranchPage(c, db, asked.organization);
+    const branches = rows.map((row) => ({
+      project_id: row.project_id,
+      branch_id: row.id,
+      periods: period(row, asked, metricsOf(row, asked)),
+    }));
+    return c.json({ branches, ...page });
+  });
+}
+
+function readAsked(
+  c: Context<Env>,
+  { db, clock }: State,
+  { allowed, fallback }: { allowed: string[]; fallback: string[] | null },
+): Asked {
+  const organization = organizationOf(c, c.req.query('org_id'));
+  requireOrganization(db, c.get('principal'), organization);
+  const granularity = readRequired(c, 'granularity');
+  if (!isGranularity(granularity)) throw new Refusal(400, 'granularity must be hourly, daily or monthly');
+  readRequired(c, 'from');
+  readRequired(c, 'to');
+  const [from = 0, to = 0] = [readInstant(c, 'from'), readInstant(c, 'to')];
+  const now = clock.now();
+  if (from >= to) throw new Refusal(400, 'from must be before to');
+  const frames = timeframes({ from, to: Math.min(to, now), granularity });
+  if ((frames[0]?.start ?? now) < now - keptFor[granularity] - frameLength(frames)) {
+    throw new Refusal(406, 'the from and to range lies outside the boundaries of the granularity');
+  }
+  const metrics = readList(c, 'metrics');
+  const wrong = metrics.find((metric) => !allowed.includes(metric));
+  if (wrong !== undefined) throw new Refusal(400, `metrics: "${wrong}" is none of ${allowed.join(', ')}`);
+  if (metrics.length === 0 && fallback === null) throw new Refusal(400, 'parameter "metrics" in query is required');
+  return { organization, frames, metrics: metrics.length === 0 ? (fallback ?? []) : metrics, now };
+}
+
+const isGranularity = (text: string): text is Granularity => text in keptFor;
+const frameLength = ([first]: Timeframe[]) => (first === undefined ? 0 : first.end - first.start);
+
+/** One page of an organization's projects, newest first. The cursor is the id of the page's last. */
+function readProjectPage(c: Context, db: State['db'], organization: string) {
+  const limit = readLimit(c, { max: 100, fallback: 10 });
+  const after = db.get('select created_at, id from project where id = ?', c.req.query('cursor') ?? '');
+  if (c.req.query('cursor') !== undefined && after === undefined) throw new Refusal(400, 'invalid cursor');
+  const ids = readIds(c, 'project_ids');
+  const rows = db.all(
+    `select id, created_at from project where organization_id = :organization and deleted_at is null
+       and (:ids is null or id in (select value from json_each(:ids)))
+       and (:after_id is null or created_at < :after or created_at = :after and id > :after_id)
+     order by created_at desc, id limit :limit`,
+    { organization, ids, after: after?.created_at ?? null, after_id: after?.id ?? null, limit },
+  );
+  return { rows, ...pageOf(rows, limit, (row) => row.id) };
+}
+
+/** The same for branches of the projects that are named, by project and branch; the cursor holds both. */
+function readBranchPage(c: Context, db: State['db'], organization: string) {
+  const limit = readLimit(c, { max: 1000, fallback: 100 });
+  const projects = readIds(c, 'project_ids');
+  if (projects === null) throw new Refusal(400, 'parameter "project_ids" in query is required');
+  const [project = '', branch] = c.req.query('cursor')?.split('/') ?? ['', ''];
+  if (branch === undefined) throw new Refusal(400, 'invalid cursor');
+  const rows = db.all(
+    `select b.id, b.project_id, b.created_at from branch b join project p on p.id = b.project_id
+     where p.organization_id = :organization and p.deleted_at is null and b.deleted_at is null
+       and p.id in (select value from json_each(:projects))
+       and (:branches is null or b.id in (select value from json_each(:branches)))
+       and (b.project_id > :project or b.project_id = :project and b.id > :branch)
+     order by b.project_id, b.id limit :limit`,
+    { organization, projects, branches: readIds(c, 'branch_ids'), project, branch, limit },
+  );
+  return { rows, ...pageOf(rows, limit, (row) => `${String(row.project_id)}/${String(row.id)}`) };
+}
+
+function readIds(c: Context, name: string): string | null {
+  const ids = readList(c, name);
+  if (ids.length > 100) throw new Refusal(400, `parameter "${name}" in query has an error: at most 100 ids`);
+  return ids.length === 0 ? null : JSON.stringify(ids);
+}
+
+function pageOf(rows: Row[], limit: number, cursorOf: (row: Row) => unknown): { pagination?: { cursor: unknown } } {
+  const last = rows.at(-1);
+  return rows.length === limit && last !== undefined ? { pagination: { cursor: cursorOf(last) } } : {};
+}
+
+/** One billing period that spans all that was asked for, its timeframes oldest first. */
+function period(row: Row, { frames }: Asked, consumption: (frame: Timeframe) => object): object[] {
+  const since = Number(row.created_at);
+  const seen = frames.filter(({ end }) => end > since);
+  if (seen.length === 0) return [];
+  return [
+    {
+      period_id: createRandom(seedOf(String(row.id))).uuid(),
+      period_plan: 'scale',
+      period_start: formatInstant(since),
+      consumption: seen.map((frame) => ({ ...renderTimeframe(frame), ...consumption(frame) })),
+    },
+  ];
+}
+
+function metricsOf(row: Row, { metrics, now }: Asked): (frame: Timeframe) => object {
+  return (frame) => ({
+    metrics: metrics.map((metric) => ({ metric_name: metric, value: usedBy(row, metric, { frame, now }) })),
+  });
+}
+
+function usedBy(row: Row, metric: string, { frame, now }: { frame: Timeframe; now: Micros }): number {
+  return used(String(row.id), metric, { frame, since: Number(row.created_at), now });
+}

@@ -1,0 +1,189 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { readPath } from '../http/query.ts';
+import {
+  findEndpoint,
+  findReadWrite,
+  insertEndpoint,
+  listEndpoints,
+  type NewEndpoint,
+  renderEndpoint,
+} from '../resources/endpoints.ts';
+import { makeId } from '../resources/ids.ts';
+import type { Env, State } from '../state.ts';
+import type { Task } from '../work/queue.ts';
+import { configureTasks, restartTasks, startTasks, suspendTasks } from '../work/tasks.ts';
+import { type Change, mutate, requireBranch, requireEndpoint } from './mutate.ts';
+
+const computeUnits = z.number().min(0.25);
+
+const changeable = {
+  autoscaling_limit_min_cu: computeUnits.optional(),
+  autoscaling_limit_max_cu: computeUnits.optional(),
+  suspend_timeout_seconds: z.int().min(-1).max(604_800).optional(),
+  settings: z.looseObject({}).optional(),
+};
+
+/** What may be said of a compute that comes with its branch. */
+export const endpointFields = { ...changeable, type: z.enum(['read_write', 'read_only']) };
+
+const more = {
+  name: z.string().min(1).max(64).optional(),
+  pooler_enabled: z.boolean().optional(),
+  disabled: z.boolean().optional(),
+  passwordless_access: z.boolean().optional(),
+};
+const createBody = z.object({ endpoint: z.object({ ...endpointFields, ...more, branch_id: z.string() }) });
+const updateBody = z.object({ endpoint: z.object({ ...changeable, ...more, branch_id: z.string().optional() }) });
+type Wanted = z.infer<typeof updateBody>['endpoint'] & { type?: 'read_write' | 'read_only' };
+
+export function endpointRoutes(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+
+  api.get('/projects/:project_id/endpoints', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    return c.json({ endpoints: listEndpoints(db, { projectId }).map(renderEndpoint) });
+  });
+
+  api.get('/projects/:project_id/branches/:branch_id/endpoints', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const branchId = String(requireBranch(c, state).id);
+    return c.json({ endpoints: listEndpoints(db, { projectId, branchId }).map(renderEndpoint) });
+  });
+
+  api.post('/projects/:project_id/endpoints', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const { endpoint: wanted } = await readBody(c, createBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const branchId = String(requireBranch(c, state, wanted.branch_id).id);
+      const endpoint = readEndpoint(wanted);
+      if (endpoint.type === 'read_write') requireNoWriter(state, branchId);
+      const id = makeId(random, 'ep');
+      insertEndpoint(db, { ...endpoint, id, projectId, branchId, createdAt: at });
+      const operations = order([{ action: 'start_compute', branchId, endpointId: id }]);
+      return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state, id)), operations }, 201);
+    });
+  });
+
+  api.get('/projects/:project_id/endpoints/:endpoint_id', (c) => {
+    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)) });
+  });
+
+  api.patch('/projects/:project_id/endpoints/:endpoint_id', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const { endpoint: wanted } = await readBody(c, updateBody);
+    return mutate(c, state, projectId, (change) => update(c, state, { wanted, change }));
+  });
+
+  api.delete('/projects/:project_id/endpoints/:endpoint_id', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const row = findEndpoint(db, projectId, readPath(c, 'endpoint_id'));
+    if (row === undefined) return c.body(null, 204);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      db.run('update endpoint set deleted_at = ?, suspend_at = null where id = ?', at, String(row.id));
+      return c.json({ endpoint: renderEndpoint(row), operations: order(suspendTasks(row)) });
+    });
+  });
+
+  const act = (name: 'start' | 'suspend' | 'restart', pending: string, tasksOf: (c: Context<Env>) => Task[]) =>
+    api.post(`/projects/:project_id/endpoints/:endpoint_id/${name}`, (c) => {
+      const projectId = readPath(c, 'project_id');
+      requireProject(db, c.get('principal'), projectId);
+      return mutate(c, state, projectId, ({ order }) => {
+        const operations = order(tasksOf(c));
+        const id = String(requireEndpoint(c, state).id);
+        if (operations.length > 0) db.run('update endpoint set pending_state = ? where id = ?', pending, id);
+        return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)), operations });
+      });
+    });
+  act('start', 'active', (c) => {
+    const row = requireEnabled(c, state);
+    return row.state === 'active' ? [] : startTasks(db, row);
+  });
+  act('suspend', 'idle', (c) => suspendTasks(requireEndpoint(c, state)));
+  act('restart', 'active', (c) => restartTasks(db, requireEnabled(c, state)));
+}
+
+function update(c: Context<Env>, state: State, { wanted, change }: { wanted: Wanted; change: Change }) {
+  const { db } = state;
+  const row = requireEndpoint(c, state);
+  const id = String(row.id);
+  const branchId =
+    wanted.branch_id === undefined ? String(row.branch_id) : String(requireBranch(c, state, wanted.branch_id).id);
+  if (branchId !== row.branch_id && row.type === 'read_write') requireNoWriter(state, branchId);
+  const limits = {
+    min: wanted.autoscaling_limit_min_cu ?? Number(row.min_cu),
+    max: wanted.autoscaling_limit_max_cu ?? Number(row.max_cu),
+  };
+  requireOrder(limits.min, limits.max);
+  const flag = (value: boolean | undefined, stored: unknown) => Number(value ?? stored === 1);
+  db.run(
+    `update endpoint set branch_id = ?, name = ?, settings = ?, min_cu = ?, max_cu = ?, suspend_timeout_seconds = ?, pooler_enabled = ?,
+       disabled = ?, passwordless_access = ?, updated_at = ? where id = ?`,
+    branchId,
+    wanted.name ?? (row.name === null ? null : String(row.name)),
+    wanted.settings === undefined ? String(row.settings) : JSON.stringify(wanted.settings),
+    limits.min,
+    limits.max,
+    wanted.suspend_timeout_seconds ?? Number(row.suspend_timeout_seconds),
+    flag(wanted.pooler_enabled, row.pooler_enabled),
+    flag(wanted.disabled, row.disabled),
+    flag(wanted.passwordless_access, row.passwordless_access),
+    change.at,
+    id,
+  );
+  const updated = requireEndpoint(c, state);
+  const isRenamed = Object.keys(wanted).every((field) => field === 'name');
+  const tasks = branchId === row.branch_id ? configureTasks(db, updated) : restartTasks(db, updated);
+  return c.json({ endpoint: renderEndpoint(updated), operations: change.order(isRenamed ? [] : tasks) });
+}
+
+type Endpoint = Omit<NewEndpoint, 'id' | 'projectId' | 'branchId' | 'createdAt'>;
+
+/** The part of a request that describes a compute, checked. */
+export function readEndpoint(wanted: Wanted): Endpoint {
+  requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
+  const fields = {
+    name: wanted.name,
+    settings: wanted.settings,
+    minCu: wanted.autoscaling_limit_min_cu,
+    maxCu: wanted.autoscaling_limit_max_cu,
+    suspendTimeoutSeconds: wanted.suspend_timeout_seconds,
+    poolerEnabled: wanted.pooler_enabled,
+    disabled: wanted.disabled,
+    passwordlessAccess: wanted.passwordless_access,
+  };
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return { ...given, type: wanted.type ?? 'read_write' };
+}
+
+/** At most one compute of a branch writes. */
+export function requireOneWriter(endpoints: Endpoint[]): void {
+  if (endpoints.filter(({ type }) => type === 'read_write').length > 1) throw new Refusal(409, secondWriter);
+}
+
+function requireNoWriter({ db }: State, branchId: string): void {
+  const taken = findReadWrite(db, branchId);
+  if (taken !== undefined) throw new Refusal(409, `${secondWriter}; endpoint_id:"${String(taken.id)}"`);
+}
+
+const secondWriter = 'read_write endpoint already exists on the branch';
+
+function requireOrder(min = 0, max = Number.POSITIVE_INFINITY): void {
+  if (min > max) throw new Refusal(422, 'autoscaling_limit_min_cu must not be above autoscaling_limit_max_cu');
+}
+
+function requireEnabled(c: Context<Env>, state: State) {
+  const row = requireEndpoint(c, state);
+  if (row.disabled === 1) throw new Refusal(422, `endpoint is disabled; endpoint_id:"${String(row.id)}"`);
+  return row;
+}

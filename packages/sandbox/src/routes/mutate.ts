@@ -1,0 +1,48 @@
+import type { Context } from 'hono';
+import { Refusal } from '../http/errors.ts';
+import { readPath } from '../http/query.ts';
+import { findBranch } from '../resources/branches.ts';
+import { findEndpoint } from '../resources/endpoints.ts';
+import { renderOperation } from '../resources/operations.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import type { Micros } from '../store/time.ts';
+import { enqueue, requireFree, type Task } from '../work/queue.ts';
+
+/** What a route does to its project: `order` queues the operations that follow and answers with them, rendered. */
+export interface Change {
+  at: Micros;
+  order: (tasks: Task[]) => Record<string, unknown>[];
+}
+
+/**
+ * Carries out one change of a project, wholly or not at all. What schedules operations answers 423 while others of the project are
+ * going on; those of one request bear one created_at.
+ */
+export function mutate<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
+  return state.db.transaction(() => {
+    const at = state.clock.now();
+    const lateBy = c.get('lateCommitBy');
+    const visibleAt = lateBy === undefined ? null : at + lateBy;
+    const order = (tasks: Task[]) => {
+      if (tasks.length === 0) return [];
+      requireFree(state, projectId);
+      return enqueue(state, { projectId, at, by: 'request', tasks, visibleAt }).map(renderOperation);
+    };
+    return work({ at, order });
+  });
+}
+
+/** The branch that the path names; 404 without it. */
+export function requireBranch(c: Context, { db }: State, branchId = readPath(c, 'branch_id')): Row {
+  const row = findBranch(db, readPath(c, 'project_id'), branchId);
+  if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${branchId}"`);
+  return row;
+}
+
+/** The compute endpoint that the path names; 404 without it. */
+export function requireEndpoint(c: Context, { db }: State, endpointId = readPath(c, 'endpoint_id')): Row {
+  const row = findEndpoint(db, readPath(c, 'project_id'), endpointId);
+  if (row === undefined) throw new Refusal(404, `endpoint not found; endpoint_id:"${endpointId}"`);
+  return row;
+}

@@ -1,0 +1,116 @@
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { requireOrganization } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { defaultBranch, insertBranch, renderBranch } from '../resources/branches.ts';
+import {
+  insertDatabase,
+  insertRole,
+  listDatabases,
+  listRoles,
+  renderDatabase,
+  renderRole,
+} from '../resources/catalog.ts';
+import { connectionDetails } from '../resources/connections.ts';
+import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
+import { makeId, makePassword } from '../resources/ids.ts';
+import { insertProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
+import { defaultRegion, regions } from '../resources/regions.ts';
+import type { Env, State } from '../state.ts';
+import { mutate } from './mutate.ts';
+import { organizationOf } from './project-list.ts';
+import { projectById, retentionSchema, settingsSchema } from './projects.ts';
+
+const name = z.string().min(1).max(256);
+const computeUnits = z.number().min(0.25);
+
+const createBody = z.object({
+  project: z.object({
+    name: name.optional(),
+    org_id: z.string().optional(),
+    region_id: z.enum(regions.map((region) => region.region_id)).default(defaultRegion),
+    pg_version: z.int().min(14).max(18).default(17),
+    store_passwords: z.boolean().default(true),
+    history_retention_seconds: retentionSchema.default(86_400),
+    settings: settingsSchema.default({}),
+    default_endpoint_settings: settingsSchema.default({}),
+    autoscaling_limit_min_cu: computeUnits.default(0.25),
+    autoscaling_limit_max_cu: computeUnits.default(2),
+    branch: z
+      .object({ name: name.default('main'), role_name: z.string().optional(), database_name: z.string().optional() })
+      .default({ name: 'main' }),
+  }),
+});
+
+/** A new project comes whole: a root branch, which is the default, with a compute, a role and a database. */
+export function projectCreateRoute(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+
+  api.post('/projects', async (c) => {
+    const { project: wanted } = await readBody(c, createBody);
+    const principal = c.get('principal');
+    const organizationId = organizationOf(c, wanted.org_id);
+    requireOrganization(db, principal, organizationId);
+    requireRoomForProject(state, organizationId);
+    if (wanted.autoscaling_limit_min_cu > wanted.autoscaling_limit_max_cu) {
+      throw new Refusal(422, 'autoscaling_limit_min_cu must not be above autoscaling_limit_max_cu');
+    }
+    const ids = { project: makeId(random), branch: makeId(random, 'br'), endpoint: makeId(random, 'ep') };
+    return mutate(c, state, ids.project, ({ at, order }) => {
+      const project = {
+        id: ids.project,
+        organizationId,
+        ownerId: principal.userId,
+        name: wanted.name ?? ids.project,
+        regionId: wanted.region_id,
+        pgVersion: wanted.pg_version,
+        cpuUsedSeconds: 0,
+        createdAt: at,
+        updatedAt: at,
+        settings: wanted.settings,
+        defaultEndpointSettings: wanted.default_endpoint_settings,
+        historyRetentionSeconds: wanted.history_retention_seconds,
+        storePasswords: wanted.store_passwords,
+      };
+      insertProject(db, project, at);
+      const { branch } = wanted;
+      const place = { projectId: ids.project, createdAt: at };
+      insertBranch(db, {
+        ...place,
+        id: ids.branch,
+        parentId: null,
+        name: branch.name,
+        createdBy: principal.userId,
+        isDefault: true,
+      });
+      insertEndpoint(db, {
+        ...place,
+        id: ids.endpoint,
+        branchId: ids.branch,
+        type: 'read_write',
+        minCu: wanted.autoscaling_limit_min_cu,
+        maxCu: wanted.autoscaling_limit_max_cu,
+      });
+      const role = branch.role_name ?? 'appdb_owner';
+      insertRole(db, { branchId: ids.branch, name: role, password: makePassword(random), at });
+      insertDatabase(db, { branchId: ids.branch, name: branch.database_name ?? 'appdb', ownerName: role, at });
+      const operations = order([
+        { action: 'create_timeline', branchId: ids.branch },
+        { action: 'start_compute', branchId: ids.branch, endpointId: ids.endpoint },
+      ]);
+      return c.json(
+        {
+          project: renderProject(projectById(state, ids.project)),
+          connection_uris: connectionDetails(db, ids.branch),
+          roles: listRoles(db, ids.branch).map((row) => renderRole(row, { withPassword: true })),
+          databases: listDatabases(db, ids.branch).map(renderDatabase),
+          operations,
+          branch: renderBranch(defaultBranch(db, ids.project)),
+          endpoints: listEndpoints(db, { projectId: ids.project }).map(renderEndpoint),
+        },
+        201,
+      );
+    });
+  });
+}

@@ -1,0 +1,73 @@
+import type { Context, Hono } from 'hono';
+import { requireOrganization, requirePersonal } from '../access/rules.ts';
+import { outsideProject, Refusal } from '../http/errors.ts';
+import { readFlag, readLimit } from '../http/query.ts';
+import { renderListedProject } from '../resources/projects.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { formatCursor, parseInstant } from '../store/time.ts';
+
+export function projectListRoutes(api: Hono<Env>, { db }: State): void {
+  api.get('/projects', (c) => {
+    const organization = organizationOf(c, c.req.query('org_id'));
+    requireOrganization(db, c.get('principal'), organization);
+    const condition = readFlag(c, 'recoverable') ? 'purge_at is not null' : 'deleted_at is null';
+    const page = readProjects(c, db, {
+      where: `organization_id = :organization and ${condition}`,
+      values: { organization },
+    });
+    const served = c.get('partialProjects') ? page.rows.slice(0, Math.floor(page.rows.length / 2)) : page.rows;
+    const left = page.rows.slice(served.length).map((row) => row.id);
+    return c.json({
+      projects: served.map(renderListedProject),
+      ...(left.length > 0 ? { unavailable_project_ids: left } : {}),
+      ...page.pagination,
+      applications: {},
+      integrations: {},
+    });
+  });
+
+  /** Projects of organizations that the caller is not in, which were shared with the caller's address. */
+  api.get('/projects/shared', (c) => {
+    const { userId: user } = requirePersonal(c.get('principal'));
+    const where = `deleted_at is null
+      and id in (select s.project_id from permission s join user u on u.email = s.email where u.id = :user and s.revoked_at is null)
+      and organization_id not in (select m.organization_id from member m where m.user_id = :user and m.left_at is null)`;
+    const page = readProjects(c, db, { where, values: { user } });
+    return c.json({ projects: page.rows.map(renderListedProject), ...page.pagination });
+  });
+}
+
+/** A personal key names the organization; an organization key is of one; a project-scoped key acts for none. */
+export function organizationOf(c: Context<Env>, named: string | undefined): string {
+  const principal = c.get('principal');
+  if (principal.kind === 'project') throw outsideProject(principal.projectId);
+  if (named !== undefined) return named;
+  if (principal.kind === 'organization') return principal.organizationId;
+  throw new Refusal(400, 'org_id is required, you can find it on your organization settings page');
+}
+
+/** One page, newest first. Its cursor is a time, and the id of the last row, for projects of one time. */
+function readProjects(
+  c: Context,
+  db: State['db'],
+  { where, values }: { where: string; values: Record<string, string> },
+): { rows: Row[]; pagination: { pagination?: { cursor: string } } } {
+  const limit = readLimit(c, { max: 400, fallback: 10 });
+  const cursor = c.req.query('cursor');
+  const [instant = '', id = ''] = cursor?.split('/') ?? [];
+  const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(instant);
+  if (before === undefined) throw new Refusal(400, 'invalid cursor');
+  const rows = db.all(
+    `select * from project where ${where} and (created_at < :before or created_at = :before and id > :after)
+       and (instr(lower(name), lower(:search)) > 0 or instr(id, lower(:search)) > 0)
+     order by created_at desc, id limit :limit`,
+    { ...values, before, after: id, search: c.req.query('search') ?? '', limit },
+  );
+  const last = rows.at(-1);
+  const isFull = rows.length === limit && last !== undefined;
+  return {
+    rows,
+    pagination: isFull ? { pagination: { cursor: `${formatCursor(Number(last.created_at))}/${String(last.id)}` } } : {},
+  };
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { present } from '../http/json.ts';
+import { readPath } from '../http/query.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { formatIfSet } from '../store/time.ts';
+
+const grantBody = z.object({ email: z.email() });
+
+/** Projects that are shared with people outside their organization. */
+export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void {
+  api.get('/projects/:project_id/permissions', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const rows = db.all(
+      'select * from permission where project_id = ? and revoked_at is null order by granted_at, id',
+      projectId,
+    );
+    return c.json({ project_permissions: rows.map(renderPermission) });
+  });
+
+  api.post('/projects/:project_id/permissions', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const { email } = await readBody(c, grantBody);
+    const granted = db.get(
+      'select 1 from permission where project_id = ? and email = ? and revoked_at is null',
+      projectId,
+      email,
+    );
+    if (granted !== undefined) throw new Refusal(409, `the project is already shared with ${email}`);
+    const id = randomUUID();
+    db.run(
+      'insert into permission (id, project_id, email, granted_at) values (?, ?, ?, ?)',
+      id,
+      projectId,
+      email,
+      clock.now(),
+    );
+    return c.json(renderPermission(db.get('select * from permission where id = ?', id) ?? {}));
+  });
+
+  api.delete('/projects/:project_id/permissions/:permission_id', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const id = readPath(c, 'permission_id');
+    const changed = db.run(
+      'update permission set revoked_at = ? where id = ? and project_id = ? and revoked_at is null',
+      clock.now(),
+      id,
+      projectId,
+    );
+    if (changed === 0) throw new Refusal(404, 'permission not found');
+    return c.json(renderPermission(db.get('select * from permission where id = ?', id) ?? {}));
+  });
+}
+
+function renderPermission(row: Row): Record<string, unknown> {
+  return {
+    id: row.id,
+    granted_to_email: row.email,
+    granted_at: formatIfSet(row.granted_at),
+    ...present({ revoked_at: formatIfSet(row.revoked_at) }),
+  };
+}

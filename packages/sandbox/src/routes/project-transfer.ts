@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { requireAdministrator, requireOrganization, requireOwnProject } from '../access/rules.ts';
+import { readBody, readOptionalBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { readPath } from '../http/query.ts';
+import { moveProject } from '../resources/projects.ts';
+import type { Env, State } from '../state.ts';
+import { formatInstant, SECOND } from '../store/time.ts';
+import { organizationOf } from './project-list.ts';
+
+const transferBody = z.object({
+  destination_org_id: z.string(),
+  project_ids: z.array(z.string()).min(1).max(400),
+});
+const requestBody = z.object({ ttl_seconds: z.int().positive().default(86_400) });
+const acceptBody = z.object({ org_id: z.string().optional() });
+
+/** Projects that go from one organization to another: at once, or as an offer that somebody accepts. */
+export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): void {
+  api.post('/organizations/:source_org_id/projects/transfer', async (c) => {
+    const source = readPath(c, 'source_org_id');
+    const principal = c.get('principal');
+    requireAdministrator(db, principal, { of: source, to: 'transfer projects' });
+    const { destination_org_id: destination, project_ids: projectIds } = await readBody(c, transferBody);
+    requireOrganization(db, principal, destination);
+    return db.transaction(() => {
+      for (const projectId of projectIds) {
+        const project = db.get(
+          'select 1 from project where id = ? and organization_id = ? and deleted_at is null',
+          projectId,
+          source,
+        );
+        if (project === undefined) throw new Refusal(404, `project not found; project_id:"${projectId}"`);
+        moveProject(db, { projectId, to: destination, at: clock.now() });
+      }
+      return c.json({});
+    });
+  });
+
+  api.post('/projects/:project_id/transfer_requests', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireOwnProject(db, c.get('principal'), { projectId, to: 'transfer projects' });
+    const { ttl_seconds: seconds } = await readOptionalBody(c, requestBody);
+    const at = clock.now();
+    const offer = { id: randomUUID(), created_at: at, expires_at: at + seconds * SECOND };
+    db.run('insert into transfer_request values (?, ?, ?, ?)', offer.id, projectId, at, offer.expires_at);
+    const times = { created_at: formatInstant(at), expires_at: formatInstant(offer.expires_at) };
+    return c.json({ id: offer.id, project_id: projectId, ...times }, 201);
+  });
+
+  api.put('/projects/:project_id/transfer_requests/:request_id', async (c) => {
+    const [projectId, id] = [readPath(c, 'project_id'), readPath(c, 'request_id')];
+    const { org_id: named } = await readOptionalBody(c, acceptBody);
+    const destination = organizationOf(c, named);
+    requireOrganization(db, c.get('principal'), destination);
+    const at = clock.now();
+    return db.transaction(() => {
+      const taken = db.run(
+        'delete from transfer_request where id = ? and project_id = ? and expires_at > ?',
+        id,
+        projectId,
+        at,
+      );
+      if (taken === 0) throw new Refusal(404, 'transfer request not found');
+      moveProject(db, { projectId, to: destination, at });
+      return c.body(null, 204);
+    });
+  });
+}

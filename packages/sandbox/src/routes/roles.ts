@@ -1,0 +1,101 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { readPath } from '../http/query.ts';
+import { findRole, insertRole, listRoles, renderRole } from '../resources/catalog.ts';
+import { makePassword } from '../resources/ids.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { configureBranchTasks } from '../work/tasks.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const createBody = z.object({
+  role: z.object({ name: z.string().min(1).max(63), no_login: z.boolean().default(false) }),
+});
+
+export function roleRoutes(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+  const list = '/projects/:project_id/branches/:branch_id/roles';
+  const branchOf = (c: Context<Env>): string => {
+    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    return String(requireBranch(c, state).id);
+  };
+
+  api.get(list, (c) => c.json({ roles: listRoles(db, branchOf(c)).map((row) => renderRole(row)) }));
+
+  api.post(list, async (c) => {
+    const branchId = branchOf(c);
+    const { role: wanted } = await readBody(c, createBody);
+    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+      if (findRole(db, branchId, wanted.name) !== undefined) {
+        throw new Refusal(409, `role with name "${wanted.name}" already exists`);
+      }
+      insertRole(db, { branchId, name: wanted.name, noLogin: wanted.no_login, password: makePassword(random), at });
+      const operations = order(configureBranchTasks(db, branchId));
+      return c.json(
+        { role: renderRole(requireRole(state, branchId, wanted.name), { withPassword: true }), operations },
+        201,
+      );
+    });
+  });
+
+  api.get(`${list}/:role_name`, (c) =>
+    c.json({ role: renderRole(requireRole(state, branchOf(c), readPath(c, 'role_name'))) }),
+  );
+
+  api.delete(`${list}/:role_name`, (c) => {
+    const branchId = branchOf(c);
+    const row = findRole(db, branchId, readPath(c, 'role_name'));
+    if (row === undefined) return c.body(null, 204);
+    requireOwnsNothing(state, row);
+    return mutate(c, state, readPath(c, 'project_id'), ({ order }) => {
+      db.run('delete from role where branch_id = ? and name = ?', branchId, String(row.name));
+      return c.json({ role: renderRole(row), operations: order(configureBranchTasks(db, branchId)) });
+    });
+  });
+
+  api.get(`${list}/:role_name/reveal_password`, (c) => {
+    const row = requireRole(state, branchOf(c), readPath(c, 'role_name'));
+    const project = db.get('select store_passwords from project where id = ?', readPath(c, 'project_id'));
+    if (project?.store_passwords !== 1) throw new Refusal(412, 'storing passwords is disabled for the project');
+    return c.json({ password: row.password });
+  });
+
+  api.post(`${list}/:role_name/reset_password`, (c) => {
+    const branchId = branchOf(c);
+    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+      const name = String(requireRole(state, branchId, readPath(c, 'role_name')).name);
+      db.run(
+        'update role set password = ?, updated_at = ? where branch_id = ? and name = ?',
+        makePassword(random),
+        at,
+        branchId,
+        name,
+      );
+      const operations = order(configureBranchTasks(db, branchId));
+      return c.json({ role: renderRole(requireRole(state, branchId, name), { withPassword: true }), operations });
+    });
+  });
+}
+
+/** 404 in the control plane's words, for which some clients look. */
+export function requireRole({ db }: State, branchId: string, roleName: string): Row {
+  const row = findRole(db, branchId, roleName);
+  if (row === undefined) {
+    throw new Refusal(404, `role not found for branch; role_name:"${roleName}", branch_id:"${branchId}"`);
+  }
+  return row;
+}
+
+function requireOwnsNothing({ db }: State, role: Row): void {
+  const owned = db.get(
+    'select name from database where branch_id = ? and owner_name = ? limit 1',
+    String(role.branch_id),
+    String(role.name),
+  );
+  if (owned !== undefined) {
+    throw new Refusal(422, `cannot delete a role that owns a database; database_name:"${String(owned.name)}"`);
+  }
+}

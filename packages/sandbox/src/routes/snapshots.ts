@@ -1,0 +1,111 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody, readOptionalBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { readInstant, readPath } from '../http/query.ts';
+import { renderBranch } from '../resources/branches.ts';
+import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
+import { makeId } from '../resources/ids.ts';
+import { finalizeRestore, insertSnapshot, renderSnapshot, restoreSnapshot } from '../resources/snapshots.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const updateBody = z.object({ snapshot: z.object({ name: z.string().min(1).max(256).optional() }) });
+const restoreBody = z.object({
+  name: z.string().min(1).max(256).optional(),
+  target_branch_id: z.string().optional(),
+  finalize_restore: z.boolean().default(false),
+});
+const finalizeBody = z.object({ name: z.string().min(1).max(256).optional() });
+
+export function snapshotRoutes(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+
+  api.post('/projects/:project_id/branches/:branch_id/snapshot', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const point = { lsn: c.req.query('lsn'), timestamp: readInstant(c, 'timestamp') };
+    if (point.lsn !== undefined && point.timestamp !== undefined) {
+      throw new Refusal(422, 'lsn and timestamp cannot be given together');
+    }
+    const expiresAt = readInstant(c, 'expires_at');
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const branchId = String(requireBranch(c, state).id);
+      if (point.timestamp !== undefined && point.timestamp > at) throw new Refusal(422, 'timestamp lies in the future');
+      if (expiresAt !== undefined && expiresAt <= at) throw new Refusal(422, 'expires_at must be in the future');
+      const id = makeId(random, 'snap');
+      const name = c.req.query('name') ?? id;
+      insertSnapshot(db, { id, projectId, branchId, name, ...point, expiresAt, at });
+      const operations = order([{ action: 'create_branch', branchId }]);
+      return c.json({ snapshot: renderSnapshot(requireSnapshot(c, state, id)), operations });
+    });
+  });
+
+  api.get('/projects/:project_id/snapshots', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const rows = db.all('select * from snapshot where project_id = ? order by created_at desc, id', projectId);
+    return c.json({ snapshots: rows.map(renderSnapshot) });
+  });
+
+  api.patch('/projects/:project_id/snapshots/:snapshot_id', async (c) => {
+    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    const row = requireSnapshot(c, state);
+    const { snapshot: wanted } = await readBody(c, updateBody);
+    db.run('update snapshot set name = ? where id = ?', wanted.name ?? String(row.name), String(row.id));
+    return c.json({ snapshot: renderSnapshot(requireSnapshot(c, state)) });
+  });
+
+  api.delete('/projects/:project_id/snapshots/:snapshot_id', (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    return mutate(c, state, projectId, ({ order }) => {
+      const row = requireSnapshot(c, state);
+      db.run('delete from snapshot where id = ?', String(row.id));
+      return c.json({ operations: order([{ action: 'delete_timeline', branchId: String(row.branch_id) }]) }, 202);
+    });
+  });
+
+  api.post('/projects/:project_id/snapshots/:snapshot_id/restore', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const wanted = await readOptionalBody(c, restoreBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const snapshot = requireSnapshot(c, state);
+      const target = requireBranch(c, state, wanted.target_branch_id ?? String(snapshot.branch_id));
+      const id = restoreSnapshot(state, {
+        snapshot,
+        target,
+        name: wanted.name ?? c.req.query('name'),
+        createdBy: c.get('principal').userId,
+        at,
+      });
+      const more = wanted.finalize_restore ? finalizeRestore(db, { branchId: id, at }) : [];
+      const operations = order([{ action: 'create_branch', branchId: id }, ...more]);
+      return c.json({
+        branch: renderBranch(requireBranch(c, state, id)),
+        endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
+        operations,
+      });
+    });
+  });
+
+  api.post('/projects/:project_id/branches/:branch_id/finalize_restore', async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const wanted = await readOptionalBody(c, finalizeBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const row = requireBranch(c, state);
+      if (row.restore_status !== 'restored') throw new Refusal(422, 'the branch was not restored from a snapshot');
+      return c.json({ operations: order(finalizeRestore(db, { branchId: String(row.id), name: wanted.name, at })) });
+    });
+  });
+}
+
+function requireSnapshot(c: Context, { db }: State, id = readPath(c, 'snapshot_id')): Row {
+  const row = db.get('select * from snapshot where project_id = ? and id = ?', readPath(c, 'project_id'), id);
+  if (row === undefined) throw new Refusal(404, `snapshot not found; snapshot_id:"${id}"`);
+  return row;
+}

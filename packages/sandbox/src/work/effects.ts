@@ -1,0 +1,88 @@
+import type { Database, Row } from '../store/database.ts';
+import { type Micros, SECOND } from '../store/time.ts';
+
+const defaultSuspendTimeoutSeconds = 300;
+
+/** What an operation that has ended does to the branch, compute or project that it was for. */
+export function takeEffect(db: Database, operation: Row, at: Micros): void {
+  const { action, status, project_id: project, branch_id: branch, endpoint_id: endpoint } = operation;
+  if (endpoint !== null && endpoint !== undefined)
+    db.run('update endpoint set pending_state = null where id = ?', endpoint);
+  if (branch !== null && branch !== undefined) db.run('update branch set pending_state = null where id = ?', branch);
+  if (status !== 'finished') {
+    if (action === 'suspend_compute') suspendLater(db, endpoint, at);
+    return;
+  }
+  switch (action) {
+    case 'create_timeline':
+    case 'create_branch':
+    case 'timeline_unarchive':
+      setBranch(db, branch, { state: 'ready', at });
+      break;
+    case 'timeline_archive':
+      setBranch(db, branch, { state: 'archived', at });
+      break;
+    case 'start_compute':
+      activate(db, { project, branch, endpoint, at });
+      break;
+    case 'suspend_compute':
+      db.run(
+        "update endpoint set state = 'idle', suspended_at = ?, suspend_at = null, updated_at = ? where id = ?",
+        at,
+        at,
+        endpoint ?? null,
+      );
+      break;
+    case 'tenant_detach':
+      db.run('update project set detached_at = ? where id = ?', at, project ?? null);
+      break;
+    case 'tenant_attach':
+    case 'tenant_reattach':
+      db.run('update project set detached_at = null, last_active_at = ? where id = ?', at, project ?? null);
+      break;
+    case 'delete_tenant':
+      forgetData(db, project);
+      break;
+    default: // the others change nothing that can be read
+  }
+}
+
+type Value = Row[string] | undefined;
+
+function setBranch(db: Database, branch: Value, { state, at }: { state: string; at: Micros }): void {
+  db.run('update branch set state = ?, state_changed_at = ? where id = ?', state, at, branch ?? null);
+}
+
+function activate(
+  db: Database,
+  { project, branch, endpoint, at }: { project: Value; branch: Value; endpoint: Value; at: Micros },
+): void {
+  db.run(
+    `update endpoint set state = 'active', started_at = :at, last_active_at = :at, updated_at = :at,
+       suspend_at = case suspend_timeout_seconds when -1 then null when 0 then :at + ${defaultSuspendTimeoutSeconds * SECOND}
+         else :at + suspend_timeout_seconds * ${SECOND} end
+     where id = :endpoint`,
+    { at, endpoint: endpoint ?? null },
+  );
+  db.run('update branch set last_active_at = ? where id = ?', at, branch ?? null);
+  db.run('update project set last_active_at = ? where id = ?', at, project ?? null);
+}
+
+/** A compute that could not be suspended is idle still, and so is tried again. */
+function suspendLater(db: Database, endpoint: Value, at: Micros): void {
+  db.run(
+    "update endpoint set suspend_at = ? where id = ? and state = 'active' and deleted_at is null",
+    at + defaultSuspendTimeoutSeconds * SECOND,
+    endpoint ?? null,
+  );
+}
+
+/** What a project held is gone for good; its row and its operations stay, as the truth that tests ask for. */
+function forgetData(db: Database, project: Value): void {
+  const branches = 'branch_id in (select id from branch where project_id = ?)';
+  db.run(`delete from database where ${branches}`, project ?? null);
+  db.run(`delete from role where ${branches}`, project ?? null);
+  for (const table of ['endpoint', 'branch', 'snapshot']) {
+    db.run(`delete from ${table} where project_id = ?`, project ?? null);
+  }
+}

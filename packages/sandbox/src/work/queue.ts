@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto';
+import { Refusal } from '../http/errors.ts';
+import type { State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { createRandom } from '../store/random.ts';
+import { MILLISECOND, type Micros } from '../store/time.ts';
+import { takeEffect } from './effects.ts';
+import { drawFate, type Fate, isFinal, nextStatus, type Status, stay } from './transitions.ts';
+
+/** One operation to be done: what, and on which branch and compute. */
+export interface Task {
+  action: string;
+  branchId?: string | null;
+  endpointId?: string | null;
+}
+
+export interface Order {
+  projectId: string;
+  at: Micros;
+  tasks: Task[];
+  /** By a person's request, or by the control plane itself. */
+  by: 'request' | 'system';
+  /** Makes the rows visible only then, though they bear `at`. */
+  visibleAt?: Micros | null;
+}
+
+/** 423 while operations of the project are going on: it takes one request's work at a time. */
+export function requireFree({ db }: State, projectId: string): void {
+  if (hasOpen(db, projectId)) {
+    throw new Refusal(423, 'project already has running conflicting operations, scheduling of new ones is prohibited');
+  }
+}
+
+export function hasOpen(db: State['db'], projectId: string): boolean {
+  return db.get('select 1 from operation where project_id = ? and is_open = 1 limit 1', projectId) !== undefined;
+}
+
+/** Queues the tasks of one request, all of one created_at. The first runs at once if nothing else of its project does. */
+export function enqueue(state: State, order: Order): Row[] {
+  const { db, work } = state;
+  const wasFree = !hasOpen(db, order.projectId);
+  const visibleAt = order.by === 'system' ? lateBySystem(state, order.at) : (order.visibleAt ?? null);
+  const rows = order.tasks.map((task) => {
+    const seq = Number(db.get('select coalesce(max(seq), 0) + 1 as seq from operation')?.seq);
+    const trouble = order.by === 'system' ? work.system_trouble : work.request_trouble;
+    const fate = drawFate(randomOf(state, seq), trouble);
+    db.run(
+      `insert into operation (seq, id, project_id, branch_id, endpoint_id, action, status, failures_count, created_at, updated_at,
+         fate, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
+      seq,
+      randomUUID(),
+      order.projectId,
+      task.branchId ?? null,
+      task.endpointId ?? null,
+      task.action,
+      order.at,
+      order.at,
+      fate,
+      visibleAt,
+    );
+    return seq;
+  });
+  if (wasFree) startNext(state, order.projectId, order.at);
+  return rows.map((seq) => operationBySeq(db, seq));
+}
+
+/** A fault of late commits that names no route is for the control plane's own work as well. */
+function lateBySystem({ faults }: State, at: Micros): Micros | null {
+  const fault = faults.matchSystem();
+  return fault?.kind === 'late_commit' ? at + fault.latency_ms * MILLISECOND : null;
+}
+
+/** Moves an operation on to the status that follows, with its effect at an end; answers with it as it then is. */
+export function step(state: State, row: Row, at: Micros): Row {
+  const status = statusOf(row);
+  const next = nextStatus(status, row.fate as Fate, Number(row.failures_count));
+  if (next === null) return row;
+  const failed = next === 'failed' || next === 'error';
+  const seq = Number(row.seq);
+  const isOpen = !isFinal(next);
+  state.db.run(
+    `update operation set status = ?, updated_at = ?, is_open = ?, next_at = ?, failures_count = failures_count + ?, error = ?
+     where seq = ?`,
+    next,
+    at,
+    Number(isOpen),
+    isOpen ? at + stay(next, String(row.action), randomOf(state, seq + Number(row.failures_count))) : null,
+    Number(failed),
+    failed ? 'compute did not become ready in time' : null,
+    seq,
+  );
+  const moved = operationBySeq(state.db, seq);
+  if (!isOpen) takeEffect(state.db, moved, at);
+  return moved;
+}
+
+/** Lets the project's oldest waiting operation go; those that are skipped go at once. */
+export function startNext(state: State, projectId: string, at: Micros): void {
+  for (;;) {
+    const head = state.db.get(
+      'select * from operation where project_id = ? and is_open = 1 order by created_at, seq limit 1',
+      projectId,
+    );
+    if (head === undefined || head.next_at !== null) return;
+    if (step(state, head, at).is_open === 1) return;
+  }
+}
+
+// The column is written by this file and the generator alone.
+export const statusOf = (row: Row) => row.status as Status;
+
+function operationBySeq(db: State['db'], seq: number): Row {
+  const row = db.get('select * from operation where seq = ?', seq);
+  if (row === undefined) throw new Error(`operation ${seq} is not there`);
+  return row;
+}
+
+/** Chance that belongs to one operation, so that a seed gives one course of events whatever else is asked for. */
+function randomOf({ work }: State, seq: number) {
+  return createRandom(Math.imul(work.seed + 1, 2654435761) + seq * 7919);
+}

@@ -1,0 +1,66 @@
+import type { State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { createRandom, seedOf } from '../store/random.ts';
+import { DAY, HOUR, type Micros } from '../store/time.ts';
+import { enqueue, hasOpen, type Task } from './queue.ts';
+
+const detachAfter = 30 * DAY;
+const reattachAfter = 7 * DAY;
+const archiveAge = 14 * DAY;
+const archiveIdle = DAY;
+
+/** When a project that came at `from` sees the control plane's first own work: a day later, at its own hour. */
+export function firstWorkAt(projectId: string, from: Micros): Micros {
+  return from + DAY + createRandom(seedOf(projectId)).below(4 * HOUR);
+}
+
+/** One turn of the control plane's own work on a project. */
+export function dailyWork(state: State, projectId: string, at: Micros): void {
+  const { db, work } = state;
+  const pause = work.operations_per_day === 0 ? DAY : Math.floor(DAY / work.operations_per_day);
+  db.run('update project set next_work_at = ? where id = ?', at + pause, projectId);
+  if (work.operations_per_day === 0 || hasOpen(db, projectId)) return;
+  const project = db.get('select * from project where id = ?', projectId);
+  if (project === undefined) return;
+  const task = chooseTask(state, project, at);
+  if (task !== null) enqueue(state, { projectId, at, by: 'system', tasks: [task] });
+}
+
+function chooseTask(state: State, project: Row, at: Micros): Task | null {
+  if (project.detached_at !== null) {
+    return Number(project.detached_at) <= at - reattachAfter ? { action: 'tenant_reattach' } : null;
+  }
+  if (Number(project.last_active_at ?? project.created_at) <= at - detachAfter) return { action: 'tenant_detach' };
+  const branch = archivable(state, String(project.id), at);
+  if (branch !== undefined) return { action: 'timeline_archive', branchId: String(branch.id) };
+  return computeWork(state, String(project.id), at);
+}
+
+/** A branch that is old, idle and not the default goes to the archive; using it brings it back. */
+function archivable({ db }: State, projectId: string, at: Micros): Row | undefined {
+  return db.get(
+    `select b.id from branch b where b.project_id = ? and b.deleted_at is null and b.state = 'ready' and b.is_default = 0
+       and b.created_at <= ? and coalesce(b.last_active_at, b.created_at) <= ?
+       and not exists (select 1 from endpoint e where e.branch_id = b.id and e.deleted_at is null and e.state = 'active')
+     order by b.created_at, b.id limit 1`,
+    projectId,
+    at - archiveAge,
+    at - archiveIdle,
+  );
+}
+
+/** A check that a compute can start; where more work was asked for, starts and new configurations as well. */
+function computeWork({ db, work }: State, projectId: string, at: Micros): Task | null {
+  const endpoints = db.all(
+    `select e.id, e.branch_id, e.state from endpoint e join branch b on b.id = e.branch_id
+     where e.project_id = ? and e.deleted_at is null and b.deleted_at is null and b.state = 'ready' order by e.id`,
+    projectId,
+  );
+  if (endpoints.length === 0) return null; // branches without a compute are not checked
+  const random = createRandom(seedOf(projectId) + Math.floor(at / HOUR));
+  const endpoint = random.pick(endpoints);
+  const actions = work.operations_per_day > 1 ? ['start_compute', 'apply_config', 'check_availability'] : [];
+  const chosen = actions.length === 0 ? 'check_availability' : random.pick(actions);
+  const action = chosen === 'start_compute' && endpoint.state === 'active' ? 'check_availability' : chosen;
+  return { action, branchId: String(endpoint.branch_id), endpointId: String(endpoint.id) };
+}

@@ -1,0 +1,43 @@
+import { findReadWrite } from '../resources/endpoints.ts';
+import type { Database, Row } from '../store/database.ts';
+import type { Task } from './queue.ts';
+
+// Which operations a request implies.
+
+/** What starting a compute takes: its project may be detached from storage, and its branch archived. */
+export function startTasks(db: Database, endpoint: Row): Task[] {
+  const { branchId, endpointId } = placeOf(endpoint);
+  const project = db.get('select detached_at from project where id = ?', String(endpoint.project_id));
+  const branch = db.get('select state from branch where id = ?', branchId);
+  return [
+    ...(project?.detached_at === null ? [] : [{ action: 'tenant_reattach' }]),
+    ...(branch?.state === 'archived' ? [{ action: 'timeline_unarchive', branchId }] : []),
+    { action: 'start_compute', branchId, endpointId },
+  ];
+}
+
+export function suspendTasks(endpoint: Row): Task[] {
+  return endpoint.state === 'active' ? [{ action: 'suspend_compute', ...placeOf(endpoint) }] : [];
+}
+
+/** What a new configuration takes: a compute that was idle is up for it for a short time. */
+export function configureTasks(db: Database, endpoint: Row): Task[] {
+  const apply = { action: 'apply_config', ...placeOf(endpoint) };
+  if (endpoint.state === 'active') return [apply];
+  return [...startTasks(db, endpoint), apply, { action: 'suspend_compute', ...placeOf(endpoint) }];
+}
+
+/** The same for what changes inside a branch: nothing to do while it has no compute that writes. */
+export function configureBranchTasks(db: Database, branchId: string): Task[] {
+  const endpoint = findReadWrite(db, branchId);
+  return endpoint === undefined ? [] : configureTasks(db, endpoint);
+}
+
+/** What makes a running compute see another state of its branch. */
+export function restartTasks(db: Database, endpoint: Row): Task[] {
+  return [...suspendTasks(endpoint), ...startTasks(db, endpoint)];
+}
+
+function placeOf(endpoint: Row): { branchId: string; endpointId: string } {
+  return { branchId: String(endpoint.branch_id), endpointId: String(endpoint.id) };
+}
