@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { unauthenticated } from '../http/errors.ts';
+import { recordUse } from '../resources/keys.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Database } from '../store/database.ts';
 
@@ -38,12 +39,7 @@ export function authenticate(c: Context, { db, clock }: { db: Database; clock: C
   const userId = String(row.user_id);
   const organizationId = String(row.organization_id);
   const address = c.req.header('x-forwarded-for') ?? c.env?.incoming?.socket?.remoteAddress ?? '127.0.0.1';
-  db.run(
-    'update api_key set last_used_at = ?, last_used_from_addr = ? where id = ?',
-    clock.now(),
-    address,
-    BigInt(keyId),
-  );
+  recordUse(db, { keyId, at: clock.now(), address });
   if (row.kind === 'personal') return { kind: 'personal', keyId, userId };
   if (row.kind === 'organization') return { kind: 'organization', keyId, userId, organizationId };
   return { kind: 'project', keyId, userId, organizationId, projectId: String(row.project_id) };

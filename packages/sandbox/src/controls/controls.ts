@@ -52,7 +52,7 @@ export function controls(state: State): Hono {
   });
 
   app.get('/keys', (c) =>
-    c.json(db.all(`select ${keyColumns} from api_key k order by k.id`, { now: clock.now() }).map(renderTrueKey)),
+    c.json(db.all(`select ${keyColumns} from api_key k order by k.id`, { seen: clock.now() }).map(renderTrueKey)),
   );
 
   app.get('/projects', (c) => {

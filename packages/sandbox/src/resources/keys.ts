@@ -1,13 +1,37 @@
 import { createHash } from 'node:crypto';
 import { int64 } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
-import { formatInstant, type Micros } from '../store/time.ts';
+import { formatInstant, HOUR, type Micros } from '../store/time.ts';
 
-/** Columns of a key for `renderKey`: int64 as text, and the use of a busy key brought up to now. */
-export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organization_id, k.project_id, k.user_id, k.created_at,
-  case when k.busy_every is null or k.revoked_at is not null then k.last_used_at
-       else max(coalesce(k.last_used_at, 0), :now - :now % k.busy_every) end as last_used_at,
-  k.last_used_from_addr, k.revoked_at`;
+/**
+ * Columns of a key for `renderKey`: int64 as text, and its last use as it was known at `:seen`, which is now unless a list is late. A busy
+ * key is used by itself, at every multiple of its interval.
+ */
+export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organization_id, k.project_id, k.user_id, k.created_at, k.revoked_at,
+  nullif(max(
+    coalesce(case when k.last_used_at <= :seen then k.last_used_at
+      else (select max(u.at) from key_use u where u.key_id = k.id and u.at <= :seen) end, 0),
+    case when k.busy_every is null or k.revoked_at is not null or :seen < k.created_at then 0 else :seen - :seen % k.busy_every end
+  ), 0) as last_used_at,
+  case when k.last_used_at <= :seen or k.busy_every is not null then k.last_used_from_addr
+    else coalesce((select u.addr from key_use u where u.key_id = k.id and u.at <= :seen order by u.at desc limit 1), '') end
+    as last_used_from_addr`;
+
+const historyKept = 25 * HOUR;
+
+/** Records a use, and keeps the uses before it for as long as a list may be late. */
+export function recordUse(db: Database, { keyId, at, address }: { keyId: string; at: Micros; address: string }): void {
+  const id = BigInt(keyId);
+  db.run(
+    'insert or ignore into key_use select id, last_used_at, last_used_from_addr from api_key where id = ? and last_used_at is not null',
+    id,
+  );
+  db.run(
+    'delete from key_use where key_id = :id and at < (select max(at) from key_use where key_id = :id and at <= :old)',
+    { id, old: at - historyKept },
+  );
+  db.run('update api_key set last_used_at = ?, last_used_from_addr = ? where id = ?', at, address, id);
+}
 
 export interface NewKey {
   kind: 'personal' | 'organization' | 'project';

@@ -1,4 +1,4 @@
-import type { Hono } from 'hono';
+import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requirePersonal, requireProject } from '../access/rules.ts';
 import { readBody } from '../http/body.ts';
@@ -7,11 +7,12 @@ import { int64 } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { insertKey, keyColumns, type NewKey, renderKey } from '../resources/keys.ts';
 import type { Env, State } from '../state.ts';
-import type { Row } from '../store/database.ts';
-import { formatInstant, type Micros } from '../store/time.ts';
+import { formatInstant } from '../store/time.ts';
 
 const keyName = z.string().min(1, 'key_name must not be empty').max(64, 'key_name is longer than 64 characters');
 const personalBody = z.object({ key_name: keyName });
+const personalKeys = "k.kind = 'personal' and k.user_id = :owner";
+const organizationKeys = "k.kind <> 'personal' and k.organization_id = :owner";
 const organizationBody = z.object({ key_name: keyName, project_id: z.string().optional() });
 
 export function apiKeyRoutes(api: Hono<Env>, state: State): void {
@@ -32,7 +33,7 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.get('/api_keys', (c) => {
     const { userId } = requirePersonal(c.get('principal'));
-    return c.json(listKeys(state, "k.kind = 'personal' and k.user_id = :owner", userId));
+    return c.json(listKeys(c, state, { condition: personalKeys, owner: userId }));
   });
 
   api.post('/api_keys', async (c) => {
@@ -43,13 +44,13 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.delete('/api_keys/:key_id', (c) => {
     const { userId } = requirePersonal(c.get('principal'));
-    return c.json(revoke(state, readPath(c, 'key_id'), "k.kind = 'personal' and k.user_id = :owner", userId));
+    return c.json(revoke(state, { keyId: readPath(c, 'key_id'), condition: personalKeys, owner: userId }));
   });
 
   api.get('/organizations/:org_id/api_keys', (c) => {
     const organizationId = readPath(c, 'org_id');
     requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    return c.json(listKeys(state, "k.kind <> 'personal' and k.organization_id = :owner", organizationId));
+    return c.json(listKeys(c, state, { condition: organizationKeys, owner: organizationId }));
   });
 
   api.post('/organizations/:org_id/api_keys', async (c) => {
@@ -70,42 +71,45 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {
     const organizationId = readPath(c, 'org_id');
     requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    const condition = "k.kind <> 'personal' and k.organization_id = :owner";
-    return c.json(revoke(state, readPath(c, 'key_id'), condition, organizationId));
+    const keyId = readPath(c, 'key_id');
+    return c.json(revoke(state, { keyId, condition: organizationKeys, owner: organizationId }));
   });
 }
 
-function listKeys(state: State, condition: string, owner: string): unknown[] {
-  const now = state.clock.now();
+function listKeys(
+  c: Context<Env>,
+  state: State,
+  { condition, owner }: { condition: string; owner: string },
+): unknown[] {
+  const seen = state.clock.now() - (c.get('lateLastUsedBy') ?? 0);
   const rows = state.db.all(
     `select ${keyColumns}, u.name as creator from api_key k join user u on u.id = k.user_id
      where k.revoked_at is null and ${condition} order by k.created_at desc, k.id desc`,
-    { now, owner },
+    { seen, owner },
   );
   return rows.map((row) => ({ ...renderKey(row), created_by: { id: row.user_id, name: row.creator, image: '' } }));
 }
 
-function revoke(state: State, keyId: string, condition: string, owner: string): unknown {
-  const now = state.clock.now();
-  const row = findLive(state, { keyId, condition, owner, now });
+interface Named {
+  keyId: string;
+  condition: string;
+  owner: string;
+}
+
+function revoke({ db, clock }: State, { keyId, condition, owner }: Named): unknown {
+  if (!/^\d{1,18}$/.test(keyId)) throw new Refusal(400, 'key_id must be an integer');
+  const now = clock.now();
+  const row = db.get(`select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`, {
+    seen: now,
+    owner,
+    id: BigInt(keyId),
+  });
   if (row === undefined) throw new Refusal(404, 'API key not found');
-  state.db.run(
+  db.run(
     'update api_key set revoked_at = ?, last_used_at = ? where id = ?',
     now,
     row.last_used_at ?? null,
     BigInt(keyId),
   );
   return { ...renderKey(row), created_by: row.user_id, revoked: true };
-}
-
-function findLive(
-  { db }: State,
-  { keyId, condition, owner, now }: { keyId: string; condition: string; owner: string; now: Micros },
-): Row | undefined {
-  if (!/^\d{1,18}$/.test(keyId)) throw new Refusal(400, 'key_id must be an integer');
-  return db.get(`select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`, {
-    now,
-    owner,
-    id: BigInt(keyId),
-  });
 }

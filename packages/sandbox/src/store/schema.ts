@@ -77,7 +77,7 @@ create table if not exists api_key (
   last_used_at integer, last_used_from_addr text not null default '', busy_every integer, revoked_at integer
 ) strict;
 create table if not exists key_use (
-  key_id integer not null, minute integer not null, at integer not null, addr text not null, primary key (key_id, minute)
+  key_id integer not null, at integer not null, addr text not null, primary key (key_id, at)
 ) strict, without rowid;
 
 create table if not exists operation (

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { projectBed } from '../testing/bed.ts';
+
+test('what is asked for wrongly is refused with the status and the error body of the service, and changes nothing', async () => {
+  const { api, organization, project, branch } = await projectBed();
+  const at = `/projects/${project}`;
+  const keys = `/organizations/${organization}/api_keys`;
+  const json = { 'content-type': 'application/json' };
+  const consumption = `/consumption_history/projects?org_id=${organization}`;
+  const span = 'from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z';
+  const wrong: [status: number, method: string, path: string, body?: unknown, headers?: Record<string, string>][] = [
+    [400, 'GET', `${at}/operations?cursor=yesterday`],
+    [400, 'GET', `${at}/operations?limit=0`],
+    [400, 'GET', `${at}/operations?limit=1001`],
+    [400, 'GET', `${at}/operations?limit=ten`],
+    [400, 'GET', `/projects?org_id=${organization}&limit=401`],
+    [400, 'GET', `/projects?org_id=${organization}&cursor=x`],
+    [400, 'GET', `/projects?org_id=${organization}&recoverable=perhaps`],
+    [400, 'GET', `/organizations/${organization}/members?limit=501`],
+    [400, 'GET', `/organizations/${organization}/members?sort_by=mood`],
+    [400, 'GET', `/organizations/${organization}/members?cursor=%25`],
+    [400, 'GET', `${at}/branches?limit=10001`],
+    [400, 'GET', `${at}/branches?sort_order=up`],
+    [400, 'GET', `${at}/connection_uri?database_name=appdb`],
+    [400, 'GET', `${consumption}&${span}`],
+    [400, 'GET', `${consumption}&granularity=weekly&${span}`],
+    [406, 'GET', `${consumption}&granularity=daily&${span}`],
+    [404, 'GET', '/nowhere'],
+    [404, 'PUT', '/projects'],
+    [404, 'GET', `${at}/operations/none`],
+    [404, 'GET', `${at}/branches/none`],
+    [404, 'POST', `${at}/branches`, { branch: { parent_id: 'none' } }],
+    [400, 'POST', keys, {}],
+    [400, 'POST', keys, { key_name: '' }],
+    [400, 'POST', keys, { key_name: 'x'.repeat(65) }],
+    [400, 'POST', keys, '{"key_name":'],
+    [400, 'POST', keys, '[]'],
+    [415, 'POST', keys, 'key_name=x', { 'content-type': 'application/x-www-form-urlencoded' }],
+    [415, 'POST', keys, '{"key_name":"x"}', { 'content-type': 'text/plain' }],
+    [400, 'DELETE', `${keys}/abc`],
+    [400, 'POST', '/projects', { project: { org_id: organization, pg_version: 9 } }],
+    [400, 'POST', '/projects', { project: { org_id: organization, region_id: 'moon-1' } }],
+    [400, 'PATCH', at, { project: { history_retention_seconds: -1 } }],
+    [422, 'POST', `${at}/branches`, { branch: { expires_at: '2001-01-01T00:00:00Z' } }],
+    [400, 'POST', `${at}/branches`, { branch: { expires_at: 'soon' } }],
+    [422, 'POST', `${at}/branches/${branch}/databases`, { database: { name: 'x', owner_name: 'nobody' } }],
+  ];
+  for (const [status, method, path, body, headers] of wrong) {
+    const answer = await api(path, { method, body, headers: { ...json, ...headers } });
+    const seen = { method, path, sent: body, ...answer };
+    expect(seen).toEqual({
+      method,
+      path,
+      sent: body,
+      status,
+      body: { request_id: expect.any(String), code: '', message: expect.stringMatching(/./) },
+    });
+  }
+  const { branches } = (await api<{ branches: unknown[] }>(`${at}/branches`)).body;
+  expect(branches).toHaveLength(1);
+  expect((await api<unknown[]>(keys)).body).toEqual([]);
+});

@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { projectBed } from '../testing/bed.ts';
+
+interface Made {
+  branch: { id: string; name: string };
+  endpoints: { id: string }[];
+  message?: string;
+}
+
+async function branchBed() {
+  const bed = await projectBed();
+  const path = `/projects/${bed.project}`;
+  const act = async <T = Made>(method: string, rest: string, body?: unknown) => {
+    const answer = await bed.api<T>(`${path}${rest}`, { method, body });
+    await bed.settle(bed.project);
+    return answer;
+  };
+  const create = async (name: string, more: object = {}, endpoints: object[] = []) =>
+    await act('POST', '/branches', { branch: { name, ...more }, endpoints });
+  const names = async (query = '') =>
+    (await act<{ branches: { name: string }[] }>('GET', `/branches${query}`)).body.branches.map(({ name }) => name);
+  return { ...bed, act, create, names };
+}
+
+test('neither the root nor the default branch is deleted, nor a branch with children: those go first', async () => {
+  const { act, create, branch } = await branchBed();
+  const child = (await create('child')).body.branch.id;
+  const grandchild = (await create('grandchild', { parent_id: child })).body.branch.id;
+  const remove = async (id: string) => {
+    const { status, body } = await act('DELETE', `/branches/${id}`);
+    return [status, body?.message?.split(';')[0]];
+  };
+  expect(await remove(branch)).toEqual([422, 'cannot delete the default branch']);
+  expect(await remove(child)).toEqual([422, 'cannot delete a branch that has children']);
+  await act('POST', `/branches/${grandchild}/set_as_default`);
+  expect(await remove(branch)).toEqual([422, 'cannot delete the root branch']);
+  expect(await remove(grandchild)).toEqual([422, 'cannot delete the default branch']);
+  await act('POST', `/branches/${branch}/set_as_default`);
+  expect(await remove(grandchild)).toEqual([200, undefined]);
+  expect(await remove(child)).toEqual([200, undefined]);
+  expect(await remove(child)).toEqual([204, undefined]);
+});
+
+test('a branch has at most one compute that writes, and any number that read', async () => {
+  const { act, create, branch } = await branchBed();
+  const add = async (type: string) =>
+    (await act('POST', '/endpoints', { endpoint: { branch_id: branch, type } })).status;
+  expect(await add('read_write')).toBe(409);
+  expect([await add('read_only'), await add('read_only'), await add('read_only')]).toEqual([201, 201, 201]);
+  const writers = [{ type: 'read_write' }, { type: 'read_write' }];
+  expect((await create('two writers', {}, writers)).status).toBe(409);
+  const made = await create('one writer', {}, [{ type: 'read_write' }]);
+  const [endpoint] = made.body.endpoints;
+  const moved = await act('PATCH', `/endpoints/${endpoint?.id}`, { endpoint: { branch_id: branch } });
+  expect(moved.status).toBe(409);
+});
+
+test('names of branches, databases and roles are taken once, and said to be', async () => {
+  const { act, create, branch } = await branchBed();
+  const twice = async (
+    first: Promise<{ status: number }>,
+    second: () => Promise<{ status: number; body: unknown }>,
+  ) => {
+    expect((await first).status).toBe(201);
+    return await second();
+  };
+  expect(await twice(create('one'), async () => await create('one'))).toMatchObject({
+    status: 409,
+    body: { message: expect.stringMatching(/^branch already exists; /) },
+  });
+  const database = async () =>
+    await act('POST', `/branches/${branch}/databases`, { database: { name: 'reports', owner_name: 'appdb_owner' } });
+  expect(await twice(database(), database)).toMatchObject({
+    status: 409,
+    body: { message: 'database with name "reports" already exists' },
+  });
+  const role = async () => await act('POST', `/branches/${branch}/roles`, { role: { name: 'reporter' } });
+  expect(await twice(role(), role)).toMatchObject({ status: 409 });
+});
+
+test('branches are listed in pages by any of their sort fields, and counted', async () => {
+  const { act, create, names } = await branchBed();
+  for (const name of ['c', 'a', 'b', 'd']) await create(name);
+  expect(await names('?sort_by=name&sort_order=asc')).toEqual(['a', 'b', 'c', 'd', 'main']);
+  expect(await names('?sort_by=created_at&sort_order=asc')).toEqual(['main', 'c', 'a', 'b', 'd']);
+  const seen: string[] = [];
+  let cursor = '';
+  for (;;) {
+    interface Page {
+      branches: { name: string }[];
+      pagination?: { next: string };
+    }
+    const page: Page = (await act<Page>('GET', `/branches?sort_by=name&limit=2${cursor}`)).body;
+    seen.push(...page.branches.map(({ name }) => name));
+    if (page.pagination === undefined) break;
+    cursor = `&cursor=${page.pagination.next}`;
+  }
+  expect(seen).toEqual(['main', 'd', 'c', 'b', 'a']);
+  expect((await act<{ count: number }>('GET', '/branches/count')).body.count).toBe(5);
+  expect((await act<{ count: number }>('GET', '/branches/count?search=mai')).body.count).toBe(1);
+});
+
+test('a deleted branch is recovered with its computes within seven days, unless it was deleted for good', async () => {
+  const { act, create, names, advance, settle, project } = await branchBed();
+  const soft = (await create('soft', {}, [{ type: 'read_write' }])).body;
+  const hard = (await create('hard')).body;
+  await act('DELETE', `/branches/${soft.branch.id}`);
+  await act('DELETE', `/branches/${hard.branch.id}?hard_delete=true`);
+  await advance(6 * 86_400);
+  await settle(project);
+  expect((await names('?include_deleted=true')).toSorted()).toEqual(['main', 'soft']);
+  expect((await act('POST', `/branches/${hard.branch.id}/recover`)).status).toBe(404);
+  const back = (await act('POST', `/branches/${soft.branch.id}/recover`)).body;
+  expect(back).toMatchObject({
+    branch: { name: 'soft' },
+    endpoints: [{ id: soft.endpoints[0]?.id, current_state: 'idle' }],
+  });
+  await act('DELETE', `/branches/${soft.branch.id}`);
+  await advance(8 * 86_400);
+  await settle(project);
+  expect(await names('?include_deleted=true')).toEqual(['main']);
+});
+
+test('a branch that expires is deleted by itself when its time has come', async () => {
+  const { create, names, advance, settle, project } = await branchBed();
+  await create('short', { expires_at: new Date(Date.now() + 3 * 3_600_000).toISOString() });
+  expect(await names()).toContain('short');
+  await advance(4 * 3600);
+  const [newest] = await settle(project);
+  expect(newest?.action).toBe('delete_timeline');
+  expect(await names()).toEqual(['main']);
+});
+
+test('a snapshot brings back what a branch held, in its place and with its computes', async () => {
+  const { act, api, branch, endpoint, project, settle, names } = await branchBed();
+  const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot?name=before`))
+    .body;
+  await act('POST', `/branches/${branch}/databases`, { database: { name: 'mistake', owner_name: 'appdb_owner' } });
+  const restored = (await act('POST', `/snapshots/${snapshot.id}/restore`, { finalize_restore: true })).body.branch;
+  await settle(project);
+  const main = (await api<Made>(`/projects/${project}/branches/${restored.id}`)).body.branch;
+  expect(main).toMatchObject({ name: 'main', default: true, restored_from: snapshot.id });
+  const { databases } = (await act<{ databases: { name: string }[] }>('GET', `/branches/${restored.id}/databases`))
+    .body;
+  expect(databases.map(({ name }) => name)).toEqual(['appdb']);
+  const moved = (await api<{ endpoint: { branch_id: string } }>(`/projects/${project}/endpoints/${endpoint}`)).body;
+  expect(moved.endpoint.branch_id).toBe(restored.id);
+  expect(await names()).toHaveLength(2);
+});
+
+test('a password is revealed, reset, and not revealed where none are kept', async () => {
+  const { act, api, organization, branch, settle } = await branchBed();
+  const role = `/branches/${branch}/roles/appdb_owner`;
+  const reveal = async () => (await act<{ password: string }>('GET', `${role}/reveal_password`)).body.password;
+  const before = await reveal();
+  const reset = (await act<{ role: { password: string } }>('POST', `${role}/reset_password`)).body.role.password;
+  expect(reset).not.toBe(before);
+  expect(await reveal()).toBe(reset);
+  const body = { project: { org_id: organization, store_passwords: false } };
+  const kept = (await api<{ project: { id: string }; branch: { id: string } }>('/projects', { body })).body;
+  await settle(kept.project.id);
+  const path = `/projects/${kept.project.id}/branches/${kept.branch.id}/roles/appdb_owner/reveal_password`;
+  expect((await api(path)).status).toBe(412);
+});

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import { companyBed, openBed, projectBed } from '../testing/bed.ts';
+
+interface Listed {
+  projects: { id: string; name: string }[];
+  pagination?: { cursor: string };
+}
+
+test('projects come newest first in pages, none skipped or twice, and searched by a part of the name or id', async () => {
+  const { api, control } = await openBed();
+  await control('/generate', { body: { organizations: 1, projects: 23, keys: 0, operations: 0 } });
+  const { body: truth } = await control<{ id: string; organization_id: string }[]>('/projects');
+  const organization = truth[0]?.organization_id;
+  const seen: string[] = [];
+  let cursor = '';
+  for (;;) {
+    const page = (await api<Listed>(`/projects?org_id=${organization}&limit=5${cursor}`)).body;
+    seen.push(...page.projects.map(({ id }) => id));
+    if (page.pagination === undefined) break;
+    cursor = `&cursor=${encodeURIComponent(page.pagination.cursor)}`;
+  }
+  expect(seen).toHaveLength(23);
+  expect(new Set(seen)).toEqual(new Set(truth.map(({ id }) => id)));
+  const part = seen[7]?.slice(-6) ?? '';
+  const found = (await api<Listed>(`/projects?org_id=${organization}&search=${part}`)).body.projects;
+  expect(found.map(({ id }) => id)).toEqual([seen[7]]);
+  const named = (await api<Listed>(`/projects?org_id=${organization}&limit=400&search=STAGING`)).body.projects;
+  expect(named.every(({ name }) => name.includes('staging'))).toBe(true);
+});
+
+test('a plan’s number of projects is a quota', async () => {
+  const { api, control } = await openBed();
+  await control('/generate', { body: { organizations: 1, projects: 1000, keys: 0, operations: 0 } });
+  const [first] = (await control<{ organization_id: string }[]>('/projects')).body;
+  const answer = await api('/projects', { body: { project: { org_id: first?.organization_id } } });
+  expect(answer).toMatchObject({ status: 422, body: { code: 'PROJECTS_LIMIT_EXCEEDED' } });
+});
+
+test('a deleted project is listed as recoverable for seven days, comes back whole, and then is gone for good', async () => {
+  const { api, organization, project, advance, settle } = await projectBed();
+  const recoverable = async () =>
+    (await api<Listed>(`/projects?org_id=${organization}&recoverable=true`)).body.projects.map(({ id }) => id);
+  const { body: before } = await api<{ branches: { id: string; name: string }[] }>(`/projects/${project}/branches`);
+  await api(`/projects/${project}`, { method: 'DELETE' });
+  expect((await api(`/projects/${project}`)).status).toBe(404);
+  expect(await recoverable()).toEqual([project]);
+  await advance(6 * 86_400);
+  const back = await api<{ branches: { id: string }[] }>(`/projects/${project}/recover`, { method: 'POST' });
+  expect(back.body.branches.map(({ id }) => id)).toEqual(before.branches.map(({ id }) => id));
+  await settle(project);
+  await api(`/projects/${project}`, { method: 'DELETE' });
+  await advance(7 * 86_400);
+  expect(await recoverable()).toEqual([]);
+  expect((await api(`/projects/${project}/recover`, { method: 'POST' })).status).toBe(404);
+});
+
+test('a project that goes to another organization ends the keys scoped to it, also when it comes back', async () => {
+  const { api, organization, other, project } = await projectBed();
+  const minted = await api<{ id: number; key: string }>(`/organizations/${organization}/api_keys`, {
+    body: { key_name: 'scoped', project_id: project },
+  });
+  const { key } = minted.body;
+  const move = async (from: string, to: string) =>
+    (
+      await api(`/organizations/${from}/projects/transfer`, {
+        body: { destination_org_id: to, project_ids: [project] },
+      })
+    ).status;
+  expect((await api(`/projects/${project}`, { key })).status).toBe(200);
+  expect(await move(organization, other)).toBe(200);
+  expect((await api(`/projects/${project}`, { key })).status).toBe(401);
+  expect((await api<{ project: { org_id: string } }>(`/projects/${project}`)).body.project.org_id).toBe(other);
+  expect(await move(organization, other)).toBe(404);
+  expect(await move(other, organization)).toBe(200);
+  expect((await api(`/projects/${project}`, { key })).status).toBe(401);
+  expect((await api<unknown[]>(`/organizations/${organization}/api_keys`)).body).toEqual([]);
+});
+
+test('an offer of a project is accepted once, and only while it lasts', async () => {
+  const { api, other, project, advance } = await projectBed();
+  const offers = `/projects/${project}/transfer_requests`;
+  const offer = async () => (await api<{ id: string }>(offers, { body: { ttl_seconds: 60 } })).body.id;
+  const accept = async (id: string) =>
+    (await api(`${offers}/${id}`, { method: 'PUT', body: { org_id: other } })).status;
+  const [late, taken] = [await offer(), ''];
+  await advance(61);
+  expect(await accept(late)).toBe(404);
+  const good = await offer();
+  expect([await accept(good), await accept(good), await accept(taken)]).toEqual([204, 404, 404]);
+});
+
+test('a member who is removed keeps the personal keys, and loses the organization’s projects with all of them', async () => {
+  const secrets: string[] = [];
+  const { api, sandbox } = await companyBed({ onSecret: (secret) => secrets.push(secret) });
+  interface Organizations {
+    organizations: { id: string }[];
+  }
+  const people = [];
+  for (const key of secrets.filter((secret) => secret !== sandbox.adminKey)) {
+    const { status, body } = await api<Organizations>('/users/me/organizations', { key });
+    const { account_id: user } = (await api<{ account_id: string }>('/auth', { key })).body;
+    const isAdministrator = user === '00000000-0000-4000-a000-000000000001';
+    if (status === 200 && body.organizations.length > 0 && !isAdministrator) people.push({ key, user, ...body });
+  }
+  const [person] = people;
+  const key = person?.key ?? '';
+  const organization = person?.organizations[0]?.id;
+  const list = `/projects?org_id=${organization}`;
+  const project = `/projects/${(await api<Listed>(list, { key })).body.projects[0]?.id}`;
+  expect((await api(project, { key })).status).toBe(200);
+  const members = `/organizations/${organization}/members`;
+  const { members: listed } = (
+    await api<{ members: { member: { id: string; user_id: string } }[] }>(`${members}?limit=500`)
+  ).body;
+  const member = listed.find((each) => each.member.user_id === person?.user)?.member;
+  expect((await api(`${members}/${member?.id}`, { method: 'DELETE' })).status).toBe(200);
+  expect((await api('/api_keys', { key })).status).toBe(200);
+  expect(await api(project, { key })).toMatchObject({ status: 404, body: { message: 'project not found' } });
+  expect((await api(list, { key })).status).toBe(404);
+});
+
+test('an organization keeps an administrator; an invitation of somebody who has an account is a membership', async () => {
+  const { api, control, organization, other } = await projectBed();
+  await control('/generate', { body: { organizations: 1, projects: 0, keys: 0, operations: 0 } });
+  interface Seen {
+    members: { member: { id: string; role: string }; user: { email: string } }[];
+  }
+  const read = async (of: string) => (await api<Seen>(`/organizations/${of}/members?limit=500`)).body.members;
+  const admins = (await read(organization)).filter(({ member }) => member.role === 'admin');
+  const statuses = [];
+  for (const { member } of admins.toReversed()) {
+    const path = `/organizations/${organization}/members/${member.id}`;
+    statuses.push((await api(path, { method: 'PATCH', body: { role: 'member' } })).status);
+  }
+  expect(statuses.at(0)).toBe(200);
+  expect(statuses.at(-1)).not.toBe(200);
+  const email = (await read(other)).find(({ member }) => member.role === 'member')?.user.email ?? '';
+  expect((await read(organization)).map(({ user }) => user.email)).not.toContain(email);
+  await api(`/organizations/${other}/invitations`, { body: { invitations: [{ email, role: 'admin' }] } });
+  expect((await read(other)).find(({ user }) => user.email === email)?.member.role).toBe('admin');
+});
+
+test('a project is shared with somebody outside, who then works on it and sees it in a list of its own', async () => {
+  const secrets: string[] = [];
+  const bed = await companyBed({ onSecret: (secret) => secrets.push(secret) });
+  const people = [];
+  for (const key of secrets) {
+    const { status, body } = await bed.api<{ email: string }>('/users/me', { key });
+    if (status === 200 && (await bed.api(`/projects/${bed.project}`, { key })).status === 404)
+      people.push({ key, ...body });
+  }
+  const [guest] = people;
+  const key = guest?.key ?? '';
+  const permissions = `/projects/${bed.project}/permissions`;
+  const { id } = (await bed.api<{ id: string }>(permissions, { body: { email: guest?.email } })).body;
+  expect((await bed.api(`/projects/${bed.project}`, { key })).status).toBe(200);
+  const shared = async () => (await bed.api<Listed>('/projects/shared', { key })).body.projects.map((each) => each.id);
+  expect(await shared()).toEqual([bed.project]);
+  expect((await bed.api(`/organizations/${bed.organization}`, { key })).status).toBe(404);
+  await bed.api(`${permissions}/${id}`, { method: 'DELETE' });
+  expect((await bed.api(`/projects/${bed.project}`, { key })).status).toBe(404);
+  expect(await shared()).toEqual([]);
+});
