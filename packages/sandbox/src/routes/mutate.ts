@@ -3,7 +3,7 @@ import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findBranch } from '../resources/branches.ts';
 import { findEndpoint } from '../resources/endpoints.ts';
-import { renderOperation } from '../resources/operations.ts';
+import { operationColumns, renderOperation } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
@@ -27,11 +27,14 @@ export function mutate<T>(c: Context<Env>, state: State, projectId: string, work
     const order = (tasks: Task[]) => {
       if (tasks.length === 0) return [];
       requireFree(state, projectId);
-      return enqueue(state, { projectId, at, by: 'request', tasks, visibleAt }).map(renderOperation);
+      const queued = enqueue(state, { projectId, at, by: 'request', tasks, visibleAt });
+      return queued.flatMap((seq) => state.db.arrays(operationBySeq, seq).map(renderOperation));
     };
     return work({ at, order });
   });
 }
+
+const operationBySeq = `select ${operationColumns} from operation where seq = ?`;
 
 /** The branch that the path names; 404 without it. */
 export function requireBranch(c: Context, { db }: State, branchId = readPath(c, 'branch_id')): Row {

@@ -2,7 +2,7 @@ import type { Hono } from 'hono';
 import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
-import { renderOperation, retentionStart } from '../resources/operations.ts';
+import { operationColumns, operationJson, renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import { formatCursor, parseInstant } from '../store/time.ts';
 
@@ -14,8 +14,8 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
     const cursor = c.req.query('cursor');
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(cursor);
     if (before === undefined) throw new Refusal(400, 'invalid cursor');
-    const rows = db.all(
-      `select * from operation where project_id = ? and created_at < ? and created_at >= ? and visible_at is null
+    const rows = db.arrays(
+      `select ${operationColumns} from operation where project_id = ? and created_at < ? and created_at >= ? and visible_at is null
        order by created_at desc, seq desc limit ?`,
       projectId,
       before,
@@ -23,17 +23,17 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
       limit,
     );
     const last = rows.at(-1);
-    return c.json({
-      operations: rows.map(renderOperation),
-      ...(rows.length === limit && last ? { pagination: { cursor: formatCursor(Number(last.created_at)) } } : {}),
-    });
+    const isFull = rows.length === limit && last !== undefined;
+    const pagination = isFull ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
+    const body = `{"operations":[${rows.map(operationJson).join(',')}]${pagination}}`;
+    return c.body(body, 200, { 'content-type': 'application/json' });
   });
 
   api.get('/projects/:project_id/operations/:operation_id', (c) => {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
-    const row = db.get(
-      'select * from operation where project_id = ? and id = ? and created_at >= ? and visible_at is null',
+    const [row] = db.arrays(
+      `select ${operationColumns} from operation where project_id = ? and id = ? and created_at >= ? and visible_at is null`,
       projectId,
       readPath(c, 'operation_id'),
       retentionStart(clock.now()),

@@ -1,3 +1,10 @@
+/** The indexes that hold every operation. */
+export const operationIndexes = {
+  operation_by_id: 'create unique index if not exists operation_by_id on operation (id)',
+  operation_by_time:
+    'create index if not exists operation_by_time on operation (project_id, created_at desc, seq desc)',
+};
+
 /**
  * The tables of a sandbox. Instants are integers of microseconds, truth values 0 or 1, JSON is kept as text. What is deleted but can be
  * recovered bears deleted_at and purge_at; every column that ends in _at and is indexed by itself is something that comes due.
@@ -81,11 +88,11 @@ create table if not exists key_use (
 ) strict, without rowid;
 
 create table if not exists operation (
-  seq integer primary key, id text not null unique, project_id text not null, branch_id text, endpoint_id text, action text not null,
+  seq integer primary key, id text not null, project_id text not null, branch_id text, endpoint_id text, action text not null,
   status text not null, failures_count integer not null, error text, created_at integer not null, updated_at integer not null,
   fate text not null default 'finish', is_open integer not null default 0, next_at integer, visible_at integer
 ) strict;
-create index if not exists operation_by_time on operation (project_id, created_at desc, seq desc);
+${Object.values(operationIndexes).join(';\n')};
 create index if not exists operation_open on operation (project_id, created_at, seq) where is_open = 1;
 create index if not exists operation_due on operation (next_at) where next_at is not null;
 create index if not exists operation_late on operation (visible_at) where visible_at is not null;

@@ -35,12 +35,15 @@ export function hasOpen(db: State['db'], projectId: string): boolean {
   return db.get('select 1 from operation where project_id = ? and is_open = 1 limit 1', projectId) !== undefined;
 }
 
-/** Queues the tasks of one request, all of one created_at. The first runs at once if nothing else of its project does. */
-export function enqueue(state: State, order: Order): Row[] {
+/**
+ * Queues the tasks of one request, all of one created_at, and answers with their sequence numbers. The first runs at once if nothing else
+ * of its project does.
+ */
+export function enqueue(state: State, order: Order): number[] {
   const { db, work } = state;
   const wasFree = !hasOpen(db, order.projectId);
   const visibleAt = order.by === 'system' ? lateBySystem(state, order.at) : (order.visibleAt ?? null);
-  const rows = order.tasks.map((task) => {
+  const queued = order.tasks.map((task) => {
     const seq = Number(db.get('select coalesce(max(seq), 0) + 1 as seq from operation')?.seq);
     const trouble = order.by === 'system' ? work.system_trouble : work.request_trouble;
     const fate = drawFate(randomOf(state, seq), trouble);
@@ -61,7 +64,7 @@ export function enqueue(state: State, order: Order): Row[] {
     return seq;
   });
   if (wasFree) startNext(state, order.projectId, order.at);
-  return rows.map((seq) => operationBySeq(db, seq));
+  return queued;
 }
 
 /** A fault of late commits that names no route is for the control plane's own work as well. */

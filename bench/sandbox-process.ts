@@ -1,0 +1,12 @@
+import { createSandbox, noLimits } from '@keywarden/sandbox';
+
+// The sandbox in a process of its own, so that what it costs is told apart from its reader. It tells its address, then on each message
+// the processor time and memory that it has used; it ends with the process that started it.
+
+const sandbox = await createSandbox({ file: process.argv[2] ?? ':memory:', limits: noLimits });
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.({ cpuSeconds: (user + system) / 1e6, residentMb: process.memoryUsage.rss() / 2 ** 20 });
+});
+process.on('disconnect', () => process.exit());
+process.send?.({ url: sandbox.url, controlUrl: sandbox.controlUrl, adminKey: sandbox.adminKey });
