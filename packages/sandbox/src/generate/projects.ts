@@ -29,7 +29,8 @@ export function equipProject(
   }: { project: string; createdBy: string; createdAt: Micros; now: Micros; known?: MadeBranch[] },
 ): MadeBranch[] {
   const random = createRandom(seedOf(project));
-  const branches = Array.from({ length: random.between(1, 5) }, (_, index) => {
+  const count = Math.max(random.between(1, 5), known.length);
+  const branches = Array.from({ length: count }, (_, index) => {
     return known[index] ?? { id: makeId(random, 'br'), endpointId: makeId(random, 'ep') };
   });
   for (const [index, { id, endpointId }] of branches.entries()) {
