@@ -27,23 +27,31 @@ const sources: readonly { kind: Kind; table: string; key: string; due: string }[
   { kind: 'snapshot_expiry', table: 'snapshot', key: 'id', due: 'expires_at' },
 ];
 
-const nextDue = `select * from (${sources
+/** The earliest of each source that is due. Those of one time go in the order in which they were made, as the indexes have them. */
+const nextOfEach = sources
   .map(
     ({ kind, table, key, due }) =>
-      `select * from (select '${kind}' as kind, cast(${key} as text) as key, ${due} as at from ${table}
-       where ${due} is not null order by ${due}, ${key} limit 1)`,
+      `select * from (select '${kind}' as kind, ${key} as key, ${due} as at from ${table} where ${due} <= :now order by ${due} limit 1)`,
   )
-  .join(' union all ')}) where at <= ? order by at, kind limit 1`;
+  .join(' union all ');
+
+function nextDue({ db }: State, now: Micros): Row | undefined {
+  return db
+    .all(nextOfEach, { now })
+    .reduce<Row | undefined>(
+      (first, row) => (first === undefined || Number(row.at) < Number(first.at) ? row : first),
+      undefined,
+    );
+}
 
 /** Does everything that has come due, in the order of its times, each as if at its own time. Called before each answer. */
 export function advance(state: State, now: Micros): void {
-  const { db } = state;
-  let due = db.get(nextDue, now);
+  let due = nextDue(state, now);
   if (due === undefined) return;
-  db.transaction(() => {
+  state.db.transaction(() => {
     while (due !== undefined) {
       handle(state, due);
-      due = db.get(nextDue, now);
+      due = nextDue(state, now);
     }
   });
 }
