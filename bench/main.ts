@@ -1,7 +1,12 @@
+import { benchClient } from './client.ts';
 import { benchPolicy } from './policy.ts';
 import { benchSandbox } from './sandbox.ts';
 
-const benchmarks: Record<string, () => Promise<void>> = { policy: benchPolicy, sandbox: benchSandbox };
+const benchmarks: Record<string, () => Promise<void>> = {
+  client: benchClient,
+  policy: benchPolicy,
+  sandbox: benchSandbox,
+};
 
 const name = process.argv[2] ?? '';
 const bench = benchmarks[name];

@@ -4,6 +4,7 @@ import {
   createClient,
   createLimiter,
   type Limiter,
+  type LimiterOptions,
   noLimiter,
   systemTime,
   type Time,
@@ -92,7 +93,7 @@ export async function identify(
   const limiter =
     isSandbox && answer.limits === 'off'
       ? noLimiter
-      : limiterFor(limiters, `${url} ${answer.accountId}`, { share, time });
+      : await limiterFor(limiters, { account: `${url} ${answer.accountId}`, share, time });
   return {
     name,
     identity,
@@ -106,9 +107,11 @@ export async function identify(
   };
 }
 
-function limiterFor(limiters: Limiters, account: string, options: { share: number; time: Time }): Limiter {
-  const limiter = limiters.get(account) ?? createLimiter(options);
-  limiters.set(account, limiter);
+/** The account's limiter. The request that told whose the credential is counts too. */
+async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<Limiter> {
+  const limiter = limiters.get(options.account) ?? createLimiter(options);
+  limiters.set(options.account, limiter);
+  await limiter.record('GET /auth');
   return limiter;
 }
 

@@ -101,7 +101,10 @@ test('projects that a list leaves out as unavailable are not taken for gone', as
 function fakeLists(times: string[]) {
   const rows = times.map((createdAt, index) => ({ createdAt, id: String(index) }));
   return {
-    operationsPage: async (_project: string, { limit, cursor }: { limit: number; cursor?: string | undefined }) => {
+    operationsPage: async (
+      _project: string,
+      { limit = 1000, cursor }: { limit?: number; cursor?: string | undefined } = {},
+    ) => {
       const items = rows.filter((row) => cursor === undefined || row.createdAt < cursor).slice(0, limit);
       return { items, cursor: items.length === limit ? (items.at(-1)?.createdAt ?? null) : null, dateMs: 0 } as never;
     },

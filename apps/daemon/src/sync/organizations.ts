@@ -1,3 +1,4 @@
+import { collect } from '@keywarden/core/client';
 import type { WireOrganization } from '@keywarden/core/wire';
 import { saveOrganizations } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
@@ -11,7 +12,7 @@ export async function syncOrganizations(
 ): Promise<WireOrganization[]> {
   const { client, controlPlane } = connection;
   const organizations = connection.isPersonal
-    ? await client.currentUserOrganizations({ signal })
+    ? (await collect(client.currentUserOrganizations({ signal }))).items
     : [await client.organization(connection.accountId, { signal })];
   await saveOrganizations(sql, { controlPlane, seenAt: presentOf(connection) }, organizations);
   return organizations;

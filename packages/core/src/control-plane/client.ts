@@ -1,25 +1,41 @@
 import { z } from 'zod';
 import * as wire from '../wire/schemas.ts';
-import { ControlPlaneError } from './errors.ts';
-import { type Limiter, noLimiter } from './limits.ts';
+import { type Limiter, noLimiter } from './limiter.ts';
 import { followPages, type Page } from './pagination.ts';
+import { fetchPage, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
 import { systemTime, type Time } from './time.ts';
-import { type Call, type CallOptions, createTransport, type Reply, type TransportOptions } from './transport.ts';
+import { createTransport, type Hooks } from './transport.ts';
+import { type OperationEnd, type WaitOptions, waitForOperations } from './wait.ts';
 
 export interface ClientOptions {
   /** With its version: https://host/api/v2 */
   baseUrl: string;
   apiKey: string;
+  /** Keeps the account inside its limits; without one nothing is held back. Make one for each account. */
   limiter?: Limiter;
+  /** For one attempt, from connecting to the last byte, in ms; 30,000 by default. */
+  timeoutMs?: number;
+  /** For a call with all its attempts and waits, in ms; 300,000 by default. */
+  callTimeoutMs?: number;
+  /** The largest answer that is read; 64 MB by default. */
+  maxBodyBytes?: number;
+  userAgent?: string;
+  hooks?: Hooks;
+  /** For tests: the clock and sleep, chance from 0 to 1, and fetch. */
   time?: Time;
   random?: () => number;
   fetch?: typeof fetch;
-  timeoutMs?: number;
-  onAttempt?: NonNullable<TransportOptions['onAttempt']>;
 }
 
-interface ReadOptions {
+interface CallOptions {
   signal?: AbortSignal | undefined;
+}
+
+interface ListOptions extends CallOptions {
+  /** Rows of a page; the control plane's maximum by default. */
+  limit?: number;
+  /** Where to begin: the cursor of an earlier page. */
+  cursor?: string | undefined;
 }
 
 export type ControlPlaneClient = ReturnType<typeof createClient>;
@@ -32,199 +48,192 @@ export interface AuthAnswer extends wire.WireAuth {
 }
 
 /**
- * A typed client of the control plane. Every method rejects with a ControlPlaneError; reads are repeated on faults, writes
- * only where the answer says that nothing was done.
+ * A typed client of the control plane. Every method rejects with a ControlPlaneError. Reads are repeated on faults; a write only where
+ * the answer says that nothing was done, and one whose answer was lost rejects with `outcome_unknown`: list, and see what is there.
+ * Records keep the fields that this client does not know under `extra`; int64 ids are texts of digits; times are texts with every digit.
  */
-export function createClient(options: ClientOptions) {
+export function createClient({ limiter = noLimiter, time = systemTime, hooks = {}, ...options }: ClientOptions) {
   const call = createTransport({
-    limiter: noLimiter,
-    time: systemTime,
     random: Math.random,
     fetch: globalThis.fetch,
     timeoutMs: 30_000,
+    callTimeoutMs: 300_000,
+    maxBodyBytes: 64 * 2 ** 20,
     userAgent: 'keywarden/0.1',
     ...options,
+    limiter,
+    time,
+    hooks,
   });
-  const keyPage = (route: string, params: Record<string, string>, { signal }: ReadOptions) =>
-    followPages((cursor) =>
-      fetchPage(
-        call,
-        { route, params, query: { cursor }, exactIntegers: true, signal },
-        { list: 'keys', item: wire.keySchema },
-      ),
-    );
+
+  const keyPages = (route: string, params: Record<string, string>, { signal }: CallOptions) =>
+    followPages((cursor) => {
+      const request = { route, params, query: { cursor }, exactIntegers: true, signal };
+      return fetchPage(call, request, { list: 'keys', item: wire.keySchema });
+    });
+
+  const createKey = async (
+    route: string,
+    params: Record<string, string>,
+    { body, signal }: CallOptions & { body: unknown },
+  ): Promise<wire.WireCreatedKey> => {
+    const { json } = await call({ method: 'POST', route, params, body, exactIntegers: true, signal });
+    return parseWrite(wire.createdKeySchema, json, route);
+  };
+
+  const revokeKey = async (
+    route: string,
+    params: Record<string, string>,
+    { signal }: CallOptions,
+  ): Promise<wire.WireRevokedKey> => {
+    const { json } = await call({ method: 'DELETE', route, params, exactIntegers: true, signal });
+    return parseWrite(wire.revokedKeySchema, json, route);
+  };
+
+  const operationsPage = (
+    projectId: string,
+    { limit = 1000, cursor, signal }: ListOptions = {},
+  ): Promise<Page<wire.WireOperation>> => {
+    const request = { route: '/projects/{project_id}/operations', params: { project_id: projectId }, signal };
+    const shape = { list: 'operations', item: wire.operationSchema };
+    return fetchPage(call, { ...request, query: { limit, cursor } }, shape);
+  };
+
+  const operation = async (
+    projectId: string,
+    operationId: string,
+    { signal }: CallOptions = {},
+  ): Promise<wire.WireOperation> => {
+    const route = '/projects/{project_id}/operations/{operation_id}';
+    const params = { project_id: projectId, operation_id: operationId };
+    const { json } = await call({ method: 'GET', route, params, signal });
+    return parse(z.object({ operation: wire.operationSchema }), json, route).operation;
+  };
+
+  const waitFor = (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
+    waitForOperations((each) => operation(each.projectId, each.id, wait), operations, { ...wait, time });
 
   return {
     /** Whose the credential is. */
-    async auth({ signal }: ReadOptions = {}): Promise<AuthAnswer> {
-      const reply = await call({ method: 'GET', route: '/auth', signal });
-      const { headers } = reply;
-      const answer = parse(wire.authSchema, reply.json, '/auth');
-      return {
-        ...answer,
-        dateMs: reply.dateMs,
-        server: headers.get('server'),
-        limits: headers.get('x-sandbox-limits'),
-      };
+    async auth({ signal }: CallOptions = {}): Promise<AuthAnswer> {
+      const { json, dateMs, headers } = await call({ method: 'GET', route: '/auth', signal });
+      const answer = parse(wire.authSchema, json, '/auth');
+      return { ...answer, dateMs, server: headers.get('server'), limits: headers.get('x-sandbox-limits') };
     },
 
-    async currentUser({ signal }: ReadOptions = {}): Promise<wire.WireUser> {
+    /** The user of a personal key. */
+    async currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
       const { json } = await call({ method: 'GET', route: '/users/me', signal });
       return parse(wire.userSchema, json, '/users/me');
     },
 
-    /** The organizations of a personal key's user. */
-    async currentUserOrganizations({ signal }: ReadOptions = {}): Promise<wire.WireOrganization[]> {
-      const route = '/users/me/organizations';
-      const { json } = await call({ method: 'GET', route, signal });
-      return parse(z.object({ organizations: z.array(wire.organizationSchema) }), json, route).organizations;
+    /** Pages of the organizations of a personal key's user. */
+    currentUserOrganizations({ signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireOrganization>, void> {
+      const shape = { list: 'organizations', item: wire.organizationSchema };
+      return followPages((cursor) =>
+        fetchPage(call, { route: '/users/me/organizations', query: { cursor }, signal }, shape),
+      );
     },
 
-    async organization(organizationId: string, { signal }: ReadOptions = {}): Promise<wire.WireOrganization> {
+    async organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
       const route = '/organizations/{org_id}';
       const { json } = await call({ method: 'GET', route, params: { org_id: organizationId }, signal });
       return parse(wire.organizationSchema, json, route);
     },
 
-    members(organizationId: string, { signal }: ReadOptions = {}): AsyncGenerator<Page<wire.WireMember>> {
+    /** Pages of an organization's members; `limit` is at most 500. */
+    members(
+      organizationId: string,
+      { limit = 500, cursor: first, signal }: ListOptions = {},
+    ): AsyncGenerator<Page<wire.WireMember>, void> {
       const request = { route: '/organizations/{org_id}/members', params: { org_id: organizationId }, signal };
-      return followPages((cursor) =>
-        fetchPage(call, { ...request, query: { cursor, limit: 500 } }, { list: 'members', item: wire.memberSchema }),
-      );
+      const shape = { list: 'members', item: wire.memberSchema };
+      return followPages((cursor = first) => fetchPage(call, { ...request, query: { cursor, limit } }, shape));
     },
 
-    /** Pages of projects; `unavailableIds` names those that an answer left out. */
-    projects(organizationId: string, { signal }: ReadOptions = {}): AsyncGenerator<ProjectPage> {
-      return followPages((cursor) => fetchProjects(call, { organizationId, cursor, signal }));
+    /** Pages of an organization's projects, newest first; `limit` is at most 400. `unavailableIds` names those that an answer left out. */
+    projects(
+      organizationId: string,
+      { limit = 400, cursor: first, signal }: ListOptions = {},
+    ): AsyncGenerator<ProjectPage, void> {
+      return followPages((cursor = first) => fetchProjects(call, { organizationId, cursor, limit, signal }));
     },
 
-    /** One page of a project's operations, newest first; `limit` is at most 1000. */
-    operationsPage(
+    /**
+     * Makes a branch, of the default branch unless `parentId` names another, with a compute for each of `endpoints`. Answers before the
+     * work is done: wait for its operations.
+     */
+    async createBranch(
       projectId: string,
-      { limit, cursor, signal }: ReadOptions & { limit: number; cursor?: string | undefined },
-    ): Promise<Page<wire.WireOperation>> {
-      const request = { route: '/projects/{project_id}/operations', params: { project_id: projectId }, signal };
-      return fetchPage(
-        call,
-        { ...request, query: { limit, cursor } },
-        { list: 'operations', item: wire.operationSchema },
+      branch: CallOptions & { name?: string; parentId?: string; endpoints?: ('read_write' | 'read_only')[] } = {},
+    ): Promise<wire.WireCreatedBranch> {
+      const route = '/projects/{project_id}/branches';
+      const body = {
+        branch: { name: branch.name, parent_id: branch.parentId },
+        endpoints: branch.endpoints?.map((type) => ({ type })),
+      };
+      const params = { project_id: projectId };
+      const { json } = await call({ method: 'POST', route, params, body, signal: branch.signal });
+      return parseWrite(wire.createdBranchSchema, json, route);
+    },
+
+    /**
+     * Pages of a project's operations, newest first; `limit` is at most 1000. A cursor is the time of a page's last row and the next page
+     * starts strictly below it: of rows that bear one time, those behind a page's end are not seen.
+     */
+    operations(
+      projectId: string,
+      { limit, cursor: first, signal }: ListOptions = {},
+    ): AsyncGenerator<Page<wire.WireOperation>, void> {
+      return followPages((cursor = first) =>
+        operationsPage(projectId, { ...(limit === undefined ? {} : { limit }), cursor, signal }),
       );
     },
 
-    async operation(projectId: string, operationId: string, { signal }: ReadOptions = {}): Promise<wire.WireOperation> {
-      const route = '/projects/{project_id}/operations/{operation_id}';
-      const params = { project_id: projectId, operation_id: operationId };
-      const { json } = await call({ method: 'GET', route, params, signal });
-      return parse(z.object({ operation: wire.operationSchema }), json, route).operation;
+    /** One page of the same. */
+    operationsPage,
+
+    /** One operation; `not_found` when it is unknown, or older than the control plane keeps them. */
+    operation,
+
+    /** Polls an operation until its end; see `WaitOptions` for the pace and the deadline. */
+    async waitForOperation(projectId: string, operationId: string, wait: WaitOptions = {}): Promise<OperationEnd> {
+      const [end] = await waitFor([{ projectId, id: operationId }], wait);
+      if (end === undefined) throw new Error('a wait for one operation gave none');
+      return end;
     },
 
-    /** The personal keys of the credential's own user; nobody else's can be seen. */
-    personalKeys: (read: ReadOptions = {}) => keyPage('/api_keys', {}, read),
+    /** The same for several, like those of a created branch; answers in their order. */
+    waitForOperations: waitFor,
 
-    /** Organization and project-scoped keys of an organization. */
-    organizationKeys: (organizationId: string, read: ReadOptions = {}) =>
-      keyPage('/organizations/{org_id}/api_keys', { org_id: organizationId }, read),
+    /** Pages of the personal keys of the credential's own user; nobody else's can be seen. */
+    personalKeys: (read: CallOptions = {}) => keyPages('/api_keys', {}, read),
+
+    /** Pages of the organization and project-scoped keys of an organization. */
+    organizationKeys: (organizationId: string, read: CallOptions = {}) =>
+      keyPages('/organizations/{org_id}/api_keys', { org_id: organizationId }, read),
 
     /** Mints a personal key; the answer alone carries its secret. */
-    createPersonalKey: (name: string, write: ReadOptions = {}) =>
-      createKey(call, '/api_keys', {}, { key_name: name }, write),
+    createPersonalKey: (name: string, { signal }: CallOptions = {}) =>
+      createKey('/api_keys', {}, { body: { key_name: name }, signal }),
 
-    /** Mints an organization key, or with `projectId` a project-scoped one. */
+    /** Mints an organization key, or with `projectId` a project-scoped one. Only a personal key may. */
     createOrganizationKey: (
       organizationId: string,
-      { name, projectId, ...write }: ReadOptions & { name: string; projectId?: string },
+      { name, projectId, signal }: CallOptions & { name: string; projectId?: string },
     ) =>
       createKey(
-        call,
         '/organizations/{org_id}/api_keys',
         { org_id: organizationId },
-        { key_name: name, project_id: projectId },
-        write,
+        { body: { key_name: name, project_id: projectId }, signal },
       ),
 
     /** Revokes for good. `outcome_unknown` means that the key may be gone or not: list to learn which. */
-    revokePersonalKey: (keyId: string, write: ReadOptions = {}) =>
-      revokeKey(call, '/api_keys/{key_id}', { key_id: keyId }, write),
+    revokePersonalKey: (keyId: string, write: CallOptions = {}) =>
+      revokeKey('/api_keys/{key_id}', { key_id: keyId }, write),
 
-    revokeOrganizationKey: (organizationId: string, keyId: string, write: ReadOptions = {}) =>
-      revokeKey(call, '/organizations/{org_id}/api_keys/{key_id}', { org_id: organizationId, key_id: keyId }, write),
+    /** The same for an organization or project-scoped key. */
+    revokeOrganizationKey: (organizationId: string, keyId: string, write: CallOptions = {}) =>
+      revokeKey('/organizations/{org_id}/api_keys/{key_id}', { org_id: organizationId, key_id: keyId }, write),
   };
-}
-
-export interface ProjectPage extends Page<wire.WireProject> {
-  unavailableIds: string[];
-}
-
-async function fetchProjects(
-  call: Call,
-  { organizationId, cursor, signal }: ReadOptions & { organizationId: string; cursor: string | undefined },
-): Promise<ProjectPage> {
-  const request = {
-    method: 'GET',
-    route: '/projects',
-    query: { org_id: organizationId, limit: 400, cursor },
-    signal,
-  } as const;
-  const reply = await call(request);
-  const schema = z.object({ unavailable_project_ids: z.array(z.string()).optional() });
-  const unavailableIds = parse(schema, reply.json, '/projects').unavailable_project_ids ?? [];
-  return { ...readPage(reply, request, { list: 'projects', item: wire.projectSchema }), unavailableIds };
-}
-
-async function fetchPage<T>(
-  call: Call,
-  request: Omit<CallOptions, 'method'>,
-  shape: { list: string; item: z.ZodType<T> },
-): Promise<Page<T>> {
-  return readPage(await call({ method: 'GET', ...request }), request, shape);
-}
-
-/** Reads a page: a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
-function readPage<T>(
-  { json, dateMs }: Reply,
-  { route }: Omit<CallOptions, 'method'>,
-  { list, item }: { list: string; item: z.ZodType<T> },
-): Page<T> {
-  if (Array.isArray(json)) return { items: parse(z.array(item), json, route), cursor: null, dateMs };
-  if (typeof json !== 'object' || json === null)
-    throw new ControlPlaneError('invalid_response', `${route} answered with no list`);
-  const found = [list, 'api_keys'].find((name) => name in json);
-  if (found === undefined)
-    throw new ControlPlaneError('invalid_response', `${route} answered without its list of ${list}`);
-  const { pagination } = parse(z.object({ pagination: wire.paginationSchema }), json, route);
-  const items = parse(z.array(item), Reflect.get(json, found), route);
-  return { items, cursor: pagination, dateMs };
-}
-
-async function createKey(
-  call: Call,
-  route: string,
-  params: Record<string, string>,
-  body: unknown,
-  { signal }: ReadOptions,
-) {
-  const { json } = await call({ method: 'POST', route, params, body, exactIntegers: true, signal });
-  return parseWrite(wire.createdKeySchema, json, route);
-}
-
-async function revokeKey(call: Call, route: string, params: Record<string, string>, { signal }: ReadOptions) {
-  const { json } = await call({ method: 'DELETE', route, params, exactIntegers: true, signal });
-  return parseWrite(wire.revokedKeySchema, json, route);
-}
-
-function parse<T>(schema: z.ZodType<T>, json: unknown, route: string): T {
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new ControlPlaneError(
-    'invalid_response',
-    `${route} answered with another shape: ${issue?.path.join('.')} ${issue?.message}`,
-  );
-}
-
-/** After a write an unreadable answer leaves its outcome open. */
-function parseWrite<T>(schema: z.ZodType<T>, json: unknown, route: string): T {
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  throw new ControlPlaneError('outcome_unknown', `${route} answered a write with another shape`);
 }

@@ -9,6 +9,7 @@ export type ControlPlaneErrorCode =
   | 'unavailable' // 5xx or no answer to a read, beyond the last attempt
   | 'unreachable' // nothing was sent
   | 'invalid_response' // an answer that is not the control plane's: no JSON, another shape, a redirect
+  | 'timed_out' // the call's own time was over before anything was sent, or an operation's deadline passed
   | 'outcome_unknown' // a write was sent, and whether it was done is not known
   | 'aborted'; // the caller's signal
 
@@ -34,7 +35,7 @@ export class ControlPlaneError extends Error {
   }
 
   get canRetry(): boolean {
-    return ['locked', 'rate_limited', 'unavailable', 'unreachable'].includes(this.code);
+    return ['locked', 'rate_limited', 'unavailable', 'unreachable', 'timed_out'].includes(this.code);
   }
 }
 

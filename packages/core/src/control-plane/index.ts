@@ -1,11 +1,10 @@
-export {
-  type AuthAnswer,
-  type ClientOptions,
-  type ControlPlaneClient,
-  createClient,
-  type ProjectPage,
-} from './client.ts';
+export { type AuthAnswer, type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
 export { ControlPlaneError, type ControlPlaneErrorCode } from './errors.ts';
-export { createLimiter, type Limiter, noLimiter } from './limits.ts';
-export { collect, type Page } from './pagination.ts';
+export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';
+export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
+export type { Budget } from './limits.ts';
+export { collect, items, type Page } from './pagination.ts';
+export type { ProjectPage } from './replies.ts';
 export { systemTime, type Time } from './time.ts';
+export type { Hooks } from './transport.ts';
+export type { OperationEnd, WaitOptions } from './wait.ts';

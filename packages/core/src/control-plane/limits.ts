@@ -1,35 +1,42 @@
-import type { Time } from './time.ts';
+/** At most `max` requests in any window of `windowMs`, `burst` of them at once and the others `intervalMs` apart. */
+export interface Budget {
+  /** What the requests are counted for: an account, or one of its routes. */
+  key: string;
+  max: number;
+  windowMs: number;
+  burst: number;
+  intervalMs: number;
+}
 
-/** The documented limits of an account, in requests. */
+// The documented limits of an account, in requests. Source: reference/control-plane-api.md.
 const perMinute = 700;
 const perSecondPerRoute = 40;
 const keyCreationPerSecond = 10;
-/** Requests that may come at once. The rate is lowered by as much, so that no window of a minute holds more than the limit. */
-const burst = 20;
 
-/** Holds requests back so that an account stays inside its share of the limits. */
-export interface Limiter {
-  /** Resolves when the request may be sent; rejects when the signal aborts first. */
-  wait(route: string, signal?: AbortSignal): Promise<void>;
-}
+/**
+ * A request may be this long on its way. Windows are counted longer by as much: one that left at the end of a window must not arrive
+ * together with one that left at its beginning and was late.
+ */
+const travelMs = 1000;
 
-export const noLimiter: Limiter = { wait: () => Promise.resolve() };
-
-/** A limiter by the generic cell rate algorithm: one theoretical arrival time for the account, one a route. */
-export function createLimiter({ share, time }: { share: number; time: Time }): Limiter {
-  const arrivals = new Map<string, number>();
-  const account = { intervalMs: 60_000 / ((perMinute - burst) * share), burst: Math.max(1, Math.floor(burst * share)) };
-  const take = (name: string, { intervalMs, burst: size }: { intervalMs: number; burst: number }): number => {
-    const now = time.now();
-    const arrival = Math.max(arrivals.get(name) ?? 0, now);
-    arrivals.set(name, arrival + intervalMs);
-    return Math.max(0, arrival - (size - 1) * intervalMs - now);
-  };
-  return {
-    async wait(route, signal) {
-      const perSecond = route === 'POST /organizations/{org_id}/api_keys' ? keyCreationPerSecond : perSecondPerRoute;
-      const delayMs = Math.max(take('', account), take(route, { intervalMs: 1000 / (perSecond * share), burst: 1 }));
-      if (delayMs > 0) await time.sleep(delayMs, signal);
+/** The budgets that a request of a route draws on, for a share (0 to 1) of an account's limits. */
+export function budgetsOf(account: string, route: string, share: number): [account: Budget, route: Budget] {
+  const perSecond = route === 'POST /organizations/{org_id}/api_keys' ? keyCreationPerSecond : perSecondPerRoute;
+  const whole = (max: number) => Math.max(1, Math.floor(max * share));
+  return [
+    {
+      key: account,
+      max: whole(perMinute),
+      windowMs: 60_000 + travelMs,
+      burst: whole(perSecondPerRoute),
+      intervalMs: 60_000 / (perMinute * share),
     },
-  };
+    {
+      key: `${account} ${route}`,
+      max: whole(perSecond),
+      windowMs: 1000 + travelMs,
+      burst: whole(perSecond),
+      intervalMs: 1000 / (perSecond * share),
+    },
+  ];
 }

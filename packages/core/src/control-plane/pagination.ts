@@ -10,31 +10,39 @@ export interface Page<T> {
 }
 
 /**
- * Follows a list to its end. A full page carries a cursor even when nothing follows, so that the last page may be empty; a page
- * that repeats its own cursor would never end and is an error.
+ * Follows a list to its end. A full page carries a cursor even when nothing follows, so that the last page may be empty; a
+ * cursor that came before would lead round for ever and is an error (`invalid_response`), after its page was yielded.
  */
 export async function* followPages<P extends Page<unknown>>(
   fetchPage: (cursor: string | undefined) => Promise<P>,
-): AsyncGenerator<P> {
+): AsyncGenerator<P, void> {
+  const seen = new Set<string>();
   let cursor: string | undefined;
   for (;;) {
     const page = await fetchPage(cursor);
     yield page;
     const isEmpty = page.items.length + (page.unavailableIds?.length ?? 0) === 0;
     if (page.cursor === null || isEmpty) return;
-    if (page.cursor === cursor)
-      throw new ControlPlaneError('invalid_response', 'a page of a list repeats its own cursor');
+    if (seen.has(page.cursor)) {
+      throw new ControlPlaneError('invalid_response', 'a page of a list repeats a cursor that came before');
+    }
+    seen.add(page.cursor);
     cursor = page.cursor;
   }
 }
 
+/** The rows of a list one by one, in the order of its pages. */
+export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T, void> {
+  for await (const page of pages) yield* page.items;
+}
+
 /** All rows of a list, with the Date of its first response: what is in the list was there after that. */
 export async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<{ items: T[]; dateMs: number | null }> {
-  const items: T[] = [];
+  const rows: T[] = [];
   let dateMs: number | null | undefined;
   for await (const page of pages) {
-    for (const item of page.items) items.push(item);
+    for (const item of page.items) rows.push(item);
     dateMs ??= page.dateMs;
   }
-  return { items, dateMs: dateMs ?? null };
+  return { items: rows, dateMs: dateMs ?? null };
 }

@@ -1,5 +1,5 @@
-/** What became of an attempt that did not succeed: a status, or no usable answer at all. */
-export type Failure = { status: number } | { status: null; wasSent: boolean };
+/** What became of an attempt that did not succeed: a status, or no usable answer: none, a part of one, or a whole one of another kind. */
+export type Failure = { status: number } | { status: null; wasSent: boolean; isWhole?: boolean };
 
 interface Rule {
   /** Attempts in all, the first included. */

@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { instant, int64 } from './primitives.ts';
-import { wireRecord } from './record.ts';
-
-/** Absent and null say the same. */
-const optional = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? undefined);
+import { optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation does not change any more. `failed` can still be retried. */
 export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'skipped'];
@@ -24,6 +21,15 @@ export const operationSchema = wireRecord({
   total_duration_ms: optional(z.int()),
 });
 export type WireOperation = z.output<typeof operationSchema>;
+
+/** The answer to creating a branch: the branch, and the operations that make it. */
+export const createdBranchSchema = z
+  .object({
+    branch: wireRecord({ id: z.string(), name: z.string(), parent_id: optional(z.string()), created_at: instant }),
+    operations: z.array(operationSchema),
+  })
+  .transform(({ branch, operations }) => ({ branch, operations }));
+export type WireCreatedBranch = z.output<typeof createdBranchSchema>;
 
 export const projectSchema = wireRecord({
   id: z.string(),
@@ -87,6 +93,7 @@ export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 export const createdKeySchema = z
   .object({ id: int64, key: z.string().min(1) })
   .transform(({ id, key }) => ({ id, secret: key }));
+export type WireCreatedKey = z.output<typeof createdKeySchema>;
 
 export const authSchema = z
   .object({ account_id: z.string(), auth_method: z.string() })

@@ -1,0 +1,91 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createClient } from '@keywarden/core/client';
+import { count, timed } from './measure.ts';
+
+const operations = 200_000;
+const rounds = 5;
+
+interface Started {
+  url: string;
+  controlUrl: string;
+  adminKey: string;
+}
+
+/**
+ * Reads pages of a thousand operations with the client, and the same pages with bare `fetch` and `JSON.parse`, in turns: what types, checks
+ * and limits cost. Then small requests, one after another. The sandbox runs in a process of its own; the best of the rounds counts.
+ */
+export async function benchClient(): Promise<void> {
+  const child = fork(new URL('sandbox-process.ts', import.meta.url));
+  try {
+    // The message that sandbox-process.ts sends.
+    const sandbox = (await once(child, 'message'))[0] as Started;
+    const company = { organizations: 1, projects: 1, keys: 0, operations, months: 5 };
+    await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
+    const [project] = (await (await fetch(`${sandbox.controlUrl}/projects`)).json()) as { id: string }[];
+    const client = createClient({ baseUrl: sandbox.url, apiKey: sandbox.adminKey });
+    const bare = bareReader(sandbox);
+    const id = project?.id ?? '';
+    await compare(
+      'rows',
+      async () => await readRows(client, id),
+      async () => await bare.rows(id),
+    );
+    await compare(
+      'requests',
+      async () => await repeat(500, async () => await client.auth()),
+      async () => await repeat(500, async () => await bare.json('/auth')),
+    );
+  } finally {
+    child.disconnect();
+    await once(child, 'exit');
+  }
+}
+
+async function compare(unit: string, ours: () => Promise<number>, yardstick: () => Promise<number>): Promise<void> {
+  const best = { ours: 0, bare: 0 };
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [name, work] of [
+      ['bare', yardstick],
+      ['ours', ours],
+    ] as const) {
+      const { result, seconds } = await timed(work);
+      best[name] = Math.max(best[name], result / seconds);
+    }
+  }
+  console.log(
+    `${unit.padEnd(10)} client ${count(best.ours)}/s, bare fetch and JSON.parse ${count(best.bare)}/s: ${(best.ours / best.bare).toFixed(2)} of it`,
+  );
+}
+
+async function readRows(client: ReturnType<typeof createClient>, projectId: string): Promise<number> {
+  let rows = 0;
+  for await (const page of client.operations(projectId)) rows += page.items.length;
+  return rows;
+}
+
+function bareReader({ url, adminKey }: Started) {
+  const headers = { authorization: `Bearer ${adminKey}` };
+  const json = async (path: string): Promise<unknown> =>
+    JSON.parse(await (await fetch(`${url}${path}`, { headers })).text());
+  return {
+    json,
+    async rows(projectId: string): Promise<number> {
+      let rows = 0;
+      for (let cursor = ''; ; ) {
+        const path = `/projects/${projectId}/operations?limit=1000${cursor}`;
+        // The sandbox answers so.
+        const page = (await json(path)) as { operations: unknown[]; pagination?: { cursor: string } };
+        rows += page.operations.length;
+        if (page.pagination === undefined) return rows;
+        cursor = `&cursor=${encodeURIComponent(page.pagination.cursor)}`;
+      }
+    },
+  };
+}
+
+async function repeat(times: number, work: () => Promise<unknown>): Promise<number> {
+  for (let index = 0; index < times; index += 1) await work();
+  return times;
+}

@@ -1,0 +1,141 @@
+import { inspect } from 'node:util';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ControlPlaneError } from './errors.ts';
+import { parseJson } from './json.ts';
+import { collect } from './pagination.ts';
+import { answering, clientBed, failure } from './testing.ts';
+
+// Answers as no control plane should give them: a typed error each time, no crash, no hang, nothing told to anybody else.
+
+const json = { 'content-type': 'application/json' };
+const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+
+const odd: [name: string, status: number, headers: Record<string, string>, body: string][] = [
+  ['nothing', 200, json, ''],
+  ['half of it', 200, json, '{"account_id":"a","auth_me'],
+  ['null', 200, json, 'null'],
+  ['an array', 200, json, '[]'],
+  ['a number', 200, json, '1e999'],
+  ['wrong types', 200, json, '{"account_id":1,"auth_method":[]}'],
+  ['a page of HTML', 200, { 'content-type': 'text/html' }, '<html></html>'],
+  ['JSON called text', 200, { 'content-type': 'text/plain' }, '{"account_id":"a","auth_method":"b"}'],
+  ['10 MB of JSON', 200, json, JSON.stringify({ account_id: 1, filler: 'x'.repeat(10_000_000) })],
+  ['10 MB of nothing', 200, json, ' '.repeat(10_000_000)],
+  ['100,000 levels of nesting', 200, json, deep(100_000)],
+  ['bytes that are no UTF-8', 200, json, '\uFFFD\uFFFE'],
+  ['a redirect to the same host', 302, { location: '/api/v2/auth' }, ''],
+  ['a redirect to elsewhere', 307, { location: 'http://127.0.0.1:9/auth' }, ''],
+  ['an error without a body', 418, {}, ''],
+  ['an error of another kind', 404, { 'content-type': 'text/html' }, '<h1>not found</h1>'],
+  ['an error that is an array', 400, json, '[1,2,3]'],
+  ['an error with a strange message', 400, json, '{"message":{"toString":1},"request_id":{}}'],
+];
+
+test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
+  const { client } = await clientBed();
+  const baseUrl = await answering((_request, response) => response.writeHead(status, headers).end(body));
+  const read = await failure(client({ baseUrl }).auth());
+  expect(read.code).toMatch(/^(invalid_response|rejected|not_found)$/);
+  expect(read.message.length).toBeLessThan(600);
+  const write = await failure(client({ baseUrl }).createPersonalKey('x'));
+  expect(write.code).toBe(status === 200 ? 'outcome_unknown' : read.code);
+});
+
+test('whatever text an answer is, reading it is a typed error or a value', async () => {
+  let body = '';
+  const { client } = await clientBed();
+  const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.json(),
+    fc.json().map((text) => text.slice(1)),
+  );
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      body = text;
+      for (const call of [() => client({ baseUrl }).auth(), () => collect(client({ baseUrl }).personalKeys())]) {
+        const error: unknown = await call().then(
+          () => null,
+          (reason: unknown) => reason,
+        );
+        expect(error === null || error instanceof ControlPlaneError).toBe(true);
+      }
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('an answer larger than is allowed is not read to its end, announced or not', async () => {
+  const { client } = await clientBed();
+  for (const headers of [json, { ...json, 'content-length': '5000000' }]) {
+    const baseUrl = await answering((_request, response) => {
+      response.writeHead(200, headers);
+      for (let index = 0; index < 50; index += 1) response.write(' '.repeat(100_000));
+      response.end();
+    });
+    const error = await failure(client({ baseUrl, maxBodyBytes: 1_000_000 }).auth());
+    expect(error.code).toBe('invalid_response');
+    expect(error.message).toContain('more than 1000000 bytes');
+  }
+});
+
+test('a redirect is an error, and the credential goes to nobody else', async () => {
+  const { client } = await clientBed();
+  const seen: unknown[] = [];
+  const other = await answering((request, response) => {
+    seen.push(request.headers);
+    response.end('{}');
+  });
+  for (const status of [301, 302, 303, 307, 308]) {
+    const baseUrl = await answering((_request, response) =>
+      response.writeHead(status, { location: `${other}/auth` }).end(),
+    );
+    expect((await failure(client({ baseUrl }).auth())).code).toBe('invalid_response');
+    expect((await failure(client({ baseUrl }).createPersonalKey('x'))).code).toBe('invalid_response');
+  }
+  expect(seen).toEqual([]);
+});
+
+test('a credential is in no part of an error, of a client, or of what a control plane repeats of it', async () => {
+  const { client, sandbox } = await clientBed();
+  const secret = 'napi_thisIsNotAKeyOfAnybody';
+  const echo = await answering((request, response) =>
+    response.writeHead(400, json).end(JSON.stringify({ message: `bad ${request.headers.authorization}` })),
+  );
+  const errors = [
+    await failure(client({ apiKey: secret }).auth()),
+    await failure(client({ apiKey: secret, baseUrl: echo }).auth()),
+    await failure(client({ apiKey: 'opaque-key-2', baseUrl: echo }).auth()),
+    await failure(client({ apiKey: secret, baseUrl: 'http://127.0.0.1:9/api/v2' }).auth()),
+  ];
+  expect(errors[0]).toMatchObject({ code: 'unauthenticated', status: 401, canRetry: false });
+  const printed = [...errors, client({ apiKey: secret })].map((each) => inspect(each, { depth: 20, showHidden: true }));
+  for (const text of [
+    ...printed,
+    ...errors.map((error) => `${error.stack} ${JSON.stringify(error)} ${String(error.cause)}`),
+  ]) {
+    expect(text).not.toMatch(/thisIsNotAKeyOfAnybody|opaque-key-2/);
+  }
+  expect(sandbox.adminKey).not.toBe(secret);
+});
+
+test('an error bears the id of its request: the control plane’s own, or the one that was sent', async () => {
+  const { client } = await clientBed();
+  const sent: unknown[] = [];
+  const baseUrl = await answering((request, response) => {
+    sent.push(request.headers['x-request-id'], request.headers['user-agent']);
+    const id = sent.length > 2 ? { request_id: 'their-id' } : {};
+    response.writeHead(404, json).end(JSON.stringify({ code: '', message: 'none', ...id }));
+  });
+  const [first, second] = [await failure(client({ baseUrl }).auth()), await failure(client({ baseUrl }).auth())];
+  expect(first.requestId).toBe(sent[0]);
+  expect(second.requestId).toBe('their-id');
+  expect(sent[1]).toMatch(/^keywarden\//);
+});
+
+test('ids beyond 2^53 keep every digit', () => {
+  const text = '{"id":9007199254740993,"size":12,"rate":1.5}';
+  expect(parseJson(text, { exactIntegers: true })).toEqual({ id: '9007199254740993', size: 12, rate: 1.5 });
+  expect(parseJson(text, { exactIntegers: false })).not.toEqual({ id: '9007199254740993', size: 12, rate: 1.5 });
+});

@@ -1,0 +1,58 @@
+import type { Budget } from './limits.ts';
+
+/**
+ * Where the requests of an account are counted. Replicas that share one store share one budget; each call must then be one atomic
+ * step of it. Times are milliseconds since 1970, of one clock.
+ */
+export interface LimiterStore {
+  /** Counts one request against each budget if all have room, else none. Answers 0, or the ms after which to ask again. */
+  take(budgets: readonly Budget[], nowMs: number): Promise<number> | number;
+  /** Counts a request that has been sent already. */
+  add(budgets: readonly Budget[], nowMs: number): Promise<void> | void;
+}
+
+interface Count {
+  /** When each request of the window came, oldest first. */
+  times: number[];
+  /** The theoretical arrival time of the generic cell rate algorithm: when the next request would be due at an even pace. */
+  arrival: number;
+}
+
+/** A store for the clients of one process. */
+export function createMemoryStore(): LimiterStore {
+  const counts = new Map<string, Count>();
+  const countOf = ({ key, windowMs }: Budget, nowMs: number): Count => {
+    const count = counts.get(key) ?? { times: [], arrival: 0 };
+    counts.set(key, count);
+    const first = count.times.findIndex((at) => at > nowMs - windowMs);
+    count.times.splice(0, first === -1 ? count.times.length : first);
+    return count;
+  };
+  const add = (budgets: readonly Budget[], nowMs: number) => {
+    for (const budget of budgets) {
+      const count = countOf(budget, nowMs);
+      count.times.push(nowMs);
+      count.arrival = Math.max(count.arrival, nowMs) + budget.intervalMs;
+    }
+  };
+  return {
+    add,
+    take(budgets, nowMs) {
+      const delayMs = Math.max(...budgets.map((budget) => delayOf(budget, countOf(budget, nowMs), nowMs)));
+      if (delayMs > 0) return delayMs;
+      add(budgets, nowMs);
+      return 0;
+    },
+  };
+}
+
+/** What is left over by rounding. */
+const negligibleMs = 1e-6;
+
+function delayOf({ max, windowMs, burst, intervalMs }: Budget, { times, arrival }: Count, nowMs: number): number {
+  const oldest = times[times.length - max];
+  const window = oldest === undefined ? 0 : oldest + windowMs - nowMs;
+  const pace = Math.max(arrival, nowMs) - (burst - 1) * intervalMs - nowMs;
+  const delayMs = Math.max(window, pace);
+  return delayMs < negligibleMs ? 0 : delayMs;
+}

@@ -1,0 +1,129 @@
+import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
+import { type Budget, budgetsOf } from './limits.ts';
+import type { Time } from './time.ts';
+
+/** Holds requests back so that an account stays inside its share of the limits. */
+export interface Limiter {
+  /** Resolves when the request may be sent; rejects when the signal aborts first. Routes that wait take turns. */
+  wait(route: string, signal?: AbortSignal): Promise<void>;
+  /** Counts a request that was sent before its account was known. */
+  record(route: string): Promise<void>;
+  /** Hears that the control plane answered 429: others of the account use it too. Everything waits, and the pace halves for a while. */
+  limited(retryAfterMs: number): void;
+}
+
+export const noLimiter: Limiter = {
+  wait: () => Promise.resolve(),
+  record: () => Promise.resolve(),
+  limited: () => undefined,
+};
+
+export interface LimiterOptions {
+  /** Whose limits these are: base URL and account id. */
+  account: string;
+  /** The part of the limits to use, from 0 to 1. The console and other tools need the rest. */
+  share: number;
+  time: Time;
+  /** Shared by all limiters of an account; one of its own when absent. */
+  store?: LimiterStore;
+}
+
+interface Waiter {
+  start(): void;
+  stop(reason: unknown): void;
+}
+
+const recoveryMs = 300_000;
+const minPace = 1 / 8;
+
+/**
+ * A limiter by the generic cell rate algorithm, with a log of each window beside it: bursts and full rate together would overrun
+ * a sliding window. One request of each route goes in turn, so that a long walk does not hold up a revocation.
+ */
+export function createLimiter({ account, share, time, store = createMemoryStore() }: LimiterOptions): Limiter {
+  const queues = new Map<string, Waiter[]>();
+  let isPumping = false;
+  let wake = new AbortController();
+  let slow = { pace: 1, at: Number.NEGATIVE_INFINITY, blockedUntil: Number.NEGATIVE_INFINITY };
+
+  const paceAt = (nowMs: number) => Math.min(1, slow.pace + (nowMs - slow.at) / recoveryMs);
+  const budgets = (route: string): readonly Budget[] => budgetsOf(account, route, share * paceAt(time.now()));
+
+  /** Lets one waiter of each route go that may; answers with the ms until the next may. */
+  const grantTurns = async (): Promise<number> => {
+    const blockedMs = slow.blockedUntil - time.now();
+    if (blockedMs > 0) return blockedMs;
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const route of Array.from(queues.keys())) {
+      const queue = queues.get(route) ?? [];
+      if (queue.length === 0) continue;
+      const delayMs = await store.take(budgets(route), time.now());
+      if (delayMs > 0) nextMs = Math.min(nextMs, delayMs);
+      else {
+        // It may have been aborted meanwhile: then its turn is lost, which costs nobody a 429.
+        queue.shift()?.start();
+        nextMs = 0;
+      }
+      // The route whose turn it was stands last.
+      queues.delete(route);
+      if (queue.length > 0) queues.set(route, queue);
+    }
+    return nextMs;
+  };
+
+  const pump = async (): Promise<void> => {
+    isPumping = true;
+    try {
+      while (queues.size > 0) {
+        const delayMs = await grantTurns();
+        if (delayMs === 0 || queues.size === 0) continue;
+        wake = new AbortController();
+        await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: somebody came or went
+      }
+    } catch (error) {
+      for (const waiter of [...queues.values()].flat()) waiter.stop(error);
+      queues.clear();
+    } finally {
+      isPumping = false;
+    }
+  };
+
+  return {
+    wait(route, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const queue = queues.get(route) ?? [];
+        const leave = () => {
+          queue.splice(queue.indexOf(waiter), 1);
+          if (queue.length === 0 && queues.get(route) === queue) queues.delete(route);
+          wake.abort();
+          reject(signal?.reason);
+        };
+        const waiter: Waiter = {
+          start() {
+            signal?.removeEventListener('abort', leave);
+            resolve();
+          },
+          stop: reject,
+        };
+        signal?.addEventListener('abort', leave, { once: true });
+        queue.push(waiter);
+        queues.set(route, queue);
+        if (!isPumping) void pump();
+        else if (queue.length === 1) wake.abort();
+      });
+    },
+    async record(route) {
+      await store.add(budgets(route), time.now());
+    },
+    limited(retryAfterMs) {
+      const nowMs = time.now();
+      const isNew = nowMs >= slow.blockedUntil;
+      slow = {
+        pace: isNew ? Math.max(minPace, paceAt(nowMs) / 2) : slow.pace,
+        at: nowMs,
+        blockedUntil: Math.max(slow.blockedUntil, nowMs + Math.max(retryAfterMs, 1000)),
+      };
+    },
+  };
+}

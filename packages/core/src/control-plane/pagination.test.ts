@@ -1,0 +1,122 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { collect, followPages, items, type Page } from './pagination.ts';
+import { answering, clientBed, failure } from './testing.ts';
+
+/** Any list as a server may give it: pages of rows, each with any cursor or none, some empty, some cursors repeated. */
+const anyPages = fc.array(
+  fc.record({
+    rows: fc.array(fc.nat(1000), { maxLength: 5 }),
+    cursor: fc.option(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', '')),
+  }),
+  { minLength: 1, maxLength: 8 },
+);
+
+test('whatever pages a server gives, each row of each answer is yielded once, and it ends', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyPages, async (pages) => {
+      const answered: number[] = [];
+      let asked = 0;
+      const fetchPage = async (): Promise<Page<number>> => {
+        const page = pages[asked % pages.length] ?? { rows: [], cursor: null };
+        asked += 1;
+        answered.push(...page.rows);
+        return { items: page.rows, cursor: page.cursor || null, dateMs: null };
+      };
+      const yielded: number[] = [];
+      const read = async () => {
+        for await (const row of items(followPages(fetchPage))) yielded.push(row);
+        return 'to its end';
+      };
+      expect(await read().catch(String)).toMatch(/to its end|repeats a cursor/);
+      expect(yielded).toEqual(answered);
+      expect(asked).toBeLessThan(10);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** A server's list, newest first, that grows at its head while it is read; its cursor is the time of a page's last row. */
+const anyList = fc.record({
+  start: fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { maxLength: 60 }),
+  inserts: fc.array(fc.array(fc.constant(null), { maxLength: 4 }), { maxLength: 40 }),
+  limit: fc.integer({ min: 1, max: 9 }),
+  extra: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3 }),
+  status: fc.oneof(fc.constantFrom('running', 'finished'), fc.string()),
+});
+
+test('rows that come in at the head meanwhile, unknown fields and statuses: every row that was there is yielded, once', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyList, async ({ start, inserts, limit, extra, status }) => {
+      const list = start.toSorted((a, b) => b - a);
+      const before = [...list];
+      let next = 1000;
+      let asked = 0;
+      const baseUrl = 'http://127.0.0.1:1/api/v2';
+      const fake: typeof fetch = async (request) => {
+        const { url } = new Request(request);
+        const cursor = new URL(url).searchParams.get('cursor');
+        const rows = list.filter((at) => cursor === null || at < Number(cursor)).slice(0, limit);
+        for (const _ of inserts[asked] ?? []) list.unshift((next += 1));
+        asked += 1;
+        const operations = rows.map((at) => ({ ...extra, ...operationAt(at), status }));
+        const pagination = rows.length === limit ? { pagination: { cursor: String(rows.at(-1)) } } : {};
+        return Response.json({ operations, ...pagination });
+      };
+      const { createClient } = await import('./client.ts');
+      const client = createClient({ baseUrl, apiKey: 'napi_x', fetch: fake });
+      const seen = await collect(client.operations('p', { limit }));
+      expect(seen.items.map(({ totalDurationMs }) => totalDurationMs)).toEqual(before);
+      expect(seen.items.every((operation) => operation.status === status)).toBe(true);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+function operationAt(at: number) {
+  return {
+    id: '0b6c0c4e-8e5a-4b5e-a1b1-1f0c7f0e0001',
+    project_id: 'p',
+    action: 'start_compute',
+    failures_count: 0,
+    created_at: '2026-01-01T00:00:00Z',
+    updated_at: '2026-01-01T00:00:00Z',
+    total_duration_ms: at,
+  };
+}
+
+test('a list that carries a pagination is followed, whatever its next page is called, and one that does not is one page', async () => {
+  const { client } = await clientBed();
+  const key = (id: number) => ({
+    id,
+    name: 'k',
+    created_at: '2026-01-01T00:00:00Z',
+    created_by: { id: 'u', name: 'n' },
+  });
+  const answers: Record<string, unknown> = {
+    '/api/v2/api_keys': [key(1)],
+    '/api/v2/organizations/a/api_keys': { api_keys: [key(1)], pagination: { next: 'x' } },
+    '/api/v2/organizations/a/api_keys?cursor=x': { keys: [key(2)] },
+  };
+  const baseUrl = await answering((request, response) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? ''])),
+  );
+  const ids = async (pages: AsyncIterable<Page<{ id: string }>>) => (await collect(pages)).items.map(({ id }) => id);
+  expect(await ids(client({ baseUrl }).personalKeys())).toEqual(['1']);
+  expect(await ids(client({ baseUrl }).organizationKeys('a'))).toEqual(['1', '2']);
+});
+
+test('a cursor that came before is an error and no endless loop, also when two take turns', async () => {
+  const { client } = await clientBed();
+  let asked = 0;
+  const baseUrl = await answering((_request, response) => {
+    asked += 1;
+    const member = { member: { id: '1', user_id: 'u', role: 'admin' }, user: { email: 'a@b.example' } };
+    response
+      .setHeader('content-type', 'application/json')
+      .end(JSON.stringify({ members: [member], pagination: { next: asked % 2 === 0 ? 'x' : 'y' } }));
+  });
+  const error = await failure(collect(client({ baseUrl }).members('acme')));
+  expect(error.code).toBe('invalid_response');
+  expect(asked).toBe(3);
+});
