@@ -29,6 +29,13 @@ import type { Env, State } from './state.ts';
 import { SECOND } from './store/time.ts';
 import { advance } from './work/advance.ts';
 
+const routesOf = (api: Hono<Env>): ReadonlySet<string> =>
+  new Set(
+    api.routes
+      .filter(({ method }) => method !== 'ALL')
+      .map(({ method, path }) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`),
+  );
+
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
 
 /** Where two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names stands first. */
@@ -76,7 +83,11 @@ export function createApp(state: State): Hono {
     state.stats.count(name, !allowed);
     if (!allowed) throw new Refusal(429, 'rate limit exceeded');
     c.set('principal', principal);
-    await strike(c, state.faults.match(c.req.method, route), next);
+    await strike(c, state.faults.match(c.req.method, route), async () => {
+      // After a wait more may be due.
+      advance(state, state.clock.now());
+      await next();
+    });
     return undefined;
   });
   for (const routes of routesOfService) routes(api, state);
@@ -90,7 +101,7 @@ export function createApp(state: State): Hono {
     if (areOff(state.limits)) c.res.headers.set('X-Sandbox-Limits', 'off');
   });
   app.route('/api/v2', api);
-  app.route('/_sandbox', controls(state));
+  app.route('/_sandbox', controls(state, routesOf(api)));
   app.notFound((c) => renderRefusal(c, noRoute));
   app.onError((error, c) => {
     if (error instanceof Refusal) return renderRefusal(c, error);

@@ -14,6 +14,7 @@ async function main(): Promise<void> {
     fail(1, `The data folder ${data} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`);
   }
   const adminKey = process.env.SANDBOX_ADMIN_KEY || readIfThere(join(data, 'sandbox-admin-key'));
+  if (/\s/.test(adminKey ?? '')) fail(2, 'SANDBOX_ADMIN_KEY must not hold spaces.');
   const sandbox = await open(data, { port, ...(adminKey ? { adminKey } : {}) });
   writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
   writeFileSync(join(data, 'sandbox-url'), `${sandbox.url}\n`);
@@ -41,6 +42,10 @@ async function open(data: string, { port, adminKey }: { port: number; adminKey?:
     if (error instanceof Error && error.message.includes('database is locked')) {
       const mend = 'stop it, or set KEYWARDEN_DATA to another folder';
       fail(1, `Another sandbox runs on the data folder ${data}, perhaps another npm start; ${mend}.`);
+    }
+    if (error instanceof Error && /newer version|not a database|malformed/.test(error.message)) {
+      const mend = 'use the version that wrote it, or set KEYWARDEN_DATA to another folder';
+      fail(1, `The sandbox's state in ${data} cannot be read: ${error.message}; ${mend}.`);
     }
     if (codeOf(error) !== 'EADDRINUSE') throw error;
     const mend = 'end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one)';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createSandbox, noLimits } from './index.ts';
-import { companyBed, type Operation, openBed } from './testing/bed.ts';
+import { companyBed, type Operation, openBed, projectBed } from './testing/bed.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 
@@ -132,6 +132,9 @@ test('a control that is asked for wrongly says what is wrong and changes nothing
     ['PUT', '/limits', { per_minute: 0 }],
     ['PUT', '/work', { operations_per_day: -1 }],
     ['POST', '/clock', { advance_seconds: -1 }],
+    ['POST', '/clock', { advance_seconds: 9e9 }],
+    ['PUT', '/faults', [{ kind: 'drop', method: 'GTE' }]],
+    ['PUT', '/faults', [{ kind: 'drop', path: '/api/v2/projects' }]],
     ['POST', '/generate', { organizations: 0 }],
   ];
   for (const [method, path, body] of wrong) {
@@ -139,4 +142,39 @@ test('a control that is asked for wrongly says what is wrong and changes nothing
   }
   expect((await control('/clock', { body: 'no json' })).status).toBe(400);
   expect((await control('/nowhere')).status).toBe(404);
+  const foreign = { headers: { origin: 'https://elsewhere.example' }, body: { advance_seconds: 1 } };
+  expect((await control('/clock', foreign)).status).toBe(403);
+});
+
+test('the administrator comes back with a new key, also when the old one was revoked; further companies have their own ids', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
+  const { api, control, sandbox } = await openBed({ file });
+  for (const seed of [7920, 1, 1]) {
+    expect(
+      (await control('/generate', { body: { organizations: 1, projects: 1, keys: 1, operations: 5, seed } })).status,
+    ).toBe(200);
+  }
+  await api('/api_keys/1', { method: 'DELETE' });
+  expect((await api('/auth')).status).toBe(401);
+  await sandbox.close();
+  const again = await openBed({ file, adminKey: 'napi_new' });
+  expect((await again.api('/auth')).status).toBe(200);
+});
+
+test('a restart finds the operations that were going on, and ends them', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
+  const { api, sandbox, project } = await projectBed({ file });
+  await api(`/projects/${project}/branches`, { body: { endpoints: [{ type: 'read_write' }] } });
+  await sandbox.close();
+  const again = await openBed({ file, adminKey: sandbox.adminKey });
+  const [start, branch] = await again.settle(project);
+  expect([branch?.status, start?.status]).toEqual(['finished', 'finished']);
+});
+
+test('where nothing is kept for later, the app alone answers, without a server', async () => {
+  const { sandbox } = await openBed();
+  const response = await sandbox.app.request('/api/v2/auth', {
+    headers: { authorization: `Bearer ${sandbox.adminKey}` },
+  });
+  expect(response.status).toBe(200);
 });

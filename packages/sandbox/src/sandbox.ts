@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type ServerType, serve } from '@hono/node-server';
 import type { Hono } from 'hono';
-import { hashToken } from './access/authenticate.ts';
 import { documentedLimits, type Limits } from './access/limits.ts';
 import { createApp } from './app.ts';
 import { createFaults } from './controls/faults.ts';
 import { createStats } from './controls/stats.ts';
 import { equipOldProjects } from './generate/projects.ts';
-import { insertKey } from './resources/keys.ts';
+import { hashToken, insertKey } from './resources/keys.ts';
 import type { State } from './state.ts';
 import { createClock } from './store/clock.ts';
 import { openDatabase } from './store/database.ts';
@@ -58,7 +57,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const random = createRandom(randomBytes(4).readUInt32LE());
   const state: State = { db, clock, faults: createFaults(), stats: createStats(), limits, work, random, newToken };
   const adminKey = options.adminKey ?? newToken();
-  ensureAdministrator(state, adminKey);
+  if (/\s/.test(adminKey)) throw new Error("the administrator's key must not hold spaces");
+  db.transaction(() => ensureAdministrator(state, adminKey));
   equipOldProjects(db, clock.now());
   const app = createApp(state);
   let server: ServerType;
@@ -89,7 +89,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
 
 /** Key 1 belongs to the administrator; a new secret for it replaces the old one. */
 function ensureAdministrator({ db, clock }: State, adminKey: string): void {
-  if (db.run('update api_key set token_hash = ? where id = 1', hashToken(adminKey)) > 0) return;
+  const revive = 'update api_key set token_hash = ?, revoked_at = null where id = 1';
+  if (db.run(revive, hashToken(adminKey)) > 0) return;
   const userId = '00000000-0000-4000-a000-000000000001';
   db.run(
     'insert into user values (?, ?, ?, ?)',

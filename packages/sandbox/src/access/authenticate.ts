@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { unauthenticated } from '../http/errors.ts';
-import { recordUse } from '../resources/keys.ts';
+import { hashToken, recordUse } from '../resources/keys.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Database } from '../store/database.ts';
 
@@ -10,10 +9,6 @@ export type Principal =
   | { kind: 'personal'; keyId: string; userId: string }
   | { kind: 'organization'; keyId: string; userId: string; organizationId: string }
   | { kind: 'project'; keyId: string; userId: string; organizationId: string; projectId: string };
-
-export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
-}
 
 /** The account that limits are counted for: a user, or an organization. */
 export function accountOf(principal: Principal): string {

@@ -224,6 +224,14 @@ test.each(rules)('$route', async ({ route, body, outcomes }) => {
   }
 });
 
+test('the account of a key is its user, or its organization; limits count for that', async () => {
+  const accounts = [];
+  for (const who of ['organization', 'project', 'admin'] as const) {
+    accounts.push((await bed.api<{ account_id: string }>('/auth', { key: keys.get(who) ?? '' })).body.account_id);
+  }
+  expect(accounts).toEqual([names.org, names.org, '00000000-0000-4000-a000-000000000001']);
+});
+
 test('only an administrator, or the key of the organization, deletes a project; then the keys scoped to it end', async () => {
   const path = `/projects/${names.project}`;
   const remove = async (who: Who) => {

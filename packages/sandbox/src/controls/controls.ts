@@ -8,7 +8,7 @@ import { keyColumns } from '../resources/keys.ts';
 import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { formatIfSet, formatInstant } from '../store/time.ts';
+import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
 import { advance } from '../work/advance.ts';
 import { workSchema } from '../work/settings.ts';
 import { faultsSchema } from './faults.ts';
@@ -16,21 +16,30 @@ import { faultsSchema } from './faults.ts';
 const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
 
 /** The sandbox's own controls: what a test or a person turns, and the truth to compare an archive with. No secrets. */
-export function controls(state: State): Hono {
+export function controls(state: State, routes: ReadonlySet<string>): Hono {
   const app = new Hono();
   const { db, clock } = state;
+
+  app.use(async (c, next) => {
+    requireLocal(c);
+    advance(state, clock.now());
+    await next();
+  });
 
   app.post('/generate', async (c) => c.json(generateCompany(state, await readBody(c, companySchema))));
 
   app.get('/clock', (c) => c.json({ now: formatInstant(clock.now()) }));
   app.post('/clock', async (c) => {
-    clock.advance((await readBody(c, clockBody)).advance_seconds);
+    const { advance_seconds: seconds } = await readBody(c, clockBody);
+    if (clock.now() + seconds * SECOND > lastInstant) throw new Refusal(422, 'the clock stops at the year 2200');
+    clock.advance(seconds);
     advance(state, clock.now());
     return c.json({ now: formatInstant(clock.now()) });
   });
 
   app.put('/faults', async (c) => {
     const faults = await readBody(c, faultsSchema);
+    for (const { method, path } of faults) requireRoute(routes, { method, path });
     state.faults.set(faults);
     return c.json(faults);
   });
@@ -68,10 +77,9 @@ export function controls(state: State): Hono {
     const projectId = c.req.query('project_id');
     if (projectId === undefined) throw new Refusal(400, 'project_id is required');
     const now = clock.now();
-    advance(state, now);
     const start = retentionStart(now);
     const rows = db.all(
-      'select id, created_at from operation where project_id = ? order by created_at desc, seq desc',
+      'select id, created_at from operation where project_id = ? and visible_at is null order by created_at desc, seq desc',
       projectId,
     );
     const ids = (wanted: Row[]) => wanted.map((row) => row.id);
@@ -82,6 +90,30 @@ export function controls(state: State): Hono {
   });
 
   return app;
+}
+
+/** A page of another site, open in a browser on this machine, must not turn anything. */
+function requireLocal(c: Context): void {
+  const origin = c.req.header('origin');
+  const hosts = [
+    c.req.header('host') ?? '127.0.0.1',
+    ...(origin === undefined ? [] : [origin.replace(/^\w+:\/\//, '')]),
+  ];
+  const isLocal = hosts.every((host) => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(host));
+  if (!isLocal) throw new Refusal(403, 'the controls answer requests from this machine alone');
+}
+
+/** A fault that no request can meet would make a test that cannot fail. */
+function requireRoute(
+  routes: ReadonlySet<string>,
+  { method, path }: { method: string | undefined; path: string | undefined },
+): void {
+  const meets = [...routes].some((route) => {
+    const [itsMethod, itsPath] = route.split(' ');
+    return (method ?? itsMethod) === itsMethod && (path ?? itsPath) === itsPath;
+  });
+  if (!meets)
+    throw new Refusal(422, `no route is "${method ?? 'any method'} ${path ?? 'any path'}"; routes.txt lists them`);
 }
 
 function renderTrueKey(row: Row): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
-import { createRandom } from '../store/random.ts';
+import { createRandom, seedOf } from '../store/random.ts';
 import { generateKeys } from './keys.ts';
 import { generateOperations } from './operations.ts';
 import { generateOrganizations } from './organizations.ts';
@@ -36,7 +36,8 @@ export function generateCompany(state: State, company: Company): CompanyCounts {
   const now = clock.now();
   const before = counts(state);
   // A seed that was used already makes a further company: its names and ids may not repeat.
-  const random = createRandom(company.seed + 7919 * before.organizations);
+  const isFirst = before.organizations === 0;
+  const random = createRandom(isFirst ? company.seed : seedOf(`${company.seed}/${before.organizations}`));
   db.transaction(() => {
     const organizations = generateOrganizations(db, { company, random, now });
     generateKeys(state, { company, random, now, organizations });

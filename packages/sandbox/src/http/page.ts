@@ -16,7 +16,7 @@ export function readPage(
   { columns, order, limit }: { columns: Record<string, string>; order: 'asc' | 'desc'; limit: number },
 ): Page {
   const sortBy = c.req.query('sort_by') ?? Object.keys(columns)[0] ?? '';
-  const column = columns[sortBy];
+  const column = Object.hasOwn(columns, sortBy) ? columns[sortBy] : undefined;
   if (column === undefined) throw new Refusal(400, `sort_by must be one of ${Object.keys(columns).join(', ')}`);
   const wanted = c.req.query('sort_order') ?? order;
   if (wanted !== 'asc' && wanted !== 'desc') throw new Refusal(400, 'sort_order must be asc or desc');
@@ -25,16 +25,16 @@ export function readPage(
 }
 
 /** The condition and the order of one page, to follow `where ... and`; its values are `:after` and `:after_id`. */
-export function pageSql({ column, order, limit, after }: Page, id: string): string {
+export function pageSql({ column, order, after }: Page, id: string): string {
   const than = order === 'asc' ? '>' : '<';
   const condition =
     after === null ? 'true' : `(${column} ${than} :after or ${column} = :after and ${id} ${than} :after_id)`;
-  return `${condition} order by ${column} ${order}, ${id} ${order} limit ${limit}`;
+  return `${condition} order by ${column} ${order}, ${id} ${order} limit :limit`;
 }
 
 /** The values that `pageSql` names. */
-export function pageValues({ after }: Page): Record<string, string | number> {
-  return after === null ? {} : { after: after[0], after_id: after[1] };
+export function pageValues({ after, limit }: Page): Record<string, string | number> {
+  return { limit, ...(after === null ? {} : { after: after[0], after_id: after[1] }) };
 }
 
 /** The `pagination` of a full page; a short one has none. */

@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { type Micros, parseInstant } from '../store/time.ts';
+import { lastInstant, type Micros, parseInstant } from '../store/time.ts';
 import { Refusal } from './errors.ts';
 
 /** Reads `limit`: an integer from 1 to `max`, else 400 as the control plane answers. */
@@ -28,11 +28,10 @@ export function readInstant(c: Context, name: string): Micros | undefined {
 
 /** An instant out of a body or a query; 400 when it is none. */
 export function instantOf(text: string, name: string): Micros {
-  const exact = parseInstant(text);
-  if (exact !== undefined) return exact;
   const milliseconds = /^\d{4}-\d\d-\d\dT/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(milliseconds)) throw new Refusal(400, `${name} must be a time like 2026-01-31T00:00:00Z`);
-  return milliseconds * 1000;
+  const at = parseInstant(text) ?? milliseconds * 1000;
+  if (at >= 0 && at <= lastInstant) return at;
+  throw new Refusal(400, `${name} must be a time like 2026-01-31T00:00:00Z, from 1970 to 2200`);
 }
 
 /** A list that comes as repeated parameters, as one with commas, or both. */

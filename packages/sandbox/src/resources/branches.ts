@@ -97,6 +97,22 @@ export function clearCatalog(db: Database, branchId: string): void {
   db.run('delete from role where branch_id = ?', branchId);
 }
 
+/** Why a branch stays: it is the root or the default one, or others start from it. Null when nothing keeps it. */
+export function whyNotDeleted(db: Database, row: Row): string | null {
+  const id = String(row.id);
+  if (row.is_default === 1) return `cannot delete the default branch; branch_id:"${id}"`;
+  // Of several without a parent, which restoring makes, the first is the root.
+  const root = db.get(
+    'select id from branch where project_id = ? and parent_id is null and deleted_at is null order by created_at, id limit 1',
+    String(row.project_id),
+  );
+  if (root?.id === id) return `cannot delete the root branch; branch_id:"${id}"`;
+  const child = db.get('select id from branch where parent_id = ? and deleted_at is null limit 1', id);
+  return child === undefined
+    ? null
+    : `cannot delete a branch that has children; branch_id:"${id}", child:"${String(child.id)}"`;
+}
+
 /** Deletes a branch, and answers with the work to be done for it. It can be recovered for a week unless `isHard`. */
 export function deleteBranch(
   db: Database,

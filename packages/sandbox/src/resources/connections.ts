@@ -2,10 +2,21 @@ import type { Database, Row } from '../store/database.ts';
 import { listDatabases, listRoles } from './catalog.ts';
 import { endpointHost, findReadWrite } from './endpoints.ts';
 
-/** A URI that Postgres clients would take. Nothing answers there: the sandbox has no data plane. */
-export function connectionUri({ role, host, database }: { role: Row; host: string; database: string }): string {
+/** A URI that Postgres clients would take, without the password where none are kept. Nothing answers there: there is no data plane. */
+export function connectionUri({
+  role,
+  host,
+  database,
+  withPassword = true,
+}: {
+  role: Row;
+  host: string;
+  database: string;
+  withPassword?: boolean;
+}): string {
   const [user, password, name] = [String(role.name), String(role.password), database].map(encodeURIComponent);
-  return `postgresql://${user}:${password}@${host}/${name}?sslmode=require`;
+  const credentials = withPassword ? `${user}:${password}` : user;
+  return `postgresql://${credentials}@${host}/${name}?sslmode=require`;
 }
 
 /** One entry for each database of a branch that has a compute, with its owner's role. */

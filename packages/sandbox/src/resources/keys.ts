@@ -17,6 +17,15 @@ export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organizat
     else coalesce((select u.addr from key_use u where u.key_id = k.id and u.at <= :seen order by u.at desc limit 1), '') end
     as last_used_from_addr`;
 
+/** The keys of a project that ends are used until then, and not by themselves any more. */
+export function endKeyUse(db: Database, projectId: string, at: Micros): void {
+  db.run(
+    `update api_key set last_used_at = max(coalesce(last_used_at, 0), :at - :at % busy_every), busy_every = null
+     where project_id = :project and busy_every is not null and revoked_at is null`,
+    { at, project: projectId },
+  );
+}
+
 const historyKept = 25 * HOUR;
 
 /** Records a use, and keeps the uses before it for as long as a list may be late. */
@@ -45,6 +54,10 @@ export interface NewKey {
   busyEvery?: Micros | null;
 }
 
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
 /** Stores a key by its token's hash and answers with the id's digits. */
 export function insertKey(db: Database, key: NewKey, token: string): string {
   const row = db.get(
@@ -52,7 +65,7 @@ export function insertKey(db: Database, key: NewKey, token: string): string {
        last_used_from_addr, busy_every)
      values ((select coalesce(max(id), 0) + 1 from api_key), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning cast(id as text) as id`,
     key.kind,
-    createHash('sha256').update(token).digest('hex'),
+    hashToken(token),
     key.name,
     key.organizationId,
     key.projectId,

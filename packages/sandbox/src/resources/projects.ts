@@ -1,9 +1,9 @@
 import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
-import type { State } from '../state.ts';
 import type { Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
 import { firstWorkAt } from '../work/system.ts';
+import { endKeyUse } from './keys.ts';
 
 /** For so long what was deleted can be recovered. */
 const recoveryWindow = 7 * DAY;
@@ -55,6 +55,8 @@ export function deleteProject(db: Database, projectId: string, at: Micros): void
     at,
     projectId,
   );
+  endKeyUse(db, projectId, at);
+  db.run('delete from transfer_request where project_id = ?', projectId);
   db.run(
     'update project set deleted_at = ?, purge_at = ?, next_work_at = null, updated_at = ? where id = ?',
     at,
@@ -75,14 +77,16 @@ export function recoverProject(db: Database, projectId: string, at: Micros): voi
 
 /** Gives a project to another organization. The keys scoped to it end: they were the old organization's. */
 export function moveProject(db: Database, { projectId, to, at }: { projectId: string; to: string; at: Micros }): void {
+  endKeyUse(db, projectId, at);
   db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, projectId);
+  db.run('delete from transfer_request where project_id = ?', projectId);
   db.run('update project set organization_id = ?, updated_at = ? where id = ?', to, at, projectId);
 }
 
 const projectsLimit = 1000;
 
 /** 422 once an organization has all the projects that its plan allows. */
-export function requireRoomForProject({ db }: State, organizationId: string): void {
+export function requireRoomForProject(db: Database, organizationId: string): void {
   const row = db.get(
     'select count(*) as n from project where organization_id = ? and deleted_at is null',
     organizationId,

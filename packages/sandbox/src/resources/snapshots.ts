@@ -7,7 +7,7 @@ import type { Task } from '../work/queue.ts';
 import { restartTasks } from '../work/tasks.ts';
 import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
 import { insertDatabase, insertRole, listDatabases, listRoles } from './catalog.ts';
-import { listEndpoints } from './endpoints.ts';
+import { findReadWrite, listEndpoints } from './endpoints.ts';
 import { makeId } from './ids.ts';
 
 interface Catalog {
@@ -85,13 +85,21 @@ export function finalizeRestore(
   { branchId, name, at }: { branchId: string; name?: string | undefined; at: Micros },
 ): Task[] {
   const restored = db.get('select * from branch where id = ?', branchId);
-  const target = db.get('select * from branch where id = ?', restored?.restored_as ?? null);
+  const target = db.get('select * from branch where id = ? and deleted_at is null', restored?.restored_as ?? null);
   if (target === undefined) throw new Refusal(422, 'the branch that was to be replaced is gone');
   const targetId = String(target.id);
+  if (name !== undefined && findBranchByName(db, String(target.project_id), name) !== undefined) {
+    throw new Refusal(409, `branch already exists; branch_name:"${name}"`);
+  }
+  if (findReadWrite(db, branchId) !== undefined && findReadWrite(db, targetId) !== undefined) {
+    throw new Refusal(409, 'both branches have a read_write endpoint, and a branch has at most one');
+  }
   db.run(
-    'update branch set name = ?, is_default = 0, updated_at = ? where id = ?',
+    // A root that was replaced stands below what took its place, and can be deleted.
+    'update branch set name = ?, is_default = 0, updated_at = ?, parent_id = coalesce(parent_id, ?) where id = ?',
     name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`,
     at,
+    branchId,
     targetId,
   );
   db.run(

@@ -97,7 +97,7 @@ interface Named {
 }
 
 function revoke({ db, clock }: State, { keyId, condition, owner }: Named): unknown {
-  if (!/^\d{1,18}$/.test(keyId)) throw new Refusal(400, 'key_id must be an integer');
+  if (!/^\d{1,19}$/.test(keyId) || BigInt(keyId) >= 2n ** 63n) throw new Refusal(400, 'key_id must be an int64');
   const now = clock.now();
   const row = db.get(`select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`, {
     seen: now,

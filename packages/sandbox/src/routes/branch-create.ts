@@ -14,6 +14,7 @@ import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
 import { endpointFields, readEndpoint, requireOneWriter } from './endpoints.ts';
 import { mutate, requireBranch } from './mutate.ts';
+import { projectById } from './projects.ts';
 
 const createBody = z.object({
   endpoints: z.array(z.object(endpointFields)).default([]),
@@ -22,7 +23,10 @@ const createBody = z.object({
     .object({
       name: z.string().min(1).max(256).optional(),
       parent_id: z.string().optional(),
-      parent_lsn: z.string().optional(),
+      parent_lsn: z
+        .string()
+        .regex(/^[0-9A-Fa-f]{1,8}\/[0-9A-Fa-f]{1,8}$/, 'not a log sequence number')
+        .optional(),
       parent_timestamp: z.string().optional(),
       protected: z.boolean().default(false),
       init_source: z.enum(['parent-data', 'schema-only']).default('parent-data'),
@@ -69,7 +73,8 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
         insertEndpoint(db, { ...point, id: endpointId, projectId, branchId: id, createdAt: at });
         return { action: 'start_compute', branchId: id, endpointId };
       });
-      const operations = order([{ action: 'create_branch', branchId: id }, ...starts]);
+      const reattach = projectById(state, projectId).detached_at === null ? [] : [{ action: 'tenant_reattach' }];
+      const operations = order([...reattach, { action: 'create_branch', branchId: id }, ...starts]);
       return c.json(
         {
           branch: renderBranch(requireBranch(c, state, id)),
@@ -77,7 +82,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
           operations,
           roles: listRoles(db, id).map((row) => renderRole(row)),
           databases: listDatabases(db, id).map(renderDatabase),
-          connection_uris: connectionDetails(db, id),
+          connection_uris: projectById(state, projectId).store_passwords === 1 ? connectionDetails(db, id) : [],
         },
         201,
       );

@@ -44,7 +44,7 @@ export function branchRestoreRoute(api: Hono<Env>, state: State): void {
       db.run(
         `update branch set parent_id = coalesce(?, parent_id), parent_timestamp = ?, parent_lsn = ?, last_reset_at = ?, updated_at = ?
          where id = ?`,
-        parentAfter(row, source),
+        parentAfter(state, row, source),
         point,
         wanted.source_lsn ?? lsnAt(point),
         at,
@@ -61,9 +61,16 @@ export function branchRestoreRoute(api: Hono<Env>, state: State): void {
   });
 }
 
-/** A root stays a root, and no branch becomes its own parent. */
-function parentAfter(row: Row, source: Row): string | null {
-  return row.parent_id === null || source.id === row.id ? null : String(source.id);
+/** A root stays a root, and no branch comes to stand below itself. */
+function parentAfter({ db }: State, row: Row, source: Row): string | null {
+  const isBelow = db.get(
+    `with recursive up (id, parent_id) as (
+       select id, parent_id from branch where id = :source
+       union select b.id, b.parent_id from branch b join up on b.id = up.parent_id)
+     select 1 from up where id = :row`,
+    { source: String(source.id), row: String(row.id) },
+  );
+  return row.parent_id === null || isBelow !== undefined ? null : String(source.id);
 }
 
 function requirePoint(wanted: Restore, { row, source, at }: { row: Row; source: Row; at: Micros }): Micros {

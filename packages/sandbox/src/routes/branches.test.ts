@@ -162,3 +162,93 @@ test('a password is revealed, reset, and not revealed where none are kept', asyn
   const path = `/projects/${kept.project.id}/branches/${kept.branch.id}/roles/appdb_owner/reveal_password`;
   expect((await api(path)).status).toBe(412);
 });
+
+test('a branch that must stay cannot be made to expire, and one that comes to be needed does not', async () => {
+  const { act, create, branch, advance, names } = await branchBed();
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const expire = async (id: string) =>
+    (await act('PATCH', `/branches/${id}`, { branch: { expires_at: tomorrow } })).status;
+  expect(await expire(branch)).toBe(422);
+  const parent = (await create('parent')).body.branch.id;
+  const other = (await create('other')).body.branch.id;
+  expect([await expire(parent), await expire(other)]).toEqual([200, 200]);
+  await create('child', { parent_id: parent });
+  await act('POST', `/branches/${other}/set_as_default`);
+  await advance(2 * 86_400);
+  expect((await names()).toSorted()).toEqual(['child', 'main', 'other', 'parent']);
+});
+
+test('restoring from a branch below does not turn the two around, and what was kept beside can be deleted', async () => {
+  const { act, create, branch } = await branchBed();
+  const upper = (await create('upper')).body.branch.id;
+  const lower = (await create('lower', { parent_id: upper })).body.branch.id;
+  const restore = { source_branch_id: lower, preserve_under_name: 'kept' };
+  const { body } = await act<{ branch: { parent_id: string } }>('POST', `/branches/${upper}/restore`, restore);
+  expect(body.branch.parent_id).toBe(branch);
+  expect((await act('DELETE', `/branches/${lower}`)).status).toBe(200);
+  expect((await act('DELETE', `/branches/${upper}`)).status).toBe(200);
+});
+
+test('a branch is not recovered without its parent, nor under a name that is taken since', async () => {
+  const { act, create } = await branchBed();
+  const parent = (await create('parent')).body.branch.id;
+  const child = (await create('child', { parent_id: parent })).body.branch.id;
+  await act('DELETE', `/branches/${child}`);
+  await act('DELETE', `/branches/${parent}`);
+  expect((await act('POST', `/branches/${child}/recover`)).status).toBe(422);
+  await create('parent');
+  expect((await act('POST', `/branches/${parent}/recover`)).status).toBe(409);
+});
+
+test('finalizing a restore keeps names apart and one writing compute a branch, and the old branch can go', async () => {
+  const { act, branch, names } = await branchBed();
+  const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot`)).body;
+  const restored = (await act('POST', `/snapshots/${snapshot.id}/restore`, {})).body.branch.id;
+  const finalize = `/branches/${restored}/finalize_restore`;
+  expect((await act('POST', finalize, { name: 'main' })).status).toBe(409);
+  const second = await act('POST', '/endpoints', { endpoint: { branch_id: restored, type: 'read_write' } });
+  expect((await act('POST', finalize, {})).status).toBe(409);
+  const [endpoint] = (await act<{ endpoints: { id: string }[] }>('GET', `/branches/${restored}/endpoints`)).body
+    .endpoints;
+  expect(second.status).toBe(201);
+  await act('DELETE', `/endpoints/${endpoint?.id}`);
+  expect((await act('POST', finalize, {})).status).toBe(200);
+  expect((await act('DELETE', `/branches/${branch}`)).status).toBe(200);
+  expect(await names()).toEqual(['main']);
+});
+
+test('a snapshot expires; a compute that is disabled does not start, one that is starting is not deleted', async () => {
+  const { act, api, branch, endpoint, project, advance } = await branchBed();
+  await act('POST', `/branches/${branch}/snapshot?expires_at=${new Date(Date.now() + 3_600_000).toISOString()}`);
+  const snapshots = async () => (await act<{ snapshots: unknown[] }>('GET', '/snapshots')).body.snapshots.length;
+  expect(await snapshots()).toBe(1);
+  await advance(2 * 3600);
+  expect(await snapshots()).toBe(0);
+  await api(`/projects/${project}/endpoints/${endpoint}/start`, { method: 'POST' });
+  expect((await api(`/projects/${project}/endpoints/${endpoint}`, { method: 'DELETE' })).status).toBe(423);
+  await advance(600);
+  const disabled = await act<{ operations: unknown[] }>('PATCH', `/endpoints/${endpoint}`, {
+    endpoint: { disabled: true },
+  });
+  expect(disabled.body.operations).toEqual([]);
+  expect((await act('POST', `/endpoints/${endpoint}/start`)).status).toBe(422);
+  const role = await act<{ operations: unknown[] }>('POST', `/branches/${branch}/roles`, {
+    role: { name: 'reporter' },
+  });
+  expect(role.body.operations).toEqual([]);
+});
+
+test('where no passwords are kept, no URI carries one', async () => {
+  const { api, organization, settle } = await branchBed();
+  const body = { project: { org_id: organization, store_passwords: false } };
+  const made = (await api<{ project: { id: string } }>('/projects', { body })).body.project.id;
+  await settle(made);
+  const { uri } = (
+    await api<{ uri: string }>(`/projects/${made}/connection_uri?database_name=appdb&role_name=appdb_owner`)
+  ).body;
+  expect(uri).toMatch(/^postgresql:\/\/appdb_owner@ep-/);
+  const branch = await api<{ connection_uris: unknown[] }>(`/projects/${made}/branches`, {
+    body: { endpoints: [{ type: 'read_write' }] },
+  });
+  expect(branch.body.connection_uris).toEqual([]);
+});

@@ -5,7 +5,7 @@ import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
-import { deleteBranch, findBranch, renderAnnotation, renderBranch } from '../resources/branches.ts';
+import { deleteBranch, findBranch, renderAnnotation, renderBranch, whyNotDeleted } from '../resources/branches.ts';
 import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
@@ -68,6 +68,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
     const { branch: wanted } = await readBody(c, updateBody);
     return mutate(c, state, projectId, ({ at }) => {
       const row = requireBranch(c, state);
+      if (typeof wanted.expires_at === 'string') requireMayExpire(state, row);
       if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(state, projectId, wanted.name);
       db.run(
         'update branch set name = ?, protected = ?, expires_at = ?, updated_at = ? where id = ?',
@@ -87,8 +88,9 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
     const isHard = readFlag(c, 'hard_delete');
     const row = findBranch(db, projectId, readPath(c, 'branch_id'));
     if (row === undefined) return c.body(null, 204);
-    requireLeaf(state, row);
     return mutate(c, state, projectId, ({ at, order }) => {
+      const refusal = whyNotDeleted(db, row);
+      if (refusal !== null) throw new Refusal(422, refusal);
       const tasks = deleteBranch(db, { branchId: String(row.id), at, method: 'user', isHard });
       const operations = order(tasks);
       return c.json({ branch: renderBranch(branchWithCreator(state, String(row.id))), operations });
@@ -98,8 +100,10 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   api.post('/projects/:project_id/branches/:branch_id/set_as_default', (c) => {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
-    return mutate(c, state, projectId, ({ at }) => {
-      const id = String(requireBranch(c, state).id);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      const row = requireBranch(c, state);
+      const id = String(row.id);
+      db.run('update branch set expires_at = null where id = ?', id);
       db.run(
         'update branch set is_default = (id = ?), updated_at = ? where project_id = ? and (is_default = 1 or id = ?)',
         id,
@@ -107,7 +111,8 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
         projectId,
         id,
       );
-      return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations: [] });
+      const operations = order(row.state === 'archived' ? [{ action: 'timeline_unarchive', branchId: id }] : []);
+      return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations });
     });
   });
 
@@ -124,6 +129,9 @@ function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: 
   const row = db.get('select * from branch where project_id = ? and id = ? and purge_at > ?', projectId, id, at);
   if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${id}"`);
   requireFreeName(state, projectId, String(row.name));
+  if (row.parent_id !== null && findBranch(db, projectId, String(row.parent_id)) === undefined) {
+    throw new Refusal(422, `the parent of the branch is gone; parent_id:"${String(row.parent_id)}"`);
+  }
   db.run(
     'update branch set deleted_at = null, purge_at = null, deletion_method = null, updated_at = ? where id = ?',
     at,
@@ -135,15 +143,9 @@ function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: 
   });
 }
 
-/** The root and the default branch stay, and so does a branch that others start from. */
-function requireLeaf({ db }: State, row: Row): void {
-  const id = String(row.id);
-  if (row.is_default === 1) throw new Refusal(422, `cannot delete the default branch; branch_id:"${id}"`);
-  if (row.parent_id === null) throw new Refusal(422, `cannot delete the root branch; branch_id:"${id}"`);
-  const child = db.get('select id from branch where parent_id = ? and deleted_at is null limit 1', id);
-  if (child !== undefined) {
-    throw new Refusal(422, `cannot delete a branch that has children; branch_id:"${id}", child:"${String(child.id)}"`);
-  }
+function requireMayExpire({ db }: State, row: Row): void {
+  const refusal = whyNotDeleted(db, row);
+  if (refusal !== null) throw new Refusal(422, `a branch that stays cannot expire: ${refusal}`);
 }
 
 function expiryOf(row: Row, wanted: string | null | undefined, now: number): number | null {

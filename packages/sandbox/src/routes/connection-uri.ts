@@ -15,7 +15,7 @@ export function connectionUriRoute(api: Hono<Env>, state: State): void {
 
   api.get('/projects/:project_id/connection_uri', (c) => {
     const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const project = requireProject(db, c.get('principal'), projectId);
     const named = { branch: c.req.query('branch_id'), endpoint: c.req.query('endpoint_id') };
     const database = readRequired(c, 'database_name');
     const roleName = readRequired(c, 'role_name');
@@ -33,6 +33,13 @@ export function connectionUriRoute(api: Hono<Env>, state: State): void {
     if (findDatabase(db, branchId, database) === undefined) {
       throw new Refusal(404, `database not found for branch; database_name:"${database}", branch_id:"${branchId}"`);
     }
-    return c.json({ uri: connectionUri({ role, host: endpointHost(endpoint, isPooled), database }) });
+    return c.json({
+      uri: connectionUri({
+        role,
+        host: endpointHost(endpoint, isPooled),
+        database,
+        withPassword: project.store_passwords === 1,
+      }),
+    });
   });
 }

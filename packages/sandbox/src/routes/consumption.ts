@@ -13,7 +13,7 @@ import {
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { createRandom, seedOf } from '../store/random.ts';
-import { formatInstant, type Micros } from '../store/time.ts';
+import { DAY, formatInstant, type Micros } from '../store/time.ts';
 import { organizationOf } from './project-list.ts';
 
 const firstMetrics = [
@@ -90,10 +90,11 @@ function readAsked(
   const [from = 0, to = 0] = [readInstant(c, 'from'), readInstant(c, 'to')];
   const now = clock.now();
   if (from >= to) throw new Refusal(400, 'from must be before to');
-  const frames = timeframes({ from, to: Math.min(to, now), granularity });
-  if ((frames[0]?.start ?? now) < now - keptFor[granularity] - frameLength(frames)) {
+  // A month more, for the beginning is rounded down to the granularity.
+  if (from < now - keptFor[granularity] - 31 * DAY) {
     throw new Refusal(406, 'the from and to range lies outside the boundaries of the granularity');
   }
+  const frames = timeframes({ from, to: Math.min(to, now), granularity });
   const metrics = readList(c, 'metrics');
   const wrong = metrics.find((metric) => !allowed.includes(metric));
   if (wrong !== undefined) throw new Refusal(400, `metrics: "${wrong}" is none of ${allowed.join(', ')}`);
@@ -101,8 +102,7 @@ function readAsked(
   return { organization, frames, metrics: metrics.length === 0 ? (fallback ?? []) : metrics, now };
 }
 
-const isGranularity = (text: string): text is Granularity => text in keptFor;
-const frameLength = ([first]: Timeframe[]) => (first === undefined ? 0 : first.end - first.start);
+const isGranularity = (text: string): text is Granularity => Object.hasOwn(keptFor, text);
 
 /** One page of an organization's projects, newest first. The cursor is the id of the page's last. */
 function readProjectPage(c: Context, db: State['db'], organization: string) {

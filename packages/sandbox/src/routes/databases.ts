@@ -28,6 +28,7 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
     const branchId = branchOf(c);
     const { database: wanted } = await readBody(c, createBody);
     return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+      requireBranch(c, state);
       requireFreeName(state, branchId, wanted.name);
       requireOwner(state, branchId, wanted.owner_name);
       insertDatabase(db, { branchId, name: wanted.name, ownerName: wanted.owner_name, at });
@@ -45,6 +46,7 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
     const branchId = branchOf(c);
     const { database: wanted } = await readBody(c, updateBody);
     return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+      requireBranch(c, state);
       const row = requireDatabase(state, branchId, readPath(c, 'database_name'));
       const newName = wanted.name ?? String(row.name);
       if (newName !== row.name) requireFreeName(state, branchId, newName);

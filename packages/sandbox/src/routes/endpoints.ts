@@ -14,7 +14,7 @@ import {
 } from '../resources/endpoints.ts';
 import { makeId } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
-import type { Task } from '../work/queue.ts';
+import { requireFree, type Task } from '../work/queue.ts';
 import { configureTasks, restartTasks, startTasks, suspendTasks } from '../work/tasks.ts';
 import { type Change, mutate, requireBranch, requireEndpoint } from './mutate.ts';
 
@@ -66,7 +66,7 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
       if (endpoint.type === 'read_write') requireNoWriter(state, branchId);
       const id = makeId(random, 'ep');
       insertEndpoint(db, { ...endpoint, id, projectId, branchId, createdAt: at });
-      const operations = order([{ action: 'start_compute', branchId, endpointId: id }]);
+      const operations = order(endpoint.disabled ? [] : startTasks(db, requireEndpoint(c, state, id)));
       return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state, id)), operations }, 201);
     });
   });
@@ -89,6 +89,7 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
     const row = findEndpoint(db, projectId, readPath(c, 'endpoint_id'));
     if (row === undefined) return c.body(null, 204);
     return mutate(c, state, projectId, ({ at, order }) => {
+      requireFree(state, projectId);
       db.run('update endpoint set deleted_at = ?, suspend_at = null where id = ?', at, String(row.id));
       return c.json({ endpoint: renderEndpoint(row), operations: order(suspendTasks(row)) });
     });
@@ -99,9 +100,12 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
       const projectId = readPath(c, 'project_id');
       requireProject(db, c.get('principal'), projectId);
       return mutate(c, state, projectId, ({ order }) => {
-        const operations = order(tasksOf(c));
-        const id = String(requireEndpoint(c, state).id);
-        if (operations.length > 0) db.run('update endpoint set pending_state = ? where id = ?', pending, id);
+        const tasks = tasksOf(c);
+        // Before the operations: one that is skipped at once takes it back.
+        if (tasks.length > 0) {
+          db.run('update endpoint set pending_state = ? where id = ?', pending, String(requireEndpoint(c, state).id));
+        }
+        const operations = order(tasks);
         return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)), operations });
       });
     });
@@ -178,7 +182,8 @@ function requireNoWriter({ db }: State, branchId: string): void {
 
 const secondWriter = 'read_write endpoint already exists on the branch';
 
-function requireOrder(min = 0, max = Number.POSITIVE_INFINITY): void {
+/** 422 for limits of a compute that are the wrong way round. */
+export function requireOrder(min = 0, max = Number.POSITIVE_INFINITY): void {
   if (min > max) throw new Refusal(422, 'autoscaling_limit_min_cu must not be above autoscaling_limit_max_cu');
 }
 

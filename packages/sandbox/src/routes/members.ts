@@ -89,6 +89,12 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
     at,
   );
   const user = db.get('select id from user where email = ?', wanted.email);
+  const member = db.get(
+    'select 1 from member where organization_id = ? and user_id = ? and left_at is null',
+    wanted.organization,
+    user?.id ?? null,
+  );
+  if (member !== undefined) throw new Refusal(409, `${wanted.email} is a member of the organization already`);
   if (user !== undefined) {
     db.run(
       `insert into member values (?, ?, ?, ?, ?, null)

@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findBranch } from '../resources/branches.ts';
@@ -7,6 +8,7 @@ import { operationColumns, renderOperation } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
+import { advance } from '../work/advance.ts';
 import { enqueue, requireFree, type Task } from '../work/queue.ts';
 
 /** What a route does to its project: `order` queues the operations that follow and answers with them, rendered. */
@@ -20,6 +22,16 @@ export interface Change {
  * going on; those of one request bear one created_at.
  */
 export function mutate<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
+  return create(c, state, projectId, (change) => {
+    // Again: while the body came in, the project may have gone, or the caller's right to it.
+    requireProject(state.db, c.get('principal'), projectId);
+    return work(change);
+  });
+}
+
+/** The same for a project that is not there yet, or not any more. */
+export function create<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
+  advance(state, state.clock.now());
   return state.db.transaction(() => {
     const at = state.clock.now();
     const lateBy = c.get('lateCommitBy');

@@ -2,7 +2,6 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireOrganization } from '../access/rules.ts';
 import { readBody } from '../http/body.ts';
-import { Refusal } from '../http/errors.ts';
 import { defaultBranch, insertBranch, renderBranch } from '../resources/branches.ts';
 import {
   insertDatabase,
@@ -18,11 +17,13 @@ import { makeId, makePassword } from '../resources/ids.ts';
 import { insertProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import { defaultRegion, regions } from '../resources/regions.ts';
 import type { Env, State } from '../state.ts';
-import { mutate } from './mutate.ts';
+import { requireOrder } from './endpoints.ts';
+import { create } from './mutate.ts';
 import { organizationOf } from './project-list.ts';
 import { projectById, retentionSchema, settingsSchema } from './projects.ts';
 
 const name = z.string().min(1).max(256);
+const identifier = z.string().min(1).max(63);
 const computeUnits = z.number().min(0.25);
 
 const createBody = z.object({
@@ -38,7 +39,7 @@ const createBody = z.object({
     autoscaling_limit_min_cu: computeUnits.default(0.25),
     autoscaling_limit_max_cu: computeUnits.default(2),
     branch: z
-      .object({ name: name.default('main'), role_name: z.string().optional(), database_name: z.string().optional() })
+      .object({ name: name.default('main'), role_name: identifier.optional(), database_name: identifier.optional() })
       .default({ name: 'main' }),
   }),
 });
@@ -52,12 +53,10 @@ export function projectCreateRoute(api: Hono<Env>, state: State): void {
     const principal = c.get('principal');
     const organizationId = organizationOf(c, wanted.org_id);
     requireOrganization(db, principal, organizationId);
-    requireRoomForProject(state, organizationId);
-    if (wanted.autoscaling_limit_min_cu > wanted.autoscaling_limit_max_cu) {
-      throw new Refusal(422, 'autoscaling_limit_min_cu must not be above autoscaling_limit_max_cu');
-    }
+    requireRoomForProject(db, organizationId);
+    requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
     const ids = { project: makeId(random), branch: makeId(random, 'br'), endpoint: makeId(random, 'ep') };
-    return mutate(c, state, ids.project, ({ at, order }) => {
+    return create(c, state, ids.project, ({ at, order }) => {
       const project = {
         id: ids.project,
         organizationId,

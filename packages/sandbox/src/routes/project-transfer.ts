@@ -5,7 +5,7 @@ import { requireAdministrator, requireOrganization, requireOwnProject } from '..
 import { readBody, readOptionalBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
-import { moveProject } from '../resources/projects.ts';
+import { moveProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import { formatInstant, SECOND } from '../store/time.ts';
 import { organizationOf } from './project-list.ts';
@@ -14,7 +14,7 @@ const transferBody = z.object({
   destination_org_id: z.string(),
   project_ids: z.array(z.string()).min(1).max(400),
 });
-const requestBody = z.object({ ttl_seconds: z.int().positive().default(86_400) });
+const requestBody = z.object({ ttl_seconds: z.int().positive().max(2_592_000).default(86_400) });
 const acceptBody = z.object({ org_id: z.string().optional() });
 
 /** Projects that go from one organization to another: at once, or as an offer that somebody accepts. */
@@ -25,6 +25,7 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
     requireAdministrator(db, principal, { of: source, to: 'transfer projects' });
     const { destination_org_id: destination, project_ids: projectIds } = await readBody(c, transferBody);
     requireOrganization(db, principal, destination);
+    if (destination === source) throw new Refusal(422, 'the projects are in that organization already');
     return db.transaction(() => {
       for (const projectId of projectIds) {
         const project = db.get(
@@ -33,6 +34,7 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
           source,
         );
         if (project === undefined) throw new Refusal(404, `project not found; project_id:"${projectId}"`);
+        requireRoomForProject(db, destination);
         moveProject(db, { projectId, to: destination, at: clock.now() });
       }
       return c.json({});
@@ -57,13 +59,16 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
     requireOrganization(db, c.get('principal'), destination);
     const at = clock.now();
     return db.transaction(() => {
-      const taken = db.run(
-        'delete from transfer_request where id = ? and project_id = ? and expires_at > ?',
+      const offer = db.get(
+        `select p.organization_id from transfer_request t join project p on p.id = t.project_id
+         where t.id = ? and p.id = ? and t.expires_at > ? and p.deleted_at is null`,
         id,
         projectId,
         at,
       );
-      if (taken === 0) throw new Refusal(404, 'transfer request not found');
+      if (offer === undefined) throw new Refusal(404, 'transfer request not found');
+      if (offer.organization_id === destination) throw new Refusal(422, 'the project is in that organization already');
+      requireRoomForProject(db, destination);
       moveProject(db, { projectId, to: destination, at });
       return c.body(null, 204);
     });

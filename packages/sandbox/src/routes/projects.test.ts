@@ -76,6 +76,43 @@ test('a project that goes to another organization ends the keys scoped to it, al
   expect((await api<unknown[]>(`/organizations/${organization}/api_keys`)).body).toEqual([]);
 });
 
+test('what becomes of a project ends its offers, and it does not go where it is', async () => {
+  const { api, organization, other, project, settle } = await projectBed();
+  const offers = `/projects/${project}/transfer_requests`;
+  const offer = async () => (await api<{ id: string }>(offers, { method: 'POST' })).body.id;
+  const accept = async (id: string, to: string) =>
+    (await api(`${offers}/${id}`, { method: 'PUT', body: { org_id: to } })).status;
+  const first = await offer();
+  expect(await accept(first, organization)).toBe(422);
+  const move = { destination_org_id: organization, project_ids: [project] };
+  expect((await api(`/organizations/${organization}/projects/transfer`, { body: move })).status).toBe(422);
+  await api(`/organizations/${organization}/projects/transfer`, { body: { ...move, destination_org_id: other } });
+  expect(await accept(first, organization)).toBe(404);
+  const second = await offer();
+  await api(`/projects/${project}`, { method: 'DELETE' });
+  expect(await accept(second, organization)).toBe(404);
+  await api(`/projects/${project}/recover`, { method: 'POST' });
+  await settle(project);
+  expect(await accept(second, organization)).toBe(404);
+});
+
+test('a project that is deleted while a compute starts stays at rest, and its keys are not used any more', async () => {
+  const { api, control, organization, project, endpoint, advance } = await projectBed();
+  const keys = `/organizations/${organization}/api_keys`;
+  await api(keys, { body: { key_name: 'scoped', project_id: project } });
+  await api(`/projects/${project}/endpoints/${endpoint}/restart`, { method: 'POST' });
+  await api(`/projects/${project}`, { method: 'DELETE' });
+  const count = async () => (await control<{ operations: number }[]>('/projects')).body[0]?.operations;
+  const before = await count();
+  await advance(3 * 86_400);
+  expect(await count()).toBe(before);
+  await advance(5 * 86_400);
+  const [key] = (await control<{ kind: string; revoked_at: string | null }[]>('/keys')).body.filter(
+    ({ kind }) => kind === 'project',
+  );
+  expect(key?.revoked_at).not.toBeNull();
+});
+
 test('an offer of a project is accepted once, and only while it lasts', async () => {
   const { api, other, project, advance } = await projectBed();
   const offers = `/projects/${project}/transfer_requests`;
@@ -119,25 +156,27 @@ test('a member who is removed keeps the personal keys, and loses the organizatio
   expect((await api(list, { key })).status).toBe(404);
 });
 
-test('an organization keeps an administrator; an invitation of somebody who has an account is a membership', async () => {
-  const { api, control, organization, other } = await projectBed();
-  await control('/generate', { body: { organizations: 1, projects: 0, keys: 0, operations: 0 } });
+test('an organization keeps an administrator, and an invitation of somebody who has an account is a membership', async () => {
+  const { api, organization, other } = await projectBed();
   interface Seen {
-    members: { member: { id: string; role: string }; user: { email: string } }[];
+    members: { member: { id: string; role: string; user_id: string }; user: { email: string } }[];
   }
   const read = async (of: string) => (await api<Seen>(`/organizations/${of}/members?limit=500`)).body.members;
+  const self = '00000000-0000-4000-a000-000000000001';
   const admins = (await read(organization)).filter(({ member }) => member.role === 'admin');
+  admins.sort((a, b) => Number(a.member.user_id === self) - Number(b.member.user_id === self));
   const statuses = [];
-  for (const { member } of admins.toReversed()) {
+  for (const { member } of admins) {
     const path = `/organizations/${organization}/members/${member.id}`;
     statuses.push((await api(path, { method: 'PATCH', body: { role: 'member' } })).status);
   }
-  expect(statuses.at(0)).toBe(200);
-  expect(statuses.at(-1)).not.toBe(200);
-  const email = (await read(other)).find(({ member }) => member.role === 'member')?.user.email ?? '';
-  expect((await read(organization)).map(({ user }) => user.email)).not.toContain(email);
-  await api(`/organizations/${other}/invitations`, { body: { invitations: [{ email, role: 'admin' }] } });
-  expect((await read(other)).find(({ user }) => user.email === email)?.member.role).toBe('admin');
+  expect(statuses).toEqual([...admins.slice(1).map(() => 200), 422]);
+  const invite = async (email: string, role: string) =>
+    (await api(`/organizations/${organization}/invitations`, { body: { invitations: [{ email, role }] } })).status;
+  const stranger = (await read(other)).find(({ member }) => member.role === 'member')?.user.email ?? '';
+  expect(await invite(stranger, 'admin')).toBe(200);
+  expect((await read(organization)).find(({ user }) => user.email === stranger)?.member.role).toBe('admin');
+  expect(await invite(stranger, 'member')).toBe(409);
 });
 
 test('a project is shared with somebody outside, who then works on it and sees it in a list of its own', async () => {

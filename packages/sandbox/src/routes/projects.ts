@@ -5,11 +5,11 @@ import { readBody } from '../http/body.ts';
 import { readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints } from '../resources/endpoints.ts';
-import { deleteProject, recoverProject, renderProject } from '../resources/projects.ts';
+import { deleteProject, recoverProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { configureTasks } from '../work/tasks.ts';
-import { mutate } from './mutate.ts';
+import { create, mutate } from './mutate.ts';
 
 export const settingsSchema = z.looseObject({});
 export const retentionSchema = z.int().min(0).max(2_592_000);
@@ -33,10 +33,11 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.patch('/projects/:project_id', async (c) => {
-    const row = requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    const id = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), id);
     const { project: wanted } = await readBody(c, updateBody);
-    const id = String(row.id);
     return mutate(c, state, id, ({ at, order }) => {
+      const row = projectById(state, id);
       db.run(
         `update project set name = ?, settings = ?, default_endpoint_settings = ?, history_retention_seconds = ?, updated_at = ?
          where id = ?`,
@@ -67,8 +68,9 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
 
   api.post('/projects/:project_id/recover', (c) => {
     const id = readPath(c, 'project_id');
-    requireOwnProject(db, c.get('principal'), { projectId: id, to: 'recover projects', deleted: true });
-    return mutate(c, state, id, ({ at, order }) => {
+    const row = requireOwnProject(db, c.get('principal'), { projectId: id, to: 'recover projects', deleted: true });
+    requireRoomForProject(db, String(row.organization_id));
+    return create(c, state, id, ({ at, order }) => {
       recoverProject(db, id, at);
       order([{ action: 'tenant_attach' }]);
       const branches = db.all(

@@ -29,6 +29,7 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
     const branchId = branchOf(c);
     const { role: wanted } = await readBody(c, createBody);
     return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+      requireBranch(c, state);
       if (findRole(db, branchId, wanted.name) !== undefined) {
         throw new Refusal(409, `role with name "${wanted.name}" already exists`);
       }

@@ -32,8 +32,11 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
     }
     const expiresAt = readInstant(c, 'expires_at');
     return mutate(c, state, projectId, ({ at, order }) => {
-      const branchId = String(requireBranch(c, state).id);
-      if (point.timestamp !== undefined && point.timestamp > at) throw new Refusal(422, 'timestamp lies in the future');
+      const branch = requireBranch(c, state);
+      const branchId = String(branch.id);
+      if (point.timestamp !== undefined && (point.timestamp > at || point.timestamp < Number(branch.created_at))) {
+        throw new Refusal(422, 'timestamp must lie between the creation of the branch and now');
+      }
       if (expiresAt !== undefined && expiresAt <= at) throw new Refusal(422, 'expires_at must be in the future');
       const id = makeId(random, 'snap');
       const name = c.req.query('name') ?? id;

@@ -1,7 +1,7 @@
 import { type Database, readSetting, writeSetting } from './database.ts';
 import { type Micros, SECOND } from './time.ts';
 
-/** The sandbox's time: the machine's, plus what was added through the control route. It never goes back. */
+/** The sandbox's time: the machine's, plus what was added through the control route. While it runs it never goes back. */
 export interface Clock {
   now(): Micros;
   advance(seconds: number): void;

@@ -7,6 +7,9 @@ export const MINUTE: Micros = 60 * SECOND;
 export const HOUR: Micros = 60 * MINUTE;
 export const DAY: Micros = 24 * HOUR;
 
+/** The sandbox keeps to the years that its integers hold exactly, and well before their end. */
+export const lastInstant: Micros = Date.UTC(2200, 0, 1) * 1000;
+
 /** Renders as the control plane does: RFC 3339 in UTC, fraction without trailing zeros. */
 export function formatInstant(at: Micros): string {
   const fraction = at % SECOND;

@@ -10,8 +10,7 @@ export function upgrade(sqlite: DatabaseSync): void {
   const isNew = sqlite.prepare("select 1 from sqlite_schema where name = 'operation'").get() === undefined;
   const found = Number(sqlite.prepare('pragma user_version').get()?.user_version);
   if (found > version) throw new Error(`the file is of a newer version (${found}) than this sandbox (${version})`);
-  if (!isNew && found < version) sqlite.exec(`begin; ${fromVersion1} commit;`);
-  sqlite.exec(`pragma user_version = ${version}`);
+  sqlite.exec(`begin; ${isNew || found === version ? '' : fromVersion1} pragma user_version = ${version}; commit;`);
 }
 
 const fromVersion1 = `

@@ -1,7 +1,7 @@
-import { deleteBranch, forgetBranch } from '../resources/branches.ts';
+import { deleteBranch, forgetBranch, whyNotDeleted } from '../resources/branches.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { type Micros, SECOND } from '../store/time.ts';
+import { MINUTE, type Micros, SECOND } from '../store/time.ts';
 import { enqueue, hasOpen, startNext, statusOf, step } from './queue.ts';
 import { dailyWork } from './system.ts';
 import { isFinal } from './transitions.ts';
@@ -111,8 +111,13 @@ function suspendIdle(state: State, endpointId: string, at: Micros): void {
 function expireBranch(state: State, branchId: string, at: Micros): void {
   const row = state.db.get('select * from branch where id = ?', branchId);
   const projectId = String(row?.project_id);
-  if (hasOpen(state.db, projectId)) {
-    state.db.run('update branch set expires_at = ? where id = ?', at + 5 * SECOND, branchId);
+  if (row === undefined || whyNotDeleted(state.db, row) !== null) {
+    state.db.run('update branch set expires_at = null where id = ?', branchId);
+    return;
+  }
+  const project = state.db.get('select deleted_at from project where id = ?', projectId);
+  if (project?.deleted_at !== null || hasOpen(state.db, projectId)) {
+    state.db.run('update branch set expires_at = ? where id = ?', at + MINUTE, branchId);
     return;
   }
   const tasks = deleteBranch(state.db, { branchId, at, method: 'ttl', isHard: false });

@@ -57,11 +57,13 @@ function activate(
   db: Database,
   { project, branch, endpoint, at }: { project: Value; branch: Value; endpoint: Value; at: Micros },
 ): void {
+  const owner = db.get('select deleted_at from project where id = ?', project ?? null);
+  if (owner?.deleted_at !== null) return; // deleted meanwhile: nothing of it starts any more
   db.run(
     `update endpoint set state = 'active', started_at = :at, last_active_at = :at, updated_at = :at,
        suspend_at = case suspend_timeout_seconds when -1 then null when 0 then :at + ${defaultSuspendTimeoutSeconds * SECOND}
          else :at + suspend_timeout_seconds * ${SECOND} end
-     where id = :endpoint`,
+     where id = :endpoint and deleted_at is null`,
     { at, endpoint: endpoint ?? null },
   );
   db.run('update branch set last_active_at = ? where id = ?', at, branch ?? null);

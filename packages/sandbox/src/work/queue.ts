@@ -46,7 +46,7 @@ export function enqueue(state: State, order: Order): number[] {
   const queued = order.tasks.map((task) => {
     const seq = Number(db.get('select coalesce(max(seq), 0) + 1 as seq from operation')?.seq);
     const trouble = order.by === 'system' ? work.system_trouble : work.request_trouble;
-    const fate = drawFate(randomOf(state, seq), trouble);
+    const fate = fateOf(task.action, drawFate(randomOf(state, seq), trouble));
     db.run(
       `insert into operation (seq, id, project_id, branch_id, endpoint_id, action, status, failures_count, created_at, updated_at,
          fate, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
@@ -65,6 +65,11 @@ export function enqueue(state: State, order: Order): number[] {
   });
   if (wasFree) startNext(state, order.projectId, order.at);
   return queued;
+}
+
+/** What makes or removes something is tried until it is done: nothing could be done about what stands half made. */
+function fateOf(action: string, drawn: Fate): Fate {
+  return drawn !== 'finish' && /^(create|delete)_/.test(action) ? 'retry' : drawn;
 }
 
 /** A fault of late commits that names no route is for the control plane's own work as well. */

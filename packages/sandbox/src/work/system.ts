@@ -17,7 +17,7 @@ export function firstWorkAt(projectId: string, from: Micros): Micros {
 /** One turn of the control plane's own work on a project. */
 export function dailyWork(state: State, projectId: string, at: Micros): void {
   const { db, work } = state;
-  const pause = work.operations_per_day === 0 ? DAY : Math.floor(DAY / work.operations_per_day);
+  const pause = work.operations_per_day === 0 ? DAY : Math.min(365 * DAY, Math.floor(DAY / work.operations_per_day));
   db.run('update project set next_work_at = ? where id = ?', at + pause, projectId);
   if (work.operations_per_day === 0 || hasOpen(db, projectId)) return;
   const project = db.get('select * from project where id = ?', projectId);
@@ -30,10 +30,19 @@ function chooseTask(state: State, project: Row, at: Micros): Task | null {
   if (project.detached_at !== null) {
     return Number(project.detached_at) <= at - reattachAfter ? { action: 'tenant_reattach' } : null;
   }
-  if (Number(project.last_active_at ?? project.created_at) <= at - detachAfter) return { action: 'tenant_detach' };
+  const isIdle = Number(project.last_active_at ?? project.created_at) <= at - detachAfter;
+  if (isIdle && !hasActive(state, String(project.id))) return { action: 'tenant_detach' };
   const branch = archivable(state, String(project.id), at);
   if (branch !== undefined) return { action: 'timeline_archive', branchId: String(branch.id) };
   return computeWork(state, String(project.id), at);
+}
+
+function hasActive({ db }: State, projectId: string): boolean {
+  const row = db.get(
+    "select 1 from endpoint where project_id = ? and state = 'active' and deleted_at is null limit 1",
+    projectId,
+  );
+  return row !== undefined;
 }
 
 /** A branch that is old, idle and not the default goes to the archive; using it brings it back. */
@@ -53,7 +62,7 @@ function archivable({ db }: State, projectId: string, at: Micros): Row | undefin
 function computeWork({ db, work }: State, projectId: string, at: Micros): Task | null {
   const endpoints = db.all(
     `select e.id, e.branch_id, e.state from endpoint e join branch b on b.id = e.branch_id
-     where e.project_id = ? and e.deleted_at is null and b.deleted_at is null and b.state = 'ready' order by e.id`,
+     where e.project_id = ? and e.deleted_at is null and e.disabled = 0 and b.deleted_at is null and b.state = 'ready' order by e.id`,
     projectId,
   );
   if (endpoints.length === 0) return null; // branches without a compute are not checked

@@ -22,6 +22,7 @@ export function suspendTasks(endpoint: Row): Task[] {
 
 /** What a new configuration takes: a compute that was idle is up for it for a short time. */
 export function configureTasks(db: Database, endpoint: Row): Task[] {
+  if (endpoint.disabled === 1) return []; // it hears of it when it is enabled and starts
   const apply = { action: 'apply_config', ...placeOf(endpoint) };
   if (endpoint.state === 'active') return [apply];
   return [...startTasks(db, endpoint), apply, { action: 'suspend_compute', ...placeOf(endpoint) }];
