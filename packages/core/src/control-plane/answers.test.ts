@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { parseJson } from './json.ts';
 import { collect } from './pagination.ts';
@@ -11,7 +12,7 @@ import { answering, clientBed, failure } from './testing.ts';
 const json = { 'content-type': 'application/json' };
 const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
 
-const odd: [name: string, status: number, headers: Record<string, string>, body: string][] = [
+const odd: [name: string, status: number, headers: Record<string, string>, body: string | Buffer][] = [
   ['nothing', 200, json, ''],
   ['half of it', 200, json, '{"account_id":"a","auth_me'],
   ['null', 200, json, 'null'],
@@ -23,7 +24,7 @@ const odd: [name: string, status: number, headers: Record<string, string>, body:
   ['10 MB of JSON', 200, json, JSON.stringify({ account_id: 1, filler: 'x'.repeat(10_000_000) })],
   ['10 MB of nothing', 200, json, ' '.repeat(10_000_000)],
   ['100,000 levels of nesting', 200, json, deep(100_000)],
-  ['bytes that are no UTF-8', 200, json, '\uFFFD\uFFFE'],
+  ['bytes that are no UTF-8', 200, json, Buffer.from([0x22, 0xff, 0xfe, 0x22])],
   ['a redirect to the same host', 302, { location: '/api/v2/auth' }, ''],
   ['a redirect to elsewhere', 307, { location: 'http://127.0.0.1:9/auth' }, ''],
   ['an error without a body', 418, {}, ''],
@@ -126,12 +127,50 @@ test('an error bears the id of its request: the control plane’s own, or the on
   const baseUrl = await answering((request, response) => {
     sent.push(request.headers['x-request-id'], request.headers['user-agent']);
     const id = sent.length > 2 ? { request_id: 'their-id' } : {};
-    response.writeHead(404, json).end(JSON.stringify({ code: '', message: 'none', ...id }));
+    const echoed = sent.length > 4 ? { request_id: 'opaque-key-3' } : {};
+    response.writeHead(404, json).end(JSON.stringify({ code: '', message: 'none', ...id, ...echoed }));
   });
   const [first, second] = [await failure(client({ baseUrl }).auth()), await failure(client({ baseUrl }).auth())];
   expect(first.requestId).toBe(sent[0]);
   expect(second.requestId).toBe('their-id');
   expect(sent[1]).toMatch(/^keywarden\//);
+  const third = await failure(client({ baseUrl, apiKey: 'opaque-key-3' }).auth());
+  expect(third.requestId).toBe(sent[4]);
+});
+
+test('an id that would lead to another route is refused, and nothing is sent', async () => {
+  const { client, sandbox } = await clientBed();
+  for (const id of ['', '.', '..']) {
+    expect((await failure(client().revokeOrganizationKey(id, '5'))).code).toBe('rejected');
+  }
+  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  expect(stats.requests).toBe(0);
+});
+
+test('an address or a time limit that no call could work with is refused at once, without repeating the address', () => {
+  const make = (change: object) => () =>
+    createClient({ baseUrl: 'http://127.0.0.1/api/v2', apiKey: 'napi_x', ...change });
+  expect(make({ baseUrl: '' })).toThrow(/^baseUrl must be/);
+  expect(make({ baseUrl: 'ftp://u:pw@host' })).toThrow(/^(?!.*pw)/);
+  for (const change of [{ timeoutMs: Infinity }, { timeoutMs: 0 }, { callTimeoutMs: 3e9 }, { callTimeoutMs: NaN }]) {
+    expect(make(change)).toThrow(/must be from 1 to 2147483647 ms/);
+  }
+});
+
+test('unknown fields are kept whatever they are called, but for __proto__, which does no harm', async () => {
+  const { client } = await clientBed();
+  const body = '{"id":"o","name":"n","created_at":"2026-01-01T00:00:00Z","__proto__":{"evil":1},"constructor":2}';
+  const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
+  const { extra } = await client({ baseUrl }).organization('o');
+  expect(Object.keys(extra ?? {}).toSorted()).toEqual(['constructor']);
+  expect(Reflect.get(Object(extra), 'evil')).toBeUndefined();
+});
+
+test('the answer to a revocation as the service describes it is enough', async () => {
+  const { client } = await clientBed();
+  const body = '{"id":5,"name":"k","revoked":true,"last_used_at":null,"last_used_from_addr":""}';
+  const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
+  expect(await client({ baseUrl }).revokePersonalKey('5')).toMatchObject({ id: '5', revoked: true });
 });
 
 test('ids beyond 2^53 keep every digit', () => {

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import * as wire from '../wire/schemas.ts';
 import { type Limiter, noLimiter } from './limiter.ts';
 import { followPages, type Page } from './pagination.ts';
@@ -15,7 +14,7 @@ export interface ClientOptions {
   limiter?: Limiter;
   /** For one attempt, from connecting to the last byte, in ms; 30,000 by default. */
   timeoutMs?: number;
-  /** For a call with all its attempts and waits, in ms; 300,000 by default. */
+  /** For a call with all its attempts and waits, in ms; 600,000 by default. */
   callTimeoutMs?: number;
   /** The largest answer that is read; 64 MB by default. */
   maxBodyBytes?: number;
@@ -40,7 +39,7 @@ interface ListOptions extends CallOptions {
 
 export type ControlPlaneClient = ReturnType<typeof createClient>;
 
-/** What `GET /auth` says, with the control plane's Date and whether its server calls itself a sandbox. */
+/** What `GET /auth` says, with the control plane's Date, what its server calls itself, and `off` in `limits` from a sandbox without any. */
 export interface AuthAnswer extends wire.WireAuth {
   dateMs: number | null;
   server: string | null;
@@ -50,14 +49,16 @@ export interface AuthAnswer extends wire.WireAuth {
 /**
  * A typed client of the control plane. Every method rejects with a ControlPlaneError. Reads are repeated on faults; a write only where
  * the answer says that nothing was done, and one whose answer was lost rejects with `outcome_unknown`: list, and see what is there.
- * Records keep the fields that this client does not know under `extra`; int64 ids are texts of digits; times are texts with every digit.
+ * Records of organizations, projects, branches, operations and keys keep the fields that this client does not know under `extra`; int64 ids
+ * are texts of digits; times are texts with every digit.
  */
 export function createClient({ limiter = noLimiter, time = systemTime, hooks = {}, ...options }: ClientOptions) {
+  checkOptions(options);
   const call = createTransport({
     random: Math.random,
     fetch: globalThis.fetch,
     timeoutMs: 30_000,
-    callTimeoutMs: 300_000,
+    callTimeoutMs: 600_000,
     maxBodyBytes: 64 * 2 ** 20,
     userAgent: 'keywarden/0.1',
     ...options,
@@ -77,8 +78,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     params: Record<string, string>,
     { body, signal }: CallOptions & { body: unknown },
   ): Promise<wire.WireCreatedKey> => {
-    const { json } = await call({ method: 'POST', route, params, body, exactIntegers: true, signal });
-    return parseWrite(wire.createdKeySchema, json, route);
+    const reply = await call({ method: 'POST', route, params, body, exactIntegers: true, signal });
+    return parseWrite(wire.createdKeySchema, reply, route);
   };
 
   const revokeKey = async (
@@ -86,8 +87,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     params: Record<string, string>,
     { signal }: CallOptions,
   ): Promise<wire.WireRevokedKey> => {
-    const { json } = await call({ method: 'DELETE', route, params, exactIntegers: true, signal });
-    return parseWrite(wire.revokedKeySchema, json, route);
+    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal });
+    return parseWrite(wire.revokedKeySchema, reply, route);
   };
 
   const operationsPage = (
@@ -106,25 +107,26 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
   ): Promise<wire.WireOperation> => {
     const route = '/projects/{project_id}/operations/{operation_id}';
     const params = { project_id: projectId, operation_id: operationId };
-    const { json } = await call({ method: 'GET', route, params, signal });
-    return parse(z.object({ operation: wire.operationSchema }), json, route).operation;
+    const reply = await call({ method: 'GET', route, params, signal });
+    return parse(wire.oneOperationSchema, reply, route).operation;
   };
 
   const waitFor = (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
-    waitForOperations((each) => operation(each.projectId, each.id, wait), operations, { ...wait, time });
+    waitForOperations((each, signal) => operation(each.projectId, each.id, { signal }), operations, { ...wait, time });
 
   return {
     /** Whose the credential is. */
     async auth({ signal }: CallOptions = {}): Promise<AuthAnswer> {
-      const { json, dateMs, headers } = await call({ method: 'GET', route: '/auth', signal });
-      const answer = parse(wire.authSchema, json, '/auth');
+      const reply = await call({ method: 'GET', route: '/auth', signal });
+      const { dateMs, headers } = reply;
+      const answer = parse(wire.authSchema, reply, '/auth');
       return { ...answer, dateMs, server: headers.get('server'), limits: headers.get('x-sandbox-limits') };
     },
 
     /** The user of a personal key. */
     async currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
-      const { json } = await call({ method: 'GET', route: '/users/me', signal });
-      return parse(wire.userSchema, json, '/users/me');
+      const reply = await call({ method: 'GET', route: '/users/me', signal });
+      return parse(wire.userSchema, reply, '/users/me');
     },
 
     /** Pages of the organizations of a personal key's user. */
@@ -137,8 +139,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
 
     async organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
       const route = '/organizations/{org_id}';
-      const { json } = await call({ method: 'GET', route, params: { org_id: organizationId }, signal });
-      return parse(wire.organizationSchema, json, route);
+      const reply = await call({ method: 'GET', route, params: { org_id: organizationId }, signal });
+      return parse(wire.organizationSchema, reply, route);
     },
 
     /** Pages of an organization's members; `limit` is at most 500. */
@@ -148,7 +150,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     ): AsyncGenerator<Page<wire.WireMember>, void> {
       const request = { route: '/organizations/{org_id}/members', params: { org_id: organizationId }, signal };
       const shape = { list: 'members', item: wire.memberSchema };
-      return followPages((cursor = first) => fetchPage(call, { ...request, query: { cursor, limit } }, shape));
+      return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit } }, shape), first);
     },
 
     /** Pages of an organization's projects, newest first; `limit` is at most 400. `unavailableIds` names those that an answer left out. */
@@ -156,7 +158,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       organizationId: string,
       { limit = 400, cursor: first, signal }: ListOptions = {},
     ): AsyncGenerator<ProjectPage, void> {
-      return followPages((cursor = first) => fetchProjects(call, { organizationId, cursor, limit, signal }));
+      return followPages((cursor) => fetchProjects(call, { organizationId, cursor, limit, signal }), first);
     },
 
     /**
@@ -173,8 +175,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
         endpoints: branch.endpoints?.map((type) => ({ type })),
       };
       const params = { project_id: projectId };
-      const { json } = await call({ method: 'POST', route, params, body, signal: branch.signal });
-      return parseWrite(wire.createdBranchSchema, json, route);
+      const reply = await call({ method: 'POST', route, params, body, signal: branch.signal });
+      return parseWrite(wire.createdBranchSchema, reply, route);
     },
 
     /**
@@ -183,11 +185,9 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
      */
     operations(
       projectId: string,
-      { limit, cursor: first, signal }: ListOptions = {},
+      { limit = 1000, cursor: first, signal }: ListOptions = {},
     ): AsyncGenerator<Page<wire.WireOperation>, void> {
-      return followPages((cursor = first) =>
-        operationsPage(projectId, { ...(limit === undefined ? {} : { limit }), cursor, signal }),
-      );
+      return followPages((cursor) => operationsPage(projectId, { limit, cursor, signal }), first);
     },
 
     /** One page of the same. */
@@ -236,4 +236,17 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     revokeOrganizationKey: (organizationId: string, keyId: string, write: CallOptions = {}) =>
       revokeKey('/organizations/{org_id}/api_keys/{key_id}', { org_id: organizationId, key_id: keyId }, write),
   };
+}
+
+/** Node's timers take no more; Infinity and larger numbers would end at once. */
+const longestMs = 2 ** 31 - 1;
+
+/** Throws a TypeError for options that no call could work with. It does not repeat the address, which may hold a password. */
+function checkOptions({ baseUrl, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
+  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
+    throw new TypeError('baseUrl must be an http or https address with its version, like https://host/api/v2');
+  }
+  for (const [name, value] of Object.entries({ timeoutMs, callTimeoutMs })) {
+    if (!(value >= 1 && value <= longestMs)) throw new TypeError(`${name} must be from 1 to ${longestMs} ms`);
+  }
 }

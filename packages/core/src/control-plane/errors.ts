@@ -8,6 +8,7 @@ export type ControlPlaneErrorCode =
   | 'rejected' // any other 4xx
   | 'unavailable' // 5xx or no answer to a read, beyond the last attempt
   | 'unreachable' // nothing was sent
+  | 'limiter_failed' // the limiter's store failed; nothing was sent
   | 'invalid_response' // an answer that is not the control plane's: no JSON, another shape, a redirect
   | 'timed_out' // the call's own time was over before anything was sent, or an operation's deadline passed
   | 'outcome_unknown' // a write was sent, and whether it was done is not known
@@ -25,7 +26,7 @@ export class ControlPlaneError extends Error {
   constructor(
     code: ControlPlaneErrorCode,
     message: string,
-    details: { status?: number; requestId?: string | null } = {},
+    details: { status?: number | null; requestId?: string | null } = {},
   ) {
     super(redact(message));
     this.name = 'ControlPlaneError';
@@ -35,7 +36,7 @@ export class ControlPlaneError extends Error {
   }
 
   get canRetry(): boolean {
-    return ['locked', 'rate_limited', 'unavailable', 'unreachable', 'timed_out'].includes(this.code);
+    return ['locked', 'rate_limited', 'unavailable', 'unreachable', 'limiter_failed', 'timed_out'].includes(this.code);
   }
 }
 

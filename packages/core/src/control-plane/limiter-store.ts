@@ -6,9 +6,9 @@ import type { Budget } from './limits.ts';
  */
 export interface LimiterStore {
   /** Counts one request against each budget if all have room, else none. Answers 0, or the ms after which to ask again. */
-  take(budgets: readonly Budget[], nowMs: number): Promise<number> | number;
+  take: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
   /** Counts a request that has been sent already. */
-  add(budgets: readonly Budget[], nowMs: number): Promise<void> | void;
+  add: (budgets: readonly Budget[], nowMs: number) => Promise<void> | void;
 }
 
 interface Count {
@@ -21,11 +21,16 @@ interface Count {
 /** A store for the clients of one process. */
 export function createMemoryStore(): LimiterStore {
   const counts = new Map<string, Count>();
-  const countOf = ({ key, windowMs }: Budget, nowMs: number): Count => {
+  const countOf = ({ key, windowMs, burst, intervalMs }: Budget, nowMs: number): Count => {
     const count = counts.get(key) ?? { times: [], arrival: 0 };
     counts.set(key, count);
     const first = count.times.findIndex((at) => at > nowMs - windowMs);
     count.times.splice(0, first === -1 ? count.times.length : first);
+    if ((count.times.at(-1) ?? nowMs) > nowMs) {
+      // The clock was set back: what it says of later is counted as of now.
+      count.times = count.times.map((at) => Math.min(at, nowMs));
+      count.arrival = Math.min(count.arrival, nowMs + burst * intervalMs);
+    }
     return count;
   };
   const add = (budgets: readonly Budget[], nowMs: number) => {

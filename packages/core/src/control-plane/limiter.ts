@@ -8,7 +8,10 @@ export interface Limiter {
   wait(route: string, signal?: AbortSignal): Promise<void>;
   /** Counts a request that was sent before its account was known. */
   record(route: string): Promise<void>;
-  /** Hears that the control plane answered 429: others of the account use it too. Everything waits, and the pace halves for a while. */
+  /**
+   * Hears that the control plane answered 429: others of the account use it too. Everything of this limiter waits for `retryAfterMs`, a second
+   * at least, and its pace halves and comes back within five minutes.
+   */
   limited(retryAfterMs: number): void;
 }
 
@@ -21,7 +24,7 @@ export const noLimiter: Limiter = {
 export interface LimiterOptions {
   /** Whose limits these are: base URL and account id. */
   account: string;
-  /** The part of the limits to use, from 0 to 1. The console and other tools need the rest. */
+  /** The part of the limits to use, above 0 and at most 1. The console and other tools need the rest. */
   share: number;
   time: Time;
   /** Shared by all limiters of an account; one of its own when absent. */
@@ -41,12 +44,13 @@ const minPace = 1 / 8;
  * a sliding window. One request of each route goes in turn, so that a long walk does not hold up a revocation.
  */
 export function createLimiter({ account, share, time, store = createMemoryStore() }: LimiterOptions): Limiter {
+  if (!(share > 0 && share <= 1)) throw new RangeError(`share must be above 0 and at most 1, and ${share} is not`);
   const queues = new Map<string, Waiter[]>();
   let isPumping = false;
   let wake = new AbortController();
   let slow = { pace: 1, at: Number.NEGATIVE_INFINITY, blockedUntil: Number.NEGATIVE_INFINITY };
 
-  const paceAt = (nowMs: number) => Math.min(1, slow.pace + (nowMs - slow.at) / recoveryMs);
+  const paceAt = (nowMs: number) => Math.min(1, slow.pace + Math.max(0, nowMs - slow.at) / recoveryMs);
   const budgets = (route: string): readonly Budget[] => budgetsOf(account, route, share * paceAt(time.now()));
 
   /** Lets one waiter of each route go that may; answers with the ms until the next may. */
@@ -55,18 +59,18 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     if (blockedMs > 0) return blockedMs;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
-      const queue = queues.get(route) ?? [];
-      if (queue.length === 0) continue;
       const delayMs = await store.take(budgets(route), time.now());
-      if (delayMs > 0) nextMs = Math.min(nextMs, delayMs);
-      else {
-        // It may have been aborted meanwhile: then its turn is lost, which costs nobody a 429.
-        queue.shift()?.start();
-        nextMs = 0;
+      if (delayMs > 0) {
+        nextMs = Math.min(nextMs, delayMs);
+        continue;
       }
-      // The route whose turn it was stands last.
+      nextMs = 0;
+      // Looked up after the wait: who stood there may have gone, and then the turn is lost, which costs nobody a 429.
+      const queue = queues.get(route);
+      queue?.shift()?.start();
+      // The route that had its turn stands last.
       queues.delete(route);
-      if (queue.length > 0) queues.set(route, queue);
+      if (queue !== undefined && queue.length > 0) queues.set(route, queue);
     }
     return nextMs;
   };
@@ -75,9 +79,10 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     isPumping = true;
     try {
       while (queues.size > 0) {
+        // Made before the turns: who comes or goes meanwhile must not be slept through.
+        wake = new AbortController();
         const delayMs = await grantTurns();
         if (delayMs === 0 || queues.size === 0) continue;
-        wake = new AbortController();
         await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: somebody came or went
       }
     } catch (error) {
@@ -119,10 +124,11 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     limited(retryAfterMs) {
       const nowMs = time.now();
       const isNew = nowMs >= slow.blockedUntil;
+      const blockedUntil = Math.max(slow.blockedUntil, nowMs + Math.max(retryAfterMs, 1000));
       slow = {
         pace: isNew ? Math.max(minPace, paceAt(nowMs) / 2) : slow.pace,
-        at: nowMs,
-        blockedUntil: Math.max(slow.blockedUntil, nowMs + Math.max(retryAfterMs, 1000)),
+        at: blockedUntil,
+        blockedUntil,
       };
     },
   };

@@ -14,10 +14,10 @@ const perSecondPerRoute = 40;
 const keyCreationPerSecond = 10;
 
 /**
- * A request may be this long on its way. Windows are counted longer by as much: one that left at the end of a window must not arrive
- * together with one that left at its beginning and was late.
+ * Requests may be on their way for times that differ by as much. Windows are counted longer by it: one that left at the end of a window
+ * must not arrive together with one that left at its beginning and was late.
  */
-const travelMs = 1000;
+const travelMs = { minute: 1000, second: 250 };
 
 /** The budgets that a request of a route draws on, for a share (0 to 1) of an account's limits. */
 export function budgetsOf(account: string, route: string, share: number): [account: Budget, route: Budget] {
@@ -27,14 +27,14 @@ export function budgetsOf(account: string, route: string, share: number): [accou
     {
       key: account,
       max: whole(perMinute),
-      windowMs: 60_000 + travelMs,
+      windowMs: 60_000 + travelMs.minute,
       burst: whole(perSecondPerRoute),
       intervalMs: 60_000 / (perMinute * share),
     },
     {
       key: `${account} ${route}`,
       max: whole(perSecond),
-      windowMs: 1000 + travelMs,
+      windowMs: 1000 + travelMs.second,
       burst: whole(perSecond),
       intervalMs: 1000 / (perSecond * share),
     },

@@ -8,9 +8,16 @@ export function networkCode(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown';
 }
 
+const unconnected = new Set(
+  'ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH UND_ERR_CONNECT_TIMEOUT UNABLE_TO_VERIFY_LEAF_SIGNATURE'.split(
+    ' ',
+  ),
+);
+
 /** Whether the fault says that no byte of the request left. */
 export function neverSent(error: unknown): boolean {
-  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(networkCode(error));
+  const code = networkCode(error);
+  return unconnected.has(code) || /CERT|ERR_TLS_/.test(code);
 }
 
 function messages(error: Error): string {

@@ -10,14 +10,15 @@ export interface Page<T> {
 }
 
 /**
- * Follows a list to its end. A full page carries a cursor even when nothing follows, so that the last page may be empty; a
+ * Follows a list to its end, from the cursor `first` on. A full page carries a cursor even when nothing follows, so that the last page may be empty; a
  * cursor that came before would lead round for ever and is an error (`invalid_response`), after its page was yielded.
  */
 export async function* followPages<P extends Page<unknown>>(
   fetchPage: (cursor: string | undefined) => Promise<P>,
+  first?: string,
 ): AsyncGenerator<P, void> {
-  const seen = new Set<string>();
-  let cursor: string | undefined;
+  const seen = new Set(first === undefined ? [] : [first]);
+  let cursor = first;
   for (;;) {
     const page = await fetchPage(cursor);
     yield page;
@@ -42,7 +43,8 @@ export async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<{ items
   let dateMs: number | null | undefined;
   for await (const page of pages) {
     for (const item of page.items) rows.push(item);
-    dateMs ??= page.dateMs;
+    // That of a later page would say too much.
+    if (dateMs === undefined) dateMs = page.dateMs;
   }
   return { items: rows, dateMs: dateMs ?? null };
 }

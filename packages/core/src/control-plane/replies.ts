@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { listOf } from '../wire/record.ts';
 import * as wire from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
 import type { Page } from './pagination.ts';
@@ -8,6 +9,10 @@ import type { Call, CallOptions, Reply } from './transport.ts';
 export interface ProjectPage extends Page<wire.WireProject> {
   unavailableIds: string[];
 }
+
+// Made once: zod compiles each schema when it is first used.
+const pageSchema = z.object({ pagination: wire.paginationSchema });
+const unavailableSchema = z.object({ unavailable_project_ids: z.array(z.string()).nullish() });
 
 type Request = Omit<CallOptions, 'method'>;
 interface Shape<T> {
@@ -31,38 +36,41 @@ export async function fetchProjects(
 ): Promise<ProjectPage> {
   const route = '/projects';
   const reply = await call({ method: 'GET', route, query: { org_id: organizationId, limit, cursor }, signal });
-  const schema = z.object({ unavailable_project_ids: z.array(z.string()).optional() });
-  const unavailableIds = parse(schema, reply.json, route).unavailable_project_ids ?? [];
+  const unavailableIds = parse(unavailableSchema, reply, route).unavailable_project_ids ?? [];
   return { ...readPage(reply, route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }
 
 /** Reads a page: a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
-function readPage<T>({ json, dateMs }: Reply, route: string, { list, item }: Shape<T>): Page<T> {
-  if (Array.isArray(json)) return { items: parse(z.array(item), json, route), cursor: null, dateMs };
-  if (typeof json !== 'object' || json === null) {
-    throw new ControlPlaneError('invalid_response', `${route} answered with no list`);
-  }
-  const found = [list, 'api_keys'].find((name) => name in json);
-  if (found === undefined) {
-    throw new ControlPlaneError('invalid_response', `${route} answered without its list of ${list}`);
-  }
-  const { pagination } = parse(z.object({ pagination: wire.paginationSchema }), json, route);
-  const items = parse(z.array(item), Reflect.get(json, found), route);
-  return { items, cursor: pagination, dateMs };
+function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Page<T> {
+  const { json, dateMs } = reply;
+  const rows = listOf(item);
+  if (Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs };
+  const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
+  if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
+  const { pagination } = parse(pageSchema, reply, route);
+  return {
+    items: parse(rows, { ...reply, json: Reflect.get(Object(json), found) }, route),
+    cursor: pagination,
+    dateMs,
+  };
 }
 
 /** Checks an answer; `invalid_response` names what is wrong with it first. */
-export function parse<T>(schema: z.ZodType<T>, json: unknown, route: string): T {
-  const parsed = schema.safeParse(json);
+export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
+  const parsed = schema.safeParse(reply.json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const message = `${route} answered with another shape: ${issue?.path.join('.')} ${issue?.message}`;
-  throw new ControlPlaneError('invalid_response', message);
+  throw invalid(reply, `${route} answered with another shape: ${issue?.path.join('.')} ${issue?.message}`);
 }
 
 /** The same for a write: an unreadable answer leaves its outcome open. */
-export function parseWrite<T>(schema: z.ZodType<T>, json: unknown, route: string): T {
+export function parseWrite<T>(schema: z.ZodType<T>, { json, status, requestId }: Reply, route: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  throw new ControlPlaneError('outcome_unknown', `${route} answered a write with another shape`);
+  const message = `${route} answered a write with another shape`;
+  throw new ControlPlaneError('outcome_unknown', message, { status, requestId });
+}
+
+function invalid({ status, requestId }: Reply, message: string): ControlPlaneError {
+  return new ControlPlaneError('invalid_response', message, { status, requestId });
 }

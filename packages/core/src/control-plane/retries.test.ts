@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
+import { createClient } from './client.ts';
+import { noLimiter } from './limiter.ts';
 import { collect } from './pagination.ts';
 import { answering, clientBed, failure } from './testing.ts';
+import { systemTime } from './time.ts';
 
 // Every row of the retry table, against the faults of the sandbox. Delays are written down and not slept; no jitter is taken off.
 
@@ -61,10 +64,11 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
     const { code } = await failure(call());
     return { code, waits: [...slept] };
   };
+  const { id } = await client().createPersonalKey('to be revoked');
   await control('faults', [fault]);
   expect(await tries(async () => await client().currentUser())).toEqual(read);
   expect(await tries(async () => await client().createPersonalKey('x'))).toEqual(write);
-  expect(await tries(async () => await client().revokePersonalKey('99'))).toEqual(write);
+  expect(await tries(async () => await client().revokePersonalKey(id))).toEqual(write);
 
   // The same fault once: what is repeated then succeeds, and what is not has failed.
   await control('faults', [{ ...fault, times: 1 }]);
@@ -131,18 +135,71 @@ test('an answer that does not come within the time of an attempt counts as lost'
 
 test('an aborted call rejects as aborted: before it is sent, between attempts, or under way', async () => {
   const { client, control, sandbox } = await clientBed();
+  const options = { baseUrl: sandbox.url, apiKey: sandbox.adminKey };
   const aborted = AbortSignal.abort();
   expect((await failure(client().currentUser({ signal: aborted }))).code).toBe('aborted');
+  expect((await failure(client().createPersonalKey('x', { signal: aborted }))).code).toBe('aborted');
+  expect(await requests(sandbox)).toBe(0);
   const between = new AbortController();
   await control('faults', [{ kind: 'status', status: 503 }]);
   const hooks = { onRetry: () => between.abort() };
-  expect((await failure(client({ hooks }).currentUser({ signal: between.signal }))).code).toMatch(
-    /aborted|unavailable/,
-  );
+  const stopped = createClient({ ...options, hooks, time: systemTime }).currentUser({ signal: between.signal });
+  expect((await failure(stopped)).code).toBe('aborted');
   const underWay = new AbortController();
   const baseUrl = await answering(() => underWay.abort());
   expect((await failure(client({ baseUrl }).currentUser({ signal: underWay.signal }))).code).toBe('aborted');
-  expect((await fetch(`${sandbox.controlUrl}/stats`)).status).toBe(200);
+  const deadline = AbortSignal.timeout(20);
+  const silent = await answering(() => undefined);
+  expect((await failure(client({ baseUrl: silent }).currentUser({ signal: deadline }))).code).toBe('aborted');
+  expect((await failure(client({ baseUrl: silent, callTimeoutMs: 20 }).currentUser())).code).toBe('timed_out');
+});
+
+async function requests(sandbox: { controlUrl: string }): Promise<unknown> {
+  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  return stats.requests;
+}
+
+test('a refusal whose body does not come whole is still that refusal; a 429 is told to the limiter', async () => {
+  const { client } = await clientBed();
+  for (const [status, code] of [
+    [401, 'unauthenticated'],
+    [423, 'locked'],
+    [429, 'rate_limited'],
+    [503, 'unavailable'],
+  ] as const) {
+    let limited = 0;
+    const limiter = { ...noLimiter, limited: () => void (limited += 1) };
+    const baseUrl = await answering((_request, response) => {
+      response.writeHead(status, { 'content-type': 'application/json', 'content-length': 100 });
+      response.write('{"message":');
+      setImmediate(() => response.destroy());
+    });
+    const error = await failure(client({ baseUrl, limiter }).createPersonalKey('x'));
+    expect([error.code, limited]).toEqual([code, status === 429 ? 8 : 0]);
+  }
+});
+
+test('Retry-After as a date is measured by the clock of the server that sent it', async () => {
+  const { client, slept } = await clientBed();
+  const date = new Date(Date.now() - 120_000);
+  let asked = 0;
+  const baseUrl = await answering((_request, response) => {
+    asked += 1;
+    const later = new Date(date.getTime() + 30_000).toUTCString();
+    response.writeHead(asked === 1 ? 503 : 200, { date: date.toUTCString(), 'retry-after': later });
+    response.end('{"id":"u","email":"u@company.example"}');
+  });
+  await client({ baseUrl }).currentUser();
+  expect(slept).toEqual([30_000]);
+});
+
+test('a hook that throws costs no answer', async () => {
+  const { client } = await clientBed();
+  const broken = () => {
+    throw new Error('metrics are down');
+  };
+  const hooks = { onAttempt: broken, onRetry: broken, onWait: broken };
+  expect((await client({ hooks }).createPersonalKey('x')).secret).toMatch(/^napi_/);
 });
 
 test('hooks hear of each attempt, wait and retry, with nothing secret in them', async () => {

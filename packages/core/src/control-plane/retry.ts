@@ -11,13 +11,12 @@ interface Rule {
 const locked: Rule = { attempts: 5, firstDelayMs: 100, hasJitter: false };
 const limited: Rule = { attempts: 8, firstDelayMs: 500, hasJitter: true };
 const faulty: Rule = { attempts: 4, firstDelayMs: 200, hasJitter: true };
-const maxDelayMs = 60_000;
 
 /** The retry table: 423, 429 and 503 say that nothing was done; any other fault is repeated for reads alone. */
 function ruleFor(failure: Failure, isWrite: boolean): Rule | undefined {
   if (failure.status === 423) return locked;
   if (failure.status === 429 || failure.status === 503) return limited;
-  if (isWrite) return undefined;
+  if (isWrite || (failure.status === null && failure.isWhole === true)) return undefined;
   return failure.status === null || failure.status >= 500 ? faulty : undefined;
 }
 
@@ -36,7 +35,7 @@ export function retryDelayMs(
 ): number | undefined {
   const rule = ruleFor(failure, isWrite);
   if (rule === undefined || attempt >= rule.attempts) return undefined;
-  const backoff = Math.min(maxDelayMs, rule.firstDelayMs * 2 ** (attempt - 1));
+  const backoff = rule.firstDelayMs * 2 ** (attempt - 1);
   const jittered = rule.hasJitter ? backoff * (0.5 + random() / 2) : backoff;
   return Math.max(jittered, retryAfterMs);
 }
@@ -44,7 +43,10 @@ export function retryDelayMs(
 /** Longer than this nobody waits for one request, whatever the answer asks for. */
 const maxRetryAfterMs = 300_000;
 
-/** Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`, five minutes at most; 0 when absent or unreadable. */
+/**
+ * Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`, the time of the server that sent it; five minutes at most, 0 when absent
+ * or unreadable.
+ */
 export function readRetryAfterMs(header: string | null, nowMs: number): number {
   if (header === null) return 0;
   if (/^\d+$/.test(header)) return Math.min(maxRetryAfterMs, Number(header) * 1000);

@@ -21,11 +21,14 @@ export interface CallOptions {
 /** An answer: its JSON, and the control plane's own `Date` in ms, null if it sent none. */
 export interface Reply {
   json: unknown;
+  status: number;
+  /** The id that was sent with the request. */
+  requestId: string;
   dateMs: number | null;
   headers: Headers;
 }
 
-/** What a client tells of its work, for metrics. Nothing of it is secret; what a hook throws is not caught. */
+/** What a client tells of its work, for metrics. Nothing of it is secret; what a hook throws changes nothing. */
 export interface Hooks {
   /** One request and what came of it; `status` is null without an answer. */
   onAttempt?: (attempt: {
@@ -60,25 +63,32 @@ export interface TransportOptions {
 
 export type Call = (options: CallOptions) => Promise<Reply>;
 
+/** One call as its attempts see it: the request with the time at which it is over. */
+interface Running extends CallOptions {
+  over: AbortSignal;
+}
+
 /** Makes the function through which every request goes: limits, time limits, retries, typed errors. */
 export function createTransport(options: TransportOptions): Call {
-  const { limiter, time, random, hooks, callTimeoutMs } = options;
+  const { limiter, time, random, callTimeoutMs } = options;
+  const hooks = quiet(options.hooks);
   return async function call(request) {
     const { method, route } = request;
+    requireIds(request);
     const endsAt = time.now() + callTimeoutMs;
-    const over = AbortSignal.timeout(callTimeoutMs);
-    const signal = request.signal ? AbortSignal.any([request.signal, over]) : over;
+    const running = { ...request, over: AbortSignal.timeout(callTimeoutMs) };
     for (let attempt = 1; ; attempt += 1) {
-      await waitForTurn(options, request, signal);
-      const outcome = await attemptOnce(options, { ...request, signal }, attempt);
+      const waitMs = await waitForTurn(options, running);
+      hooks.onWait({ method, route, waitMs });
+      const outcome = await attemptOnce(options, running, { attempt, onAttempt: hooks.onAttempt });
       if (outcome.kind === 'reply') return outcome.reply;
       const { failure, retryAfterMs, error } = outcome;
       if (failure.status === 429) limiter.limited(retryAfterMs);
       const delayMs = retryDelayMs(failure, { isWrite: method !== 'GET', attempt, retryAfterMs, random });
-      if (delayMs === undefined || signal.aborted || time.now() + delayMs > endsAt) throw error;
-      hooks.onRetry?.({ method, route, attempt, status: failure.status, delayMs });
-      await time.sleep(delayMs, signal).catch(() => {
-        throw request.signal?.aborted
+      if (delayMs === undefined || isEnded(running) || time.now() + delayMs > endsAt) throw error;
+      hooks.onRetry({ method, route, attempt, status: failure.status, delayMs });
+      await time.sleep(delayMs, eitherOf(running)).catch(() => {
+        throw running.signal?.aborted
           ? new ControlPlaneError('aborted', 'the call was aborted between two attempts')
           : error;
       });
@@ -86,64 +96,110 @@ export function createTransport(options: TransportOptions): Call {
   };
 }
 
-async function waitForTurn(
-  { limiter, time, hooks, callTimeoutMs }: TransportOptions,
-  { method, route, signal: own }: CallOptions,
-  signal: AbortSignal,
-): Promise<void> {
+/** An id that is empty, or a step up or in place, would name another route. Nothing is sent. */
+function requireIds({ route, params = {} }: CallOptions): void {
+  for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
+    const id = params[name] ?? '';
+    if (['', '.', '..'].includes(id))
+      throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is no id`);
+  }
+}
+
+const isEnded = ({ signal, over }: Running) => over.aborted || signal?.aborted === true;
+
+/** One flat signal each time: those made of others that were made of others are never let go while the caller's lives. */
+const eitherOf = ({ signal, over }: Running, ...more: AbortSignal[]): AbortSignal =>
+  AbortSignal.any([over, ...more, ...(signal ? [signal] : [])]);
+
+/** Hooks that may be absent, and whose faults are their own. */
+function quiet(hooks: Hooks): Required<Hooks> {
+  const calling =
+    <T>(hook: ((value: T) => void) | undefined) =>
+    (value: T) => {
+      try {
+        hook?.(value);
+      } catch {
+        // An answer, and a new key's secret in it, must not be lost for a metric.
+      }
+    };
+  return { onAttempt: calling(hooks.onAttempt), onRetry: calling(hooks.onRetry), onWait: calling(hooks.onWait) };
+}
+
+/** Resolves when the request may be sent, with the ms that it waited; nothing was sent when it rejects. */
+async function waitForTurn({ limiter, time, callTimeoutMs }: TransportOptions, running: Running): Promise<number> {
+  const { method, route, signal } = running;
   const startedMs = time.now();
-  await limiter.wait(`${method} ${route}`, signal).catch((reason: unknown) => {
-    if (own?.aborted) throw new ControlPlaneError('aborted', 'the call was aborted before it was sent');
-    if (!signal.aborted) throw reason;
+  const failed = await limiter.wait(`${method} ${route}`, eitherOf(running)).then(
+    () => false,
+    () => true,
+  );
+  if (signal?.aborted) throw new ControlPlaneError('aborted', 'the call was aborted before it was sent');
+  if (running.over.aborted) {
     throw new ControlPlaneError('timed_out', `${method} ${route} had no turn within ${callTimeoutMs} ms`);
-  });
-  hooks.onWait?.({ method, route, waitMs: time.now() - startedMs });
+  }
+  // What a store says of its own fault may hold a connection's password.
+  if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} had no turn: the limiter failed`);
+  return time.now() - startedMs;
 }
 
 type Outcome =
   | { kind: 'reply'; reply: Reply }
   | { kind: 'failure'; failure: Failure; retryAfterMs: number; error: ControlPlaneError };
 
-async function attemptOnce(options: TransportOptions, request: CallOptions, attempt: number): Promise<Outcome> {
-  const { time, hooks } = options;
+async function attemptOnce(
+  options: TransportOptions,
+  request: Running,
+  { attempt, onAttempt }: { attempt: number; onAttempt: NonNullable<Hooks['onAttempt']> },
+): Promise<Outcome> {
+  const { time } = options;
   const startedMs = time.now();
-  const isWrite = request.method !== 'GET';
+  const { method, route } = request;
   const requestId = randomUUID();
-  const where = `${request.method} ${request.route}`;
   let status: number | null = null;
   try {
     const response = await send(options, request, requestId);
     status = response.status;
+    if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
-    if (response.ok) return { kind: 'reply', reply: readReply(text, response, request) };
-    const told = readRefusal(text);
-    const message = hide(options, `${where} answered ${status}: ${told.message}`);
-    const details = { status, requestId: told.requestId ?? requestId };
-    const error = new ControlPlaneError(codeForStatus(status, isWrite), message, details);
-    const retryAfterMs = readRetryAfterMs(response.headers.get('retry-after'), time.now());
-    return { kind: 'failure', failure: { status }, retryAfterMs, error };
+    return { kind: 'reply', reply: readReply(text, { response, request, requestId }) };
   } catch (cause) {
     const failure: Failure =
       cause instanceof ControlPlaneError
         ? { status: null, wasSent: true, isWhole: true }
         : { status: null, wasSent: status !== null || !neverSent(cause) };
-    const message = hide(options, `${where}: ${describeLoss(options, cause)}`);
-    const error = new ControlPlaneError(lossCode(request, failure), message, { requestId });
+    const message = hide(options, `${method} ${route}: ${describeLoss(options, request, cause)}`);
+    const error = new ControlPlaneError(lossCode(request, failure), message, { status, requestId });
     return { kind: 'failure', failure, retryAfterMs: 0, error };
   } finally {
-    const durationMs = time.now() - startedMs;
-    hooks.onAttempt?.({ method: request.method, route: request.route, attempt, status, durationMs, requestId });
+    onAttempt({ method, route, attempt, status, durationMs: time.now() - startedMs, requestId });
   }
 }
 
-function send(options: TransportOptions, request: CallOptions, requestId: string): Promise<Response> {
-  const timeout = AbortSignal.timeout(options.timeoutMs);
+/** An answer that is no success. Its status decides, also when its body does not come whole. */
+async function readFailure(
+  options: TransportOptions,
+  { method, route }: Running,
+  { response, requestId }: { response: Response; requestId: string },
+): Promise<Outcome> {
+  const { status, headers } = response;
+  const text = await readBody(response, options.maxBodyBytes).catch(() => '');
+  const told = readRefusal(text);
+  const message = hide(options, `${method} ${route} answered ${status}: ${told.message}`);
+  const theirs = told.requestId !== null && hide(options, told.requestId) === told.requestId ? told.requestId : null;
+  const details = { status, requestId: theirs ?? requestId };
+  const error = new ControlPlaneError(codeForStatus(status, method !== 'GET'), message, details);
+  const sentMs = readDateMs(headers) ?? options.time.now();
+  const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
+  return { kind: 'failure', failure: { status }, retryAfterMs, error };
+}
+
+function send(options: TransportOptions, request: Running, requestId: string): Promise<Response> {
   return options.fetch(buildUrl(options.baseUrl, request), {
     ...(request.method === 'GET' ? {} : ownConnection),
     method: request.method,
     // A redirect could carry the credential to another host.
     redirect: 'manual',
-    signal: request.signal ? AbortSignal.any([request.signal, timeout]) : timeout,
+    signal: eitherOf(request, AbortSignal.timeout(options.timeoutMs)),
     headers: {
       accept: 'application/json',
       authorization: `Bearer ${options.apiKey}`,
@@ -163,18 +219,26 @@ function buildUrl(baseUrl: string, { route, params = {}, query = {} }: CallOptio
   return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`;
 }
 
-function readReply(text: string, { headers, status }: Response, { exactIntegers = false }: CallOptions): Reply {
+function readReply(
+  text: string,
+  { response, request, requestId }: { response: Response; request: Running; requestId: string },
+): Reply {
+  const { headers, status } = response;
   const type = headers.get('content-type');
   if (type !== null && !/\bjson\b/i.test(type)) {
-    throw new ControlPlaneError('invalid_response', `the answer is ${type.slice(0, 60)} and not JSON`, { status });
+    throw new ControlPlaneError('invalid_response', `the answer is ${type.slice(0, 60)} and not JSON`);
   }
-  const dateMs = Date.parse(headers.get('date') ?? '');
   try {
-    const json = parseJson(text, { exactIntegers });
-    return { json, dateMs: Number.isNaN(dateMs) ? null : dateMs, headers };
+    const json = parseJson(text, { exactIntegers: request.exactIntegers ?? false });
+    return { json, status, requestId, dateMs: readDateMs(headers), headers };
   } catch {
-    throw new ControlPlaneError('invalid_response', 'the answer is not JSON', { status });
+    throw new ControlPlaneError('invalid_response', 'the answer is not JSON');
   }
+}
+
+function readDateMs(headers: Headers): number | null {
+  const dateMs = Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(dateMs) ? null : dateMs;
 }
 
 /** The message of the control plane's error body, and its own id of the request where it gives one. */
@@ -192,23 +256,29 @@ function readRefusal(text: string): { message: string; requestId: string | null 
   return { message: 'no message', requestId: null };
 }
 
-function lossCode({ method, signal }: CallOptions, failure: Failure): ControlPlaneError['code'] {
+function lossCode({ method, signal, over }: Running, failure: Failure): ControlPlaneError['code'] {
   const isWhole = failure.status === null && failure.isWhole === true;
   const wasSent = failure.status !== null || failure.wasSent;
   if (method !== 'GET' && wasSent) return 'outcome_unknown';
   if (isWhole) return 'invalid_response';
-  if (signal?.aborted)
-    return signal.reason instanceof Error && signal.reason.name === 'TimeoutError' ? 'unavailable' : 'aborted';
+  if (signal?.aborted) return 'aborted';
+  if (over.aborted) return 'timed_out';
   return wasSent ? 'unavailable' : 'unreachable';
 }
 
-function describeLoss({ timeoutMs, baseUrl }: TransportOptions, cause: unknown): string {
-  if (cause instanceof Error && cause.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
+function describeLoss(
+  { timeoutMs, callTimeoutMs, baseUrl }: TransportOptions,
+  request: Running,
+  cause: unknown,
+): string {
   if (cause instanceof ControlPlaneError) return cause.message;
+  if (request.signal?.aborted) return 'aborted under way';
+  if (request.over.aborted) return `no answer within ${callTimeoutMs} ms, all attempts together`;
+  if (cause instanceof Error && cause.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
   return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'did not answer whole'} (${networkCode(cause)})`;
 }
 
-/** A control plane, or a proxy before it, may put the credential into its message. */
+/** A control plane, or a proxy before it, may put the credential into its answer. */
 function hide({ apiKey }: TransportOptions, text: string): string {
   return apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]');
 }

@@ -16,37 +16,43 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-const ends: Record<string, OperationEnd['outcome']> = {
-  finished: 'finished',
-  cancelled: 'cancelled',
-  skipped: 'skipped',
-  error: 'failed',
-};
+const ends = new Map<string, OperationEnd['outcome']>([
+  ['finished', 'finished'],
+  ['cancelled', 'cancelled'],
+  ['skipped', 'skipped'],
+  ['error', 'failed'],
+]);
 
 /**
  * Polls operations, each until its end, and answers in their order. Rejects with `timed_out` when the deadline passes first, with
  * `aborted` on the signal, and with whatever a poll itself fails with.
  */
 export async function waitForOperations(
-  read: (operation: { projectId: string; id: string }) => Promise<WireOperation>,
+  read: (operation: { projectId: string; id: string }, signal: AbortSignal) => Promise<WireOperation>,
   operations: readonly { projectId: string; id: string }[],
   { time, intervalMs = 5000, deadlineMs = 600_000, signal }: WaitOptions & { time: Time },
 ): Promise<OperationEnd[]> {
-  const endsAt = time.now() + deadlineMs;
+  const startedMs = time.now();
+  const over = AbortSignal.timeout(deadlineMs);
+  const either = signal ? AbortSignal.any([signal, over]) : over;
+  const late = (id: string, status: string) => {
+    const waitedMs = Math.round(time.now() - startedMs);
+    return new ControlPlaneError('timed_out', `operation ${id} is still ${status} after ${waitedMs} ms`);
+  };
   const found: OperationEnd[] = [];
   for (const operation of operations) {
     for (;;) {
-      const seen = await read(operation);
-      const outcome = ends[seen.status];
+      const seen = await read(operation, either).catch((error: unknown) => {
+        throw over.aborted && !signal?.aborted ? late(operation.id, 'not read') : error;
+      });
+      const outcome = ends.get(seen.status);
       if (outcome !== undefined) {
         found.push({ outcome, operation: seen });
         break;
       }
-      if (time.now() + intervalMs > endsAt) {
-        const message = `operation ${operation.id} is still ${seen.status} after ${deadlineMs} ms`;
-        throw new ControlPlaneError('timed_out', message);
-      }
-      await time.sleep(intervalMs, signal).catch(() => {
+      if (time.now() + intervalMs > startedMs + deadlineMs) throw late(operation.id, seen.status);
+      await time.sleep(intervalMs, either).catch(() => {
+        if (!signal?.aborted) throw late(operation.id, seen.status);
         throw new ControlPlaneError('aborted', 'the wait for an operation was aborted');
       });
     }

@@ -1,9 +1,18 @@
 import { z } from 'zod';
+import { withCheck } from './record.ts';
 
+const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 /** RFC 3339, kept as it came: a JavaScript Date would drop microseconds. */
-export const instant = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/, 'not an RFC 3339 time');
+export const instant = withCheck(z.string().regex(rfc3339, 'not an RFC 3339 time'), matches(rfc3339));
+
+const anyUuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+/** A UUID in its usual form, of any version. */
+export const uuid = withCheck(z.string().regex(anyUuid, 'not a UUID'), matches(anyUuid));
+
+export const text = withCheck(z.string(), (value) => typeof value === 'string');
+export const whole = withCheck(z.int(), Number.isSafeInteger);
 
 /** An int64 as decimal digits. `parseJson` gives those beyond 2^53 as text and the others as numbers. */
 export const int64 = z.union([z.int(), z.string().regex(/^-?\d{1,19}$/)]).transform((value) => String(value));

@@ -5,11 +5,20 @@ type CamelKeys<T> = { [K in keyof T as K extends string ? Camel<K> : never]: T[K
 type WireRecord<T> = CamelKeys<T> & { extra: Record<string, unknown> | null };
 
 const absent = new WeakSet<z.ZodType>();
+const checks = new WeakMap<z.ZodType, (value: unknown) => boolean>();
+
+/** A field's schema with a check that says the same faster, for the lists of which an archive reads millions of rows. */
+export function withCheck<T extends z.ZodType>(schema: T, check: (value: unknown) => boolean): T {
+  checks.set(schema, check);
+  return schema;
+}
 
 /** A field for which absent and null say the same: both become undefined. Cheaper than a transform of its own. */
 export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
   const made = schema.nullish();
   absent.add(made);
+  const check = checks.get(schema);
+  if (check !== undefined) checks.set(made, (value) => value === undefined || value === null || check(value));
   // wireRecord turns the null of such a field into undefined.
   return made as unknown as z.ZodType<z.output<T> | undefined>;
 }
@@ -20,38 +29,68 @@ export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> 
  */
 export function wireRecord<S extends z.ZodRawShape>(shape: S) {
   const known = z.object(shape);
-  const fields = Object.entries(shape).map(([name, schema]) => ({
+  const isKnown = new Set(Object.keys(shape));
+  // A shape holds schemas of the classic kind: each is made with `z`.
+  const fields = Object.entries(shape as unknown as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,
     camel: toCamel(name),
-    // A shape holds schemas of zod.
-    isOptional: absent.has(schema as z.ZodType),
+    isOptional: absent.has(schema),
+    check: checks.get(schema),
   }));
-  const isKnown = new Set(Object.keys(shape));
-  // An archive reads millions of these: one pass by the compiled schema, one over the names.
-  return z.unknown().transform((input, context): WireRecord<z.output<typeof known>> => {
-    const parsed = known.safeParse(input);
-    if (!parsed.success) {
-      for (const { code: _code, ...issue } of parsed.error.issues) context.addIssue({ code: 'custom', ...issue });
-      return z.NEVER;
-    }
-    const values: Record<string, unknown> = parsed.data;
+  const rename = (values: Record<string, unknown>): WireRecord<z.output<typeof known>> => {
     const renamed: Record<string, unknown> = {};
     for (const { name, camel, isOptional } of fields) {
       renamed[camel] = isOptional ? (values[name] ?? undefined) : values[name];
     }
-    renamed.extra = extraOf(input, isKnown);
+    renamed.extra = extraOf(values, isKnown);
     // Each known field was parsed by its own schema and only renamed here.
     return renamed as WireRecord<z.output<typeof known>>;
+  };
+  const passes = (row: unknown): row is Record<string, unknown> =>
+    isObject(row) && fields.every(({ name, check }) => check?.(row[name]) === true);
+  const record = z.looseObject(shape).transform(rename);
+  lists.set(record, listBy(z.array(record), { passes, rename }));
+  return record;
+}
+
+const lists = new WeakMap<z.ZodType, z.ZodType>();
+
+/** A list of such records: the same as z.array, in a third of its time where every field has a check. Made once for each record. */
+export function listOf<T>(item: z.ZodType<T>): z.ZodType<T[]> {
+  const list = lists.get(item) ?? z.array(item);
+  lists.set(item, list);
+  // Each entry was made of the record that it stands under.
+  return list as z.ZodType<T[]>;
+}
+
+/** Takes the short way while every row passes its checks; zod has the word, and the sentence, on any that does not. */
+function listBy<T>(
+  whole: z.ZodType<T[]>,
+  {
+    passes,
+    rename,
+  }: { passes: (row: unknown) => row is Record<string, unknown>; rename: (row: Record<string, unknown>) => T },
+): z.ZodType<T[]> {
+  return z.unknown().transform((rows, context) => {
+    if (Array.isArray(rows) && rows.every(passes)) return rows.map(rename);
+    const parsed = whole.safeParse(rows);
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) context.addIssue({ code: 'custom', path, message });
+    return z.NEVER;
   });
 }
 
-function extraOf(record: unknown, isKnown: ReadonlySet<string>): Record<string, unknown> | null {
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function extraOf(record: Record<string, unknown>, isKnown: ReadonlySet<string>): Record<string, unknown> | null {
   let extra: Record<string, unknown> | null = null;
-  // What z.object has accepted is an object.
-  for (const name in record as object) {
-    if (isKnown.has(name)) continue;
+  for (const name in record) {
+    // zod leaves a field of that name out, and assigning it would change what the object is.
+    if (isKnown.has(name) || name === '__proto__') continue;
     extra ??= {};
-    extra[name] = Reflect.get(record as object, name);
+    extra[name] = record[name];
   }
   return extra;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instant, int64 } from './primitives.ts';
+import { instant, int64, text, uuid, whole } from './primitives.ts';
 import { optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation does not change any more. `failed` can still be retried. */
@@ -7,20 +7,21 @@ export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'sk
 
 /** One record of the control plane's work on a project; unknown actions and statuses pass as they are. */
 export const operationSchema = wireRecord({
-  id: z.guid(),
-  project_id: z.string(),
-  branch_id: optional(z.string()),
-  endpoint_id: optional(z.string()),
-  action: z.string(),
-  status: z.string(),
-  failures_count: z.int(),
-  error: optional(z.string()),
+  id: uuid,
+  project_id: text,
+  branch_id: optional(text),
+  endpoint_id: optional(text),
+  action: text,
+  status: text,
+  failures_count: whole,
+  error: optional(text),
   retry_at: optional(instant),
   created_at: instant,
   updated_at: instant,
-  total_duration_ms: optional(z.int()),
+  total_duration_ms: optional(whole),
 });
 export type WireOperation = z.output<typeof operationSchema>;
+export const oneOperationSchema = z.object({ operation: operationSchema });
 
 /** The answer to creating a branch: the branch, and the operations that make it. */
 export const createdBranchSchema = z
@@ -86,7 +87,13 @@ const keyFields = {
 export const keySchema = wireRecord(keyFields);
 export type WireKey = z.output<typeof keySchema>;
 
-export const revokedKeySchema = wireRecord({ ...keyFields, revoked: z.boolean() });
+/** The answer to revoking a key. The service's own description leaves out who made it and when. */
+export const revokedKeySchema = wireRecord({
+  ...keyFields,
+  created_at: optional(instant),
+  created_by: optional(creator),
+  revoked: z.boolean(),
+});
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
 /** The answer to creating a key, which alone carries its secret. */

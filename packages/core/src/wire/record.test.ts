@@ -1,0 +1,39 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { listOf } from './record.ts';
+import { operationSchema } from './schemas.ts';
+
+const good = {
+  id: '0b6c0c4e-8e5a-4b5e-a1b1-1f0c7f0e0001',
+  project_id: 'p',
+  action: 'start_compute',
+  status: 'finished',
+  failures_count: 0,
+  created_at: '2026-01-01T00:00:00.123456Z',
+  updated_at: '2026-01-01T00:00:00Z',
+};
+
+/** A good row with some of its fields, known ones or others, replaced by anything. */
+const anyRow = fc
+  .dictionary(
+    fc.oneof(fc.constantFrom(...Object.keys(good), 'branch_id', 'error', 'retry_at', 'total_duration_ms'), fc.string()),
+    fc.oneof(fc.constant(null), fc.constant(good.created_at), fc.nat(), fc.jsonValue()),
+    { maxKeys: 2 },
+  )
+  .map((change) => ({ ...good, ...change }));
+
+test('the short way through a list gives what zod gives, whatever the rows are', () => {
+  const whole = z.array(operationSchema);
+  let passed = 0;
+  fc.assert(
+    fc.property(fc.oneof(fc.array(anyRow, { maxLength: 3 }), fc.jsonValue()), (rows) => {
+      const [short, long] = [listOf(operationSchema).safeParse(rows), whole.safeParse(rows)];
+      passed += Number(long.success);
+      expect(short.data).toEqual(long.data);
+      expect(short.error?.issues[0]?.path).toEqual(long.error?.issues[0]?.path);
+    }),
+    { numRuns: 1000 },
+  );
+  expect(passed).toBeGreaterThan(100);
+});
