@@ -1,29 +1,19 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { createClient } from '@keywarden/core/client';
 import { count, timed } from './measure.ts';
+import { startSandbox } from './start-sandbox.ts';
 
 const operations = 100_000;
 const rounds = 15;
-
-interface Started {
-  url: string;
-  controlUrl: string;
-  adminKey: string;
-}
 
 /**
  * Reads pages of a thousand operations with the client, and the same pages with bare `fetch` and `JSON.parse`, in turns: what types
  * and checks cost. Then small requests, one after another. The sandbox runs in a process of its own.
  */
 export async function benchClient(): Promise<void> {
-  const child = fork(new URL('sandbox-process.ts', import.meta.url));
+  const company = { organizations: 1, projects: 1, keys: 0, operations, months: 5 };
+  const sandbox = await startSandbox({ company });
   try {
-    // The message that sandbox-process.ts sends.
-    const sandbox = (await once(child, 'message'))[0] as Started;
-    const company = { organizations: 1, projects: 1, keys: 0, operations, months: 5 };
-    const made = await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
-    if (!made.ok) throw new Error(`the sandbox made no company: ${made.status}`);
+    await sandbox.generate();
     const [project] = (await (await fetch(`${sandbox.controlUrl}/projects`)).json()) as { id: string }[];
     const client = createClient({ baseUrl: sandbox.url, apiKey: sandbox.adminKey });
     const bare = bareReader(sandbox);
@@ -39,8 +29,7 @@ export async function benchClient(): Promise<void> {
       async () => await repeat(500, async () => await bare.json('/auth')),
     );
   } finally {
-    child.disconnect();
-    await once(child, 'exit');
+    await sandbox.stop();
   }
 }
 
@@ -68,7 +57,7 @@ async function readRows(client: ReturnType<typeof createClient>, projectId: stri
   return rows;
 }
 
-function bareReader({ url, adminKey }: Started) {
+function bareReader({ url, adminKey }: { url: string; adminKey: string }) {
   const headers = { authorization: `Bearer ${adminKey}` };
   const json = async (path: string): Promise<unknown> =>
     JSON.parse(await (await fetch(`${url}${path}`, { headers })).text());

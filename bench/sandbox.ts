@@ -1,24 +1,13 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { count, timed } from './measure.ts';
+import { startSandbox } from './start-sandbox.ts';
 
 const operations = 1_000_000;
 const pageSize = 1000;
-
-interface Started {
-  url: string;
-  controlUrl: string;
-  adminKey: string;
-}
-interface Used {
-  cpuSeconds: number;
-  residentMb: number;
-}
 
 /**
  * Lists a million operations of a sandbox that keeps them in a file, page by page over HTTP; it runs in a process of its own. The
@@ -26,24 +15,16 @@ interface Used {
  */
 export async function benchSandbox(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
-  const child = fork(new URL('sandbox-process.ts', import.meta.url), [join(folder, 'sandbox.sqlite')]);
-  // The two messages that sandbox-process.ts sends.
-  const hear = async <T>() => (await once(child, 'message'))[0] as T;
-  const used = async () => {
-    child.send('used');
-    return await hear<Used>();
-  };
+  const company = { organizations: 1, projects: 20, keys: 0, operations, months: 5 };
+  const sandbox = await startSandbox({ file: join(folder, 'sandbox.sqlite'), company });
   try {
-    const sandbox = await hear<Started>();
-    const company = { organizations: 1, projects: 20, keys: 0, operations, months: 5 };
-    const init = { method: 'POST', body: JSON.stringify(company) };
-    const generated = await timed(() => fetch(`${sandbox.controlUrl}/generate`, init));
-    const made = await used();
+    const generated = await timed(sandbox.generate);
+    const made = await sandbox.used();
     console.log(
       `generate   ${count(operations)} operations in ${generated.seconds.toFixed(1)} s: ${count(operations / generated.seconds)} rows/s, ${count(made.residentMb)} MB resident`,
     );
     const { page, rows, seconds } = await listAll(sandbox);
-    const listed = await used();
+    const listed = await sandbox.used();
     const cpuSeconds = listed.cpuSeconds - made.cpuSeconds;
     const rate = rows / seconds;
     console.log(
@@ -55,13 +36,12 @@ export async function benchSandbox(): Promise<void> {
     );
     console.log(`resident   ${count(listed.residentMb)} MB, the sandbox alone`);
   } finally {
-    child.disconnect();
-    await once(child, 'exit');
+    await sandbox.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function listAll({ url, controlUrl, adminKey }: Started) {
+async function listAll({ url, controlUrl, adminKey }: { url: string; controlUrl: string; adminKey: string }) {
   // The sandbox's own control answers so.
   const projects = (await (await fetch(`${controlUrl}/projects`)).json()) as { id: string }[];
   let page = '';

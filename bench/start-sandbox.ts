@@ -1,0 +1,43 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+
+interface Started {
+  url: string;
+  controlUrl: string;
+  adminKey: string;
+}
+
+interface Used {
+  cpuSeconds: number;
+  residentMb: number;
+}
+
+/** Starts a sandbox in a process of its own, with its state in a file or in memory, and generates a company in it. */
+export async function startSandbox({ file = ':memory:', company }: { file?: string; company: object }) {
+  const child = fork(new URL('sandbox-process.ts', import.meta.url), [file]);
+  const died = once(child, 'exit').then(([code]) => {
+    throw new Error(`the sandbox's process ended with ${String(code)}`);
+  });
+  died.catch(() => undefined); // it ends in the end; only whoever still waits for it is told
+  // The two messages that sandbox-process.ts sends.
+  const hear = async <T>() => (await Promise.race([once(child, 'message'), died]))[0] as T;
+  const sandbox = await hear<Started>();
+  const generate = async () => {
+    const init = { method: 'POST', body: JSON.stringify(company) };
+    const made = await fetch(`${sandbox.controlUrl}/generate`, init);
+    if (!made.ok) throw new Error(`the sandbox made no company: ${made.status}`);
+  };
+  return {
+    ...sandbox,
+    generate,
+    /** What the process has used so far. */
+    async used(): Promise<Used> {
+      child.send('used');
+      return await hear<Used>();
+    },
+    async stop(): Promise<void> {
+      if (child.connected) child.disconnect();
+      await died.catch(() => undefined);
+    },
+  };
+}
