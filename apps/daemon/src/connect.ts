@@ -131,7 +131,7 @@ function describeFailure(
       `The control plane at ${url} answers ${error.status} (connection ${name}: ${error.message}); try again later, or check the connection's key.`,
     );
   }
-  if (error.code === 'unreachable' || error.code === 'unavailable') {
+  if (['unreachable', 'unavailable', 'timed_out'].includes(error.code)) {
     const mend = usesSandbox
       ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
       : 'check CONTROL_PLANE_URL and the network';

@@ -4,6 +4,7 @@ import { accountOf, authenticate } from './access/authenticate.ts';
 import { areOff, createLimitCounter } from './access/limits.ts';
 import { controls } from './controls/controls.ts';
 import { strike } from './controls/fault-middleware.ts';
+import { advance } from './engine/advance.ts';
 import { Refusal, renderRefusal } from './http/errors.ts';
 import { routeOf } from './http/route.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
@@ -27,7 +28,6 @@ import { snapshotRoutes } from './routes/snapshots.ts';
 import { userRoutes } from './routes/users.ts';
 import type { Env, State } from './state.ts';
 import { SECOND } from './store/time.ts';
-import { advance } from './work/advance.ts';
 
 const routesOf = (api: Hono<Env>): ReadonlySet<string> =>
   new Set(

@@ -6,13 +6,13 @@ import { documentedLimits, type Limits } from './access/limits.ts';
 import { createApp } from './app.ts';
 import { createFaults } from './controls/faults.ts';
 import { createStats } from './controls/stats.ts';
+import { type Work, workSchema } from './engine/settings.ts';
 import { equipOldProjects } from './generate/projects.ts';
 import { hashToken, insertKey } from './resources/keys.ts';
 import type { State } from './state.ts';
 import { createClock } from './store/clock.ts';
 import { openDatabase } from './store/database.ts';
 import { createRandom } from './store/random.ts';
-import { type Work, workSchema } from './work/settings.ts';
 
 export interface SandboxOptions {
   /** Where the state is kept; in memory without it. */

@@ -2,11 +2,11 @@ import type { Principal } from './access/authenticate.ts';
 import type { Limits } from './access/limits.ts';
 import type { Faults } from './controls/faults.ts';
 import type { Stats } from './controls/stats.ts';
+import type { Work } from './engine/settings.ts';
 import type { Clock } from './store/clock.ts';
 import type { Database } from './store/database.ts';
 import type { Random } from './store/random.ts';
 import type { Micros } from './store/time.ts';
-import type { Work } from './work/settings.ts';
 
 /** All that the routes of one sandbox share. */
 export interface State {

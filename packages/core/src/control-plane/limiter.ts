@@ -104,12 +104,16 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
           wake.abort();
           reject(signal?.reason);
         };
+        const listenNoMore = () => signal?.removeEventListener('abort', leave);
         const waiter: Waiter = {
           start() {
-            signal?.removeEventListener('abort', leave);
+            listenNoMore();
             resolve();
           },
-          stop: reject,
+          stop(reason) {
+            listenNoMore();
+            reject(reason);
+          },
         };
         signal?.addEventListener('abort', leave, { once: true });
         queue.push(waiter);

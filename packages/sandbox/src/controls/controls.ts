@@ -1,6 +1,8 @@
 import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import { limitsSchema } from '../access/limits.ts';
+import { advance } from '../engine/advance.ts';
+import { workSchema } from '../engine/settings.ts';
 import { companySchema, generateCompany } from '../generate/company.ts';
 import { Refusal } from '../http/errors.ts';
 import { int64 } from '../http/json.ts';
@@ -9,8 +11,6 @@ import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
-import { advance } from '../work/advance.ts';
-import { workSchema } from '../work/settings.ts';
 import { faultsSchema } from './faults.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });

@@ -1,8 +1,8 @@
+import type { Status } from '../engine/transitions.ts';
 import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
 import { operationIndexes } from '../store/schema.ts';
 import { MINUTE, type Micros, SECOND } from '../store/time.ts';
-import type { Status } from '../work/transitions.ts';
 import type { Company } from './company.ts';
 import type { MadeProject } from './organizations.ts';
 

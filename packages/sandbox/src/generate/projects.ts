@@ -1,3 +1,4 @@
+import { firstWorkAt } from '../engine/system.ts';
 import { copyCatalog, insertBranch } from '../resources/branches.ts';
 import { insertDatabase, insertRole } from '../resources/catalog.ts';
 import { insertEndpoint } from '../resources/endpoints.ts';
@@ -5,7 +6,6 @@ import { makeId, makePassword } from '../resources/ids.ts';
 import type { Database, Row } from '../store/database.ts';
 import { createRandom, seedOf } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
-import { firstWorkAt } from '../work/system.ts';
 
 export interface MadeBranch {
   id: string;

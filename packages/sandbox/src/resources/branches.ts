@@ -1,7 +1,7 @@
+import type { Task } from '../engine/queue.ts';
 import { present } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
-import type { Task } from '../work/queue.ts';
 
 export interface NewBranch {
   id: string;

@@ -1,8 +1,8 @@
+import { firstWorkAt } from '../engine/system.ts';
 import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
-import { firstWorkAt } from '../work/system.ts';
 import { endKeyUse } from './keys.ts';
 
 /** For so long what was deleted can be recovered. */

@@ -1,10 +1,10 @@
+import type { Task } from '../engine/queue.ts';
+import { restartTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
 import type { State } from '../state.ts';
 import type { Database, Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
-import type { Task } from '../work/queue.ts';
-import { restartTasks } from '../work/tasks.ts';
 import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
 import { insertDatabase, insertRole, listDatabases, listRoles } from './catalog.ts';
 import { findReadWrite, listEndpoints } from './endpoints.ts';

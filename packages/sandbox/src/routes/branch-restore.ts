@@ -1,6 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
+import { restartTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { instantOf, readPath } from '../http/query.ts';
@@ -10,7 +11,6 @@ import { makeId } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
-import { restartTasks } from '../work/tasks.ts';
 import { requireFreeName } from './branch-create.ts';
 import { branchWithCreator } from './branches.ts';
 import { mutate, requireBranch } from './mutate.ts';

@@ -1,13 +1,13 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
+import { configureBranchTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findDatabase, findRole, insertDatabase, listDatabases, renderDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { configureBranchTasks } from '../work/tasks.ts';
 import { mutate, requireBranch } from './mutate.ts';
 
 const name = z.string().min(1).max(63);

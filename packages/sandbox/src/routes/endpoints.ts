@@ -1,6 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
+import { requireFree, type Task } from '../engine/queue.ts';
+import { configureTasks, restartTasks, startTasks, suspendTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
@@ -14,8 +16,6 @@ import {
 } from '../resources/endpoints.ts';
 import { makeId } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
-import { requireFree, type Task } from '../work/queue.ts';
-import { configureTasks, restartTasks, startTasks, suspendTasks } from '../work/tasks.ts';
 import { type Change, mutate, requireBranch, requireEndpoint } from './mutate.ts';
 
 const computeUnits = z.number().min(0.25);

@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import { requireProject } from '../access/rules.ts';
+import { advance } from '../engine/advance.ts';
+import { enqueue, requireFree, type Task } from '../engine/queue.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findBranch } from '../resources/branches.ts';
@@ -8,8 +10,6 @@ import { operationColumns, renderOperation } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
-import { advance } from '../work/advance.ts';
-import { enqueue, requireFree, type Task } from '../work/queue.ts';
 
 /** What a route does to its project: `order` queues the operations that follow and answers with them, rendered. */
 export interface Change {

@@ -1,6 +1,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireOwnProject, requireProject } from '../access/rules.ts';
+import { configureTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
@@ -8,7 +9,6 @@ import { listEndpoints } from '../resources/endpoints.ts';
 import { deleteProject, recoverProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { configureTasks } from '../work/tasks.ts';
 import { create, mutate } from './mutate.ts';
 
 export const settingsSchema = z.looseObject({});

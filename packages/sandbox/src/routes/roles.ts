@@ -1,6 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
+import { configureBranchTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
@@ -8,7 +9,6 @@ import { findRole, insertRole, listRoles, renderRole } from '../resources/catalo
 import { makePassword } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { configureBranchTasks } from '../work/tasks.ts';
 import { mutate, requireBranch } from './mutate.ts';
 
 const createBody = z.object({
