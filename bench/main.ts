@@ -1,11 +1,15 @@
 import { benchClient } from './client.ts';
+import { benchIngest } from './ingest.ts';
 import { benchPolicy } from './policy.ts';
 import { benchSandbox } from './sandbox.ts';
+import { benchSimulate } from './simulate.ts';
 
-const benchmarks: Record<string, () => Promise<void>> = {
+const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   client: benchClient,
+  ingest: benchIngest,
   policy: benchPolicy,
   sandbox: benchSandbox,
+  simulate: benchSimulate,
 };
 
 const name = process.argv[2] ?? '';
@@ -14,5 +18,5 @@ if (bench === undefined) {
   console.error(`There is no benchmark "${name}"; there are ${Object.keys(benchmarks).join(', ')}.`);
   process.exitCode = 2;
 } else {
-  await bench();
+  await bench(process.argv.slice(3));
 }

@@ -12,3 +12,12 @@ export function count(value: number): string {
 export function residentMb(): number {
   return Math.round(process.memoryUsage.rss() / 2 ** 20);
 }
+
+/** The number after `--name`, or the one to take without it. Throws for anything that is no whole number above 0. */
+export function readNumber(args: string[], name: string, fallback: number): number {
+  const at = args.indexOf(`--${name}`);
+  if (at === -1) return fallback;
+  const value = Number(args[at + 1]);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new RangeError(`--${name} takes a whole number above 0, and "${args[at + 1] ?? ''}" is not one`);
+}

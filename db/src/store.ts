@@ -1,10 +1,12 @@
-import { codeOf, UserError } from '@keywarden/core/process';
+import { codeOf, UserError, usageError } from '@keywarden/core/process';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
+import { setOperationRetention } from './retention.ts';
 
 export { migrateStore } from './migrate.ts';
+export { setOperationRetention } from './retention.ts';
 
 export type Sql = postgres.Sql;
 export type Db = PostgresJsDatabase;
@@ -21,11 +23,18 @@ export interface Store {
 /** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
 export type Migrations = 'auto' | 'migrate' | 'none';
 
+/** The least-privileged roles of the two apps; migrations/0001_archive.sql says what each may. */
+type StoreRole = 'keywarden_daemon' | 'keywarden_report';
+
 export interface StoreOptions {
   databaseUrl: string | undefined;
   dataFolder: string;
   applicationName: string;
   migrations?: Migrations;
+  /** Works as this role; without it as the user of the address. */
+  role?: StoreRole;
+  /** How long operations are kept, in ms (null: for ever), set where the database is migrated. Left as it is when absent. */
+  operationRetentionMs?: number | null;
   maxConnections?: number;
 }
 
@@ -35,18 +44,19 @@ const oldestVersion = 150_000;
 export async function openStore(options: StoreOptions): Promise<Store> {
   const embedded = options.databaseUrl === undefined ? await openEmbedded(options.dataFolder) : undefined;
   const url = options.databaseUrl ?? embedded?.url ?? '';
+  const migrations = options.migrations ?? 'auto';
+  const migrates = migrations === 'migrate' || (migrations === 'auto' && embedded !== undefined);
+  if (migrates) await migrateAsOwner(url, options);
   const sql = connect(url, options);
   const close = async () => {
     await sql.end({ timeout: 5 });
     await embedded?.close();
   };
   try {
-    const { name, number } = await readVersion(sql, url);
+    const { name, number } = await readVersion(sql, url, options.role);
     if (number < oldestVersion)
       throw new UserError(`Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
-    const migrations = options.migrations ?? 'auto';
-    if (migrations === 'migrate' || (migrations === 'auto' && embedded)) await migrateStore(sql);
-    else if (migrations === 'auto') await assertCurrent(sql);
+    if (!migrates && migrations === 'auto') await assertCurrent(sql);
     const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
     return { sql, db: drizzle(sql), description, close };
   } catch (error) {
@@ -55,37 +65,72 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-function connect(url: string, { applicationName, maxConnections = 10 }: StoreOptions): Sql {
+/** Migrates as the database's own user; the apps then work as roles that may do less. */
+async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
+  const sql = connect(url, { ...options, role: undefined, maxConnections: 2 });
+  try {
+    await readVersion(sql, url, undefined);
+    await migrateStore(sql);
+    if (options.operationRetentionMs !== undefined) await setOperationRetention(sql, options.operationRetentionMs);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+function connect(
+  url: string,
+  { applicationName, maxConnections = 10, role }: Omit<StoreOptions, 'role'> & { role?: StoreRole | undefined },
+): Sql {
   const sql = postgres(url, {
     max: maxConnections,
     connect_timeout: 10,
     idle_timeout: 60,
     onnotice: () => undefined,
-    connection: { application_name: applicationName, TimeZone: 'UTC', DateStyle: 'ISO, MDY' },
+    connection: {
+      application_name: applicationName,
+      TimeZone: 'UTC',
+      DateStyle: 'ISO, MDY',
+      ...(role ? { role } : {}),
+    },
   });
   // drizzle sets this client's parsers: times and json pass as text where a query of ours does not map them.
   drizzle(sql);
   return sql;
 }
 
-async function readVersion(sql: Sql, url: string): Promise<{ name: string; number: number }> {
+async function readVersion(
+  sql: Sql,
+  url: string,
+  role: StoreRole | undefined,
+): Promise<{ name: string; number: number }> {
   try {
     const [row] =
       await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number`;
     return { name: String(row?.name), number: Number(row?.number) };
   } catch (error) {
-    throw describeConnectError(error, url);
+    throw describeConnectError(error, url, role);
   }
 }
 
 /** The sentence for a database that cannot be used; never the URL, which holds a password. */
-function describeConnectError(error: unknown, url: string): UserError {
+function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
   const { host, pathname, username } = new URL(url);
   const code = codeOf(error);
   if (code === '28P01' || code === '28000') {
     return new UserError(
       `The database at ${host} refuses user ${username}; mend the user or password in DATABASE_URL.`,
       { cause: error },
+    );
+  }
+  if (role !== undefined && code === '22023') {
+    return usageError(`The database at ${host} has no role ${role} yet; run keywarden migrate.`);
+  }
+  if (role !== undefined && code === '42501') {
+    return new UserError(
+      `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
+      {
+        cause: error,
+      },
     );
   }
   if (code === '3D000') {

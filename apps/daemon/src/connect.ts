@@ -20,6 +20,10 @@ export interface Connection {
   /** What the store knows its control plane by. */
   identity: string;
   client: ControlPlaneClient;
+  /** Shared by all connections of its account in this process. */
+  limiter: Limiter;
+  /** How many requests the connection has made so far. */
+  requests: () => number;
   /** The number of its control plane in the store. */
   controlPlane: string;
   accountId: string;
@@ -42,6 +46,8 @@ export interface OpenOptions {
   limiters: Limiters;
   signal: AbortSignal;
   time?: Time;
+  /** For tests. */
+  fetch?: typeof fetch;
 }
 
 /**
@@ -77,9 +83,9 @@ async function save(sql: Sql, connection: Identity): Promise<string> {
 /** Asks whose the credential is. Throws a UserError that names the mend. */
 export async function identify(
   { name, url, identity, apiKey, keyId, share }: ConnectionConfig,
-  { config: { usesSandbox }, limiters, signal, time = systemTime }: OpenOptions,
+  { config: { usesSandbox }, limiters, signal, time = systemTime, fetch = globalThis.fetch }: OpenOptions,
 ): Promise<Identity> {
-  const first = createClient({ baseUrl: url, apiKey, time });
+  const first = createClient({ baseUrl: url, apiKey, time, fetch });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
     throw describeFailure(error, { name, url, usesSandbox });
   });
@@ -94,10 +100,14 @@ export async function identify(
     isSandbox && answer.limits === 'off'
       ? noLimiter
       : await limiterFor(limiters, { account: `${url} ${answer.accountId}`, share, time });
+  let requests = 1;
+  const onAttempt = () => void (requests += 1);
   return {
     name,
     identity,
-    client: createClient({ baseUrl: url, apiKey, limiter, time }),
+    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, hooks: { onAttempt } }),
+    limiter,
+    requests: () => requests,
     accountId: answer.accountId,
     authMethod: answer.authMethod,
     isPersonal: answer.authMethod === 'api_key_user',

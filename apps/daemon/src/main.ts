@@ -2,8 +2,10 @@ import { exitCode, runMain, usageError } from '@keywarden/core/process';
 import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { checkCommand } from './commands/check.ts';
+import { coverageCommand } from './commands/coverage.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { planCommand } from './commands/plan.ts';
+import { retentionCommand } from './commands/retention.ts';
 import { runCommand } from './commands/run.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
@@ -35,6 +37,18 @@ function describe(done: (code: number) => void): Command {
     .option('--yes', 'do not ask')
     .option('--json', 'for machines')
     .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
+  program
+    .command('coverage')
+    .description('of which times the archive has every operation, and where not and why')
+    .option('--project <id>', 'only this project, with each interval')
+    .option('--json', 'for machines')
+    .action(async (options: { project?: string; json?: boolean }) => done(await coverageCommand(options)));
+  program
+    .command('retention')
+    .description('months of operations that are over retention.operations; drops nothing unless told')
+    .option('--drop', 'drop them now')
+    .option('--json', 'for machines')
+    .action(async (options: { drop?: boolean; json?: boolean }) => done(await retentionCommand(options)));
   const token = program.command('token').description('tokens of the report');
   token
     .command('create')

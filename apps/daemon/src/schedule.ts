@@ -1,8 +1,10 @@
+import { hasFinishedRun } from '@keywarden/db/daemon';
 import { Cron } from 'croner';
 import { connectionsOf } from './commands/session.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
 import { planKeys } from './enforce/plan.ts';
+import { enforceRetention } from './retention.ts';
 import { syncKeys } from './sync/keys.ts';
 import { syncOperations } from './sync/operations.ts';
 
@@ -19,7 +21,7 @@ export function startSchedules(context: Context): () => Promise<void> {
       await job.finally(() => running.delete(job));
     });
   };
-  const { keys, operations } = context.config.schedules;
+  const { keys, operations, sweep, retention } = context.config.schedules;
   const jobs = [
     schedule('keys', keys, async (connections) => {
       await forEachConnection(context, connections, syncKeys);
@@ -28,11 +30,19 @@ export function startSchedules(context: Context): () => Promise<void> {
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
     }),
     schedule('operations', operations, (connections) => forEachConnection(context, connections, syncOperations)),
+    schedule('sweep', sweep, (connections) => forEachConnection(context, connections, sweepOperations)),
+    schedule('retention', retention, () => enforceRetention(context, Date.now())),
   ];
   return async () => {
     for (const job of jobs) job.stop();
     await Promise.allSettled(running);
   };
+}
+
+/** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */
+async function sweepOperations(context: Context, connection: Connection): Promise<void> {
+  const recent = { kind: 'operations', connection: connection.name, hours: 20 } as const;
+  if (!(await hasFinishedRun(context.store.sql, recent))) await syncOperations(context, connection);
 }
 
 async function runJob(

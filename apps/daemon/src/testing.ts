@@ -1,6 +1,7 @@
+import { parseConfig } from '@keywarden/core/config';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
-import type { Store } from '@keywarden/db/store';
+import type { TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
 import { type Connection, openConnections } from './connect.ts';
 import type { Context } from './context.ts';
@@ -29,9 +30,9 @@ export interface BedOptions {
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
-/** A sandbox of its own and a context on a store, as one command would have them. */
+/** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
 export async function makeBed(
-  store: Store,
+  store: TestStore,
   { sandbox: options = {}, policy = defaultPolicy, keyId = '1' }: BedOptions = {},
 ): Promise<Bed> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
@@ -45,13 +46,8 @@ export async function makeBed(
     share: 1,
   };
   const context: Context = {
-    store,
-    config: {
-      connections: [connection],
-      schedules: { keys: '* * * * *', operations: '* * * * *' },
-      policy,
-      usesSandbox: false,
-    },
+    store: await store.as('keywarden_daemon'),
+    config: { ...parseConfig('{}', 'no file'), connections: [connection], policy, usesSandbox: false },
     environment,
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     progress: silentProgress,

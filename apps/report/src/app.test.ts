@@ -2,8 +2,8 @@ import { makePlan, policySchema } from '@keywarden/core/policy';
 import { createLogger } from '@keywarden/core/process';
 import {
   createToken,
-  ensureOperationPartitions,
   finishRun,
+  makeOperationPartitions,
   readFacts,
   revokeToken,
   saveKeyListing,
@@ -46,7 +46,7 @@ async function makeToken(
 async function fill(): Promise<void> {
   const { sql } = store;
   const controlPlane = await makeControlPlane(sql);
-  await ensureOperationPartitions(sql, { first: '2026-05-01T00:00:00Z', last: present });
+  await makeOperationPartitions(sql, ['2026-05', present.slice(0, 7)]);
   for (const [organizationId, projectId] of [
     ['acme', 'quiet-river'],
     ['other', 'bold-moon'],

@@ -23,6 +23,7 @@ await runMain(async () => {
     databaseUrl: environment.DATABASE_URL,
     dataFolder,
     applicationName: 'keywarden report',
+    role: 'keywarden_report',
   });
   try {
     const server = await listen(createApp({ db: store.db, log }), { host, port });

@@ -3,8 +3,15 @@ export { factScope, readFacts } from './facts.ts';
 export { saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
 export { withLock } from './locks.ts';
-export { ensureOperationPartitions, markOperationPruned, saveOperationPage } from './operation-pages.ts';
+export {
+  makeOperationPartitions,
+  markOperationPruned,
+  type Proof,
+  saveOperationPage,
+  type WalkStep,
+} from './operation-pages.ts';
 export { approvePlan, readPlan, savePlan } from './plans.ts';
+export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
 export {
   beginRevocation,
   listGoneKeys,
@@ -14,6 +21,14 @@ export {
   reconcileIntents,
   recordOutcome,
 } from './revocations.ts';
-export { finishRun, type RunKind, startRun } from './runs.ts';
+export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
 export { createToken, ensureToken, listTokens, type Role, revokeToken, roles } from './tokens.ts';
-export { listOpenOperations, listProjectsToWalk, type WalkedProject } from './walks.ts';
+export {
+  countOperationsSince,
+  forgetOpenWalk,
+  listOpenOperations,
+  listProjectsToWalk,
+  type OpenOperation,
+  type OpenWalk,
+  type WalkedProject,
+} from './walks.ts';

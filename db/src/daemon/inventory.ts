@@ -96,6 +96,8 @@ export async function saveProjects(
       on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
         region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,
         updated_at = excluded.updated_at, extra = excluded.extra, last_seen_at = excluded.last_seen_at,
+        listed_active_at = case when (project.updated_at, project.extra) is distinct from (excluded.updated_at, excluded.extra)
+          then excluded.last_seen_at else project.listed_active_at end,
         missing_since = null, gone_at = null`;
     if (projects.length === 0) return;
     const there = [...projects.map((project) => project.id), ...unavailableIds];

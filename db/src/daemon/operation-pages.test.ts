@@ -1,22 +1,23 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { listArchivedOperations } from '../read/index.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
-import { ensureOperationPartitions, saveOperationPage } from './operation-pages.ts';
-import { makeWireOperation } from './testing.ts';
+import { makeOperationPartitions, type OperationPage, saveOperationPage } from './operation-pages.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
 
 let store: TestStore;
+let controlPlane: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  await ensureOperationPartitions(store.sql, { first: '2026-04-30T23:59:59Z', last: '2026-06-01T00:00:00Z' });
+  controlPlane = await makeControlPlane(store.sql);
+  await makeOperationPartitions(store.sql, ['2026-04', '2026-05', '2026-06']);
 });
 afterAll(async () => await store.close());
 
-let projects = 1000;
-const newProject = () => String((projects += 1));
+const newProject = () => makeProject(store.sql, controlPlane);
 const page = (project: string) => listArchivedOperations(store.db, { project, after: null, below: null, limit: 100 });
 
 test('A5: writing a page twice changes nothing, not even a row version of Postgres', async () => {
-  const project = newProject();
+  const project = await newProject();
   const operations = [makeWireOperation(1), makeWireOperation(2)];
   const versions = () =>
     store.sql`select xmin::text, ctid::text from keywarden.operation where project_number = ${project} order by id`;
@@ -27,7 +28,7 @@ test('A5: writing a page twice changes nothing, not even a row version of Postgr
 });
 
 test('A4: every version that was seen is kept', async () => {
-  const project = newProject();
+  const project = await newProject();
   for (const status of ['scheduling', 'running', 'finished']) {
     await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1, { status })] });
   }
@@ -38,7 +39,7 @@ test('A4: every version that was seen is kept', async () => {
 });
 
 test('A5: unknown fields, actions and statuses, and times with every digit, come back as they came', async () => {
-  const project = newProject();
+  const project = await newProject();
   const odd = makeWireOperation(1, {
     action: 'paint_it_blue',
     status: 'pondering',
@@ -53,7 +54,7 @@ test('A5: unknown fields, actions and statuses, and times with every digit, come
 });
 
 test('rows of one instant are all kept, in any number', async () => {
-  const project = newProject();
+  const project = await newProject();
   const operations = Array.from({ length: 50 }, (_, index) =>
     makeWireOperation(index, { createdAt: '2026-05-03T00:00:00.5Z' }),
   );
@@ -61,27 +62,71 @@ test('rows of one instant are all kept, in any number', async () => {
   expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
 });
 
-test('a page that cannot be written whole is not written at all, and the walk is not marked', async () => {
+const walk = { beganAt: '2026-05-04T00:00:00Z', floor: null, next: null, reached: '2026-05-01T00:00:00Z', isEnd: true };
+const proof = { from: '2026-05-01T00:00:00Z', isFromIncluded: true, below: '2026-05-03T00:00:00Z' };
+
+async function stateOf(project: string) {
   const [row] = await store.sql`
-    with plane as (insert into keywarden.control_plane (base_url) values ('https://other.example/api/v2') returning number)
-    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
-    select number, 'p', 'o', 'p', now(), now(), now(), now() from plane returning number`;
-  const project = String(row?.number);
+    select p.walked_at, c.known::text, w.cursor from keywarden.project p
+      left join keywarden.operation_coverage c on c.project_number = p.number
+      left join keywarden.open_walk w on w.project_number = p.number
+    where p.number = ${project}`;
+  return { walkedAt: row?.walked_at, known: row?.known, cursor: row?.cursor };
+}
+
+test('A3: a page that cannot be written whole leaves no row, no coverage and no mark; a good one leaves all of them', async () => {
+  const project = await newProject();
   const operations = [makeWireOperation(1), makeWireOperation(2, { createdAt: '1999-01-01T00:00:00Z' })];
-  await expect(saveOperationPage(store.sql, { project, operations, walkedAt: '2026-05-04T00:00:00Z' })).rejects.toThrow(
-    /no partition/,
-  );
+  await expect(saveOperationPage(store.sql, { project, operations, proof, walk })).rejects.toThrow(/no partition/);
   expect(await page(project)).toEqual([]);
-  const walked = async () =>
-    (await store.sql`select walked_at from keywarden.project where number = ${project}`)[0]?.walked_at;
-  expect(await walked()).toBeNull();
-  await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1)], walkedAt: '2026-05-04T00:00:00Z' });
-  expect(await walked()).toBe('2026-05-04 00:00:00+00');
+  expect(await stateOf(project)).toEqual({ walkedAt: null, known: null, cursor: null });
+  await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1)], proof, walk });
+  expect(await stateOf(project)).toEqual({
+    walkedAt: '2026-05-04 00:00:00+00',
+    known: '{["2026-05-01 00:00:00+00","2026-05-03 00:00:00+00")}',
+    cursor: null,
+  });
+});
+
+test('A3: a page in the middle of a walk leaves the place where it goes on, and the last one takes it away', async () => {
+  const project = await newProject();
+  const step = (next: { cursor: string; below: string } | null): OperationPage => ({
+    project,
+    operations: [],
+    proof: null,
+    walk: { ...walk, next },
+  });
+  await saveOperationPage(store.sql, step({ cursor: 'as it came', below: '2026-05-02T00:00:00Z' }));
+  expect(await stateOf(project)).toMatchObject({ cursor: 'as it came', walkedAt: null });
+  await saveOperationPage(store.sql, step(null));
+  expect(await stateOf(project)).toMatchObject({ cursor: null, walkedAt: '2026-05-04 00:00:00+00' });
+});
+
+test('A2: proofs merge where they meet, an instant between two of them stays unknown, and a proof of nothing is none', async () => {
+  const project = await newProject();
+  const day = (number: number) => `2026-05-0${number}T00:00:00.123456Z`;
+  const prove = (from: string, below: string, isFromIncluded = false) =>
+    saveOperationPage(store.sql, { project, operations: [], proof: { from, below, isFromIncluded } });
+  await prove(day(3), day(5));
+  await prove(day(1), day(3));
+  await prove(day(6), day(6));
+  await prove(day(7), day(6));
+  expect((await stateOf(project)).known).toBe(
+    '{("2026-05-01 00:00:00.123456+00","2026-05-03 00:00:00.123456+00"),("2026-05-03 00:00:00.123456+00","2026-05-05 00:00:00.123456+00")}',
+  );
+  await prove(day(2), day(4));
+  expect((await stateOf(project)).known).toBe('{("2026-05-01 00:00:00.123456+00","2026-05-05 00:00:00.123456+00")}');
+});
+
+test('a page of a project that the store does not know is refused', async () => {
+  await expect(saveOperationPage(store.sql, { project: '999999', operations: [] })).rejects.toThrow(
+    /there is no project/,
+  );
 });
 
 test('partitions can be made by several at once', async () => {
-  const months = { first: '2025-01-15T00:00:00Z', last: '2025-06-15T00:00:00Z' };
-  await Promise.all(Array.from({ length: 4 }, () => ensureOperationPartitions(store.sql, months)));
+  const months = Array.from({ length: 6 }, (_, index) => `2025-0${index + 1}`);
+  await Promise.all(Array.from({ length: 4 }, () => makeOperationPartitions(store.sql, months)));
   const [row] =
     await store.sql`select count(*)::int as made from pg_inherits where inhparent = 'keywarden.operation'::regclass
     and inhrelid::regclass::text like '%_2025_%'`;
@@ -89,11 +134,7 @@ test('partitions can be made by several at once', async () => {
 });
 
 test('A4: of two that write one operation at once the older version never stands over the newer', async () => {
-  const [row] = await store.sql`select control_plane_number as plane from keywarden.project limit 1`;
-  const [made] = await store.sql`
-    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
-    values (${String(row?.plane)}, 'race', 'o', 'p', now(), now(), now(), now()) returning number`;
-  const project = String(made?.number);
+  const project = await newProject();
   const at = (second: number) => `2026-05-05T00:00:0${second}Z`;
   for (let round = 0; round < 10; round += 1) {
     const version = (status: string, second: number) => [
@@ -109,7 +150,7 @@ test('A4: of two that write one operation at once the older version never stands
 });
 
 test('what no column of ours foresaw does not keep a page out: long durations, NUL in a text', async () => {
-  const project = newProject();
+  const project = await newProject();
   const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
   expect(await saveOperationPage(store.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
   expect((await page(project))[0]).toMatchObject({ totalDurationMs: 2_200_000_000, error: 'a\uFFFDb' });

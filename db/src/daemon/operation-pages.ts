@@ -1,65 +1,75 @@
-import type { WireOperation } from '@keywarden/core/wire';
+import { compareInstants, type WireOperation } from '@keywarden/core/wire';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { toRowsJson } from './rows.ts';
+import { lastOfEach, toRowsJson } from './rows.ts';
+
+/** That every operation of a project between two times is known (A2). `below` is excluded. */
+export interface Proof {
+  from: string;
+  isFromIncluded: boolean;
+  below: string;
+}
+
+/** How far a walk is with a page. */
+export interface WalkStep {
+  /** The control plane's time when the walk began. */
+  beganAt: string;
+  /** Below this the walk may stop; null when it goes to the end. */
+  floor: string | null;
+  /** The next page's cursor, as the control plane gave it, and the time of the row that it is of; null when the walk is done. */
+  next: { cursor: string; below: string } | null;
+  /** The oldest time that the walk has seen. */
+  reached: string;
+  /** It has come to the end of the list. */
+  isEnd: boolean;
+}
+
+export interface OperationPage {
+  /** The project's number in the store. */
+  project: string;
+  operations: WireOperation[];
+  proof?: Proof | null;
+  /** Absent for operations that no walk has read. */
+  walk?: WalkStep;
+}
 
 /**
- * Writes a page of a project's operations in one statement: new rows, changed rows with the version that they replace, and
- * nothing for the rest. A row older than the stored one by its own updated_at is nothing new. Writing a page twice changes
- * nothing (A5). With `walkedAt` the walk ends with this page, and the
- * project's mark moves in the same transaction (A3).
+ * Writes a page of a project's operations, what it proves and how far its walk is, in one statement of one transaction (A3). Writing a
+ * page twice changes nothing (A5). The partitions of its months must be there.
  */
 export async function saveOperationPage(
   sql: Sql,
-  { project, operations, walkedAt }: { project: string; operations: WireOperation[]; walkedAt?: string | undefined },
+  { project, operations, proof = null, walk }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
-  const rows = operations.map(toRow);
-  return await sql.begin(async (tx) => {
-    // Two connections may see one project: the later writer must see what the earlier one wrote.
-    await tx`select number from keywarden.project where number = ${project} for update`;
-    const [written] = await tx`
-      with incoming as materialized (
-        select distinct on (created_at, id) * from json_to_recordset(${toRowsJson(rows)}::json) as t(id uuid, branch_id text,
-          endpoint_id text, action text, status text, failures_count bigint, error text, retry_at timestamptz,
-          created_at timestamptz, updated_at timestamptz, total_duration_ms bigint, extra jsonb)
-      ), changed as materialized (
-        select i.*, o.id is null as is_new from incoming i left join keywarden.operation o
-          on o.project_number = ${project} and o.created_at = i.created_at and o.id = i.id
-          and o.created_at between (select min(created_at) from incoming) and (select max(created_at) from incoming)
-        where o.id is null or i.updated_at >= o.updated_at and (o.branch_id, o.endpoint_id, o.action, o.status, o.failures_count, o.error, o.retry_at, o.updated_at,
-          o.total_duration_ms, o.extra) is distinct from (i.branch_id, i.endpoint_id, i.action, i.status, i.failures_count, i.error,
-          i.retry_at, i.updated_at, i.total_duration_ms, i.extra)
-      ), kept as (
-        insert into keywarden.operation_version (project_number, created_at, id, branch_id, endpoint_id, action, status,
-          failures_count, error, retry_at, updated_at, total_duration_ms, extra, seen_at)
-        select o.project_number, o.created_at, o.id, o.branch_id, o.endpoint_id, o.action, o.status, o.failures_count, o.error,
-          o.retry_at, o.updated_at, o.total_duration_ms, o.extra, o.seen_at
-        from keywarden.operation o join changed c on o.created_at = c.created_at and o.id = c.id
-        where o.project_number = ${project} and not c.is_new
-      ), written as (
-        insert into keywarden.operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count,
-          error, retry_at, updated_at, total_duration_ms, extra)
-        select ${project}::bigint, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
-          updated_at, total_duration_ms, extra from changed
-        on conflict (project_number, created_at, id) do update set branch_id = excluded.branch_id,
-          endpoint_id = excluded.endpoint_id, action = excluded.action, status = excluded.status,
-          failures_count = excluded.failures_count, error = excluded.error, retry_at = excluded.retry_at,
-          updated_at = excluded.updated_at, total_duration_ms = excluded.total_duration_ms, extra = excluded.extra, seen_at = now()
-      )
-      select count(*) filter (where is_new)::int as inserted, count(*) filter (where not is_new)::int as changed from changed`;
-    if (walkedAt !== undefined) {
-      await tx`update keywarden.project set walked_at = greatest(walked_at, ${walkedAt}::timestamptz) where number = ${project}`;
-    }
-    return { inserted: Number(written?.inserted), changed: Number(written?.changed) };
-  });
+  const page = lastOfEach(operations);
+  const [written] = await sql`
+    select inserted, changed from keywarden.save_operation_page(${project}, ${toRowsJson(page.map(toRow))}::json,
+      ${oldestOf(page)}::timestamptz, ${newestOf(page)}::timestamptz, ${rangeOf(proof)}::tstzrange, ${walk?.beganAt ?? null}::timestamptz,
+      ${walk?.floor ?? null}::timestamptz, ${walk?.next?.cursor ?? null}, ${walk?.next?.below ?? null}::timestamptz,
+      ${walk?.reached ?? null}::timestamptz, ${walk?.isEnd ?? null}::boolean)`;
+  return { inserted: Number(written?.inserted), changed: Number(written?.changed) };
 }
 
-/** Makes the partitions that operations of these times need. */
-export async function ensureOperationPartitions(
-  sql: Sql,
-  { first, last }: { first: string; last: string },
-): Promise<void> {
-  await sql`select keywarden.ensure_operation_partitions(${first}::timestamptz, ${last}::timestamptz)`;
+const oldestOf = (page: WireOperation[]) =>
+  page.reduce<string | null>(
+    (at, { createdAt }) => (at !== null && compareInstants(at, createdAt) <= 0 ? at : createdAt),
+    null,
+  );
+const newestOf = (page: WireOperation[]) =>
+  page.reduce<string | null>(
+    (at, { createdAt }) => (at !== null && compareInstants(at, createdAt) >= 0 ? at : createdAt),
+    null,
+  );
+
+/** As Postgres spells it. A proof of nothing is none. */
+function rangeOf(proof: Proof | null): string | null {
+  if (proof === null || compareInstants(proof.from, proof.below) >= 0) return null;
+  return `${proof.isFromIncluded ? '[' : '('}${proof.from},${proof.below})`;
+}
+
+/** Makes the partitions of these months, each `YYYY-MM`. */
+export async function makeOperationPartitions(sql: Sql, months: string[]): Promise<void> {
+  await sql`select keywarden.make_operation_partitions(${months.map((month) => `${month}-01`)}::text[]::date[])`;
 }
 
 function toRow(each: WireOperation) {

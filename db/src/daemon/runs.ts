@@ -13,6 +13,17 @@ export async function startRun(sql: Sql, { kind, connection }: { kind: RunKind; 
   return String(run?.number);
 }
 
+/** Whether a run of a kind has finished for a connection in the last so many hours, by the database's clock. */
+export async function hasFinishedRun(
+  sql: Sql,
+  { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },
+): Promise<boolean> {
+  const [run] = await sql`
+    select 1 from keywarden.sync_run where kind = ${kind} and connection = ${connection} and status = 'finished'
+      and finished_at > now() - make_interval(hours => ${hours}) limit 1`;
+  return run !== undefined;
+}
+
 export async function finishRun(
   sql: Sql,
   run: string,

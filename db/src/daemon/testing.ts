@@ -15,6 +15,17 @@ export async function makeControlPlane(sql: Sql): Promise<string> {
   });
 }
 
+let projects = 0;
+
+/** A project of the control plane, whose number is the answer. */
+export async function makeProject(sql: Sql, controlPlane: string): Promise<string> {
+  projects += 1;
+  const [row] = await sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
+    values (${controlPlane}, ${`project-${projects}`}, 'o', 'p', '2026-01-01', now(), now(), now()) returning number`;
+  return String(row?.number);
+}
+
 export function makeWireKey(id: string, change: Partial<WireKey> = {}): WireKey {
   return {
     id,

@@ -1,40 +1,74 @@
 import { terminalStatuses } from '@keywarden/core/wire';
-import { and, asc, eq, gte, inArray, isNull, lt, notInArray, or } from 'drizzle-orm';
-import { operation, operationPruned, project } from '../schema/tables.ts';
-import type { Db } from '../store.ts';
+import { and, asc, desc, eq, gte, inArray, isNull, lt, notInArray, or, sql as raw } from 'drizzle-orm';
+import { openWalk, operation, operationPruned, project } from '../schema/tables.ts';
+import type { Db, Sql } from '../store.ts';
+
+/** Where a walk goes on that has not come to its end: the next page's cursor, and the time of the row that it is of. */
+export interface OpenWalk {
+  beganAt: string;
+  floor: string | null;
+  cursor: string;
+  below: string;
+}
 
 export interface WalkedProject {
   number: string;
   id: string;
+  createdAt: string;
   /** The control plane's time at the start of the last completed walk; null before the first. */
   walkedAt: string | null;
+  openWalk: OpenWalk | null;
 }
 
-/** The projects of an organization that are there upstream, in a stable order. */
+/**
+ * The projects of these organizations that are there upstream, in the order in which to ask them: those whose list entry has changed
+ * since their last walk, then those whose last walk is the longest ago.
+ */
 export async function listProjectsToWalk(
   db: Db,
-  { controlPlane, organizationId }: { controlPlane: string; organizationId: string },
+  { controlPlane, organizationIds }: { controlPlane: string; organizationIds: string[] },
 ): Promise<WalkedProject[]> {
-  return await db
-    .select({ number: project.number, id: project.id, walkedAt: project.walkedAt })
+  const isActive = raw`coalesce(${project.listedActiveAt} > ${project.walkedAt}, true)`;
+  const rows = await db
+    .select({
+      number: project.number,
+      id: project.id,
+      createdAt: project.createdAt,
+      walkedAt: project.walkedAt,
+      openWalk: { beganAt: openWalk.beganAt, floor: openWalk.floor, cursor: openWalk.cursor, below: openWalk.below },
+    })
     .from(project)
+    .leftJoin(openWalk, eq(openWalk.projectNumber, project.number))
     .where(
       and(
         eq(project.controlPlaneNumber, controlPlane),
-        eq(project.organizationId, organizationId),
+        inArray(project.organizationId, organizationIds),
         isNull(project.missingSince),
       ),
     )
-    .orderBy(asc(project.number));
+    .orderBy(desc(isActive), raw`${project.walkedAt} nulls first`, asc(project.number));
+  return rows;
+}
+
+/** The next walk begins at the newest operation: the page where the open one stands cannot be had. */
+export async function forgetOpenWalk(sql: Sql, projectNumber: string): Promise<void> {
+  await sql`select keywarden.forget_open_walk(${projectNumber})`;
 }
 
 /** Statuses of work that is going on. The others that are not terminal may be final after all. */
 const activeStatuses = ['scheduling', 'running', 'cancelling'];
 
+export interface OpenOperation {
+  id: string;
+  createdAt: string;
+  /** How many stored operations of the project are as young or younger: a walk that reads so many sees this one. */
+  depth: number;
+}
+
 /**
  * Operations of a project that a walk no longer reads again and that may still change (A4): those going on, and those of any
- * other status that is not terminal while they have not been still since `stillSince`. They are asked for by id; those that
- * the control plane no longer serves are left out.
+ * other status that is not terminal while they have not been still since `stillSince`; youngest first. Those that the control plane no
+ * longer serves are left out. Depths are counted up to `maxDepth`.
  */
 export async function listOpenOperations(
   db: Db,
@@ -43,15 +77,18 @@ export async function listOpenOperations(
     before,
     stillSince,
     limit,
-  }: { project: string; before: string; stillSince: string; limit: number },
-): Promise<{ id: string; createdAt: string }[]> {
+    maxDepth,
+  }: { project: string; before: string; stillSince: string; limit: number; maxDepth: number },
+): Promise<OpenOperation[]> {
   const pruned = and(
     eq(operationPruned.projectNumber, operation.projectNumber),
     eq(operationPruned.createdAt, operation.createdAt),
     eq(operationPruned.id, operation.id),
   );
+  const depth = raw<number>`(select count(*)::int from (select 1 from keywarden.operation younger
+    where younger.project_number = ${projectNumber} and younger.created_at >= ${operation}.created_at limit ${maxDepth}) counted)`;
   return await db
-    .select({ id: operation.id, createdAt: operation.createdAt })
+    .select({ id: operation.id, createdAt: operation.createdAt, depth })
     .from(operation)
     .leftJoin(operationPruned, pruned)
     .where(
@@ -63,6 +100,17 @@ export async function listOpenOperations(
         isNull(operationPruned.id),
       ),
     )
-    .orderBy(asc(operation.createdAt), asc(operation.id))
+    .orderBy(desc(operation.createdAt), asc(operation.id))
     .limit(limit);
+}
+
+/** How many operations of a project the store has from an instant on; counted up to `max`. */
+export async function countOperationsSince(
+  sql: Sql,
+  { project: projectNumber, since, max }: { project: string; since: string; max: number },
+): Promise<number> {
+  const [row] = await sql`
+    select count(*)::int as n from (select 1 from keywarden.operation
+      where project_number = ${projectNumber} and created_at >= ${since}::timestamptz limit ${max}) counted`;
+  return Number(row?.n);
 }

@@ -1,4 +1,5 @@
 export { findArchivedProject, listArchivedOperations, listArchivedProjects } from './archive.ts';
+export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage.ts';
 export { type FindingFilter, findPlan, listFindings, listPlans, listRuns } from './governance.ts';
 export { type KeyFilter, listKeys } from './keys.ts';
 export type { PageRequest, Position } from './keyset.ts';

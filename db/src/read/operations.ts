@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt } from 'drizzle-orm';
+import { and, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
 import { operation, project } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 import { afterPosition, type PageRequest } from './keyset.ts';
@@ -15,13 +15,23 @@ export interface OperationFilter {
   to?: string | undefined;
 }
 
+/**
+ * The control plane's time of the last completed walk that came down to the row, or past it: the row was served then (A6). Rows of the
+ * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
+ */
+const lastSeenUpstreamAt = sql<string | null>`(select max(w.began_at) from keywarden.completed_walk w
+  where w.project_number = ${operation.projectNumber}
+    and (w.reached < ${operation.createdAt} or (w.to_end and w.reached = ${operation.createdAt})))`.mapWith(
+  operation.createdAt,
+);
+
 /** Operations, newest first, over all projects or one. */
 export async function listOperations(
   db: Db,
   { filter, organizations, page }: { filter: OperationFilter; organizations: string[] | null; page: PageRequest },
 ) {
   return await db
-    .select({ operation, projectId: project.id, organizationId: project.organizationId })
+    .select({ operation, projectId: project.id, organizationId: project.organizationId, lastSeenUpstreamAt })
     .from(operation)
     .innerJoin(project, eq(project.number, operation.projectNumber))
     .where(

@@ -82,6 +82,15 @@ export const project = keywarden.table('project', {
   missingSince: instant('missing_since'),
   goneAt: instant('gone_at'),
   walkedAt: instant('walked_at'),
+  listedActiveAt: instant('listed_active_at'),
+});
+
+export const openWalk = keywarden.table('open_walk', {
+  projectNumber: int64('project_number').notNull(),
+  beganAt: instant('began_at').notNull(),
+  floor: instant('floor'),
+  cursor: text('cursor').notNull(),
+  below: instant('below').notNull(),
 });
 
 export const keyListing = keywarden.table('key_listing', {

@@ -17,6 +17,7 @@ export async function checkCommand(): Promise<number> {
       databaseUrl: environment.DATABASE_URL,
       dataFolder: environment.KEYWARDEN_DATA,
       applicationName: 'keywarden check',
+      role: 'keywarden_daemon',
     });
     await store.close();
     return store.description;

@@ -28,6 +28,8 @@ export async function withContext<T>(
     dataFolder: environment.KEYWARDEN_DATA,
     applicationName: 'keywarden',
     migrations,
+    ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
+    operationRetentionMs: config.retention.operations?.ms ?? null,
   });
   try {
     return await work({

@@ -1,127 +1,64 @@
-import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
+import { ControlPlaneError } from '@keywarden/core/client';
 import { codeOf, UserError } from '@keywarden/core/process';
-import { toMs, type WireOperation } from '@keywarden/core/wire';
-import {
-  ensureOperationPartitions,
-  listOpenOperations,
-  listProjectsToWalk,
-  markOperationPruned,
-  saveOperationPage,
-  saveProjects,
-  type WalkedProject,
-} from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
-import { type Connection, datedAt } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf, syncOrganizations } from './organizations.ts';
+import { discoverProjects } from './discover.ts';
+import { presentOf } from './organizations.ts';
+import { guardedSteps, makePartitionsAhead, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
-import { floorOf, walkOperations } from './walk.ts';
 
-const dayMs = 86_400_000;
 /** Projects walked at once: enough to keep the control plane and the store both busy. */
 const concurrency = 4;
-/** An operation that failed is followed until it has been still for this long. */
-const followMs = 7 * dayMs;
-const openOperationsAtOnce = 500;
 
-/** One pass over the operations of every project that a connection sees. */
-export async function syncOperations(context: Context, connection: Connection): Promise<Counts> {
-  const startedMs = Date.now();
+/** One pass over the operations of every project that a connection sees, those with news first. */
+export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
+  const requestsBefore = connection.requests();
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (_run, counts) => {
+    await makePartitionsAhead(context.store.sql, presentOf(connection));
     const projects = await discoverProjects(context, connection);
-    counts.projects = projects.length;
-    counts.operations = 0;
+    Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
+    const say = paceOf(connection, { counts, total: projects.length });
     let done = 0;
     const failures: unknown[] = [];
+    part.update(done, projects.length, await say(done));
     await eachAtOnce(projects, async (project) => {
       context.signal.throwIfAborted();
       try {
-        await syncProject(context, { connection, project, counts });
+        await syncProject(context, { connection, project, counts, steps });
       } catch (error) {
         if (!isOfOneProject(error)) throw error;
-        failures.push(error);
+        // Deleted since it was listed, or hidden: its coverage ends with its last completed walk.
+        if (error instanceof ControlPlaneError && error.code === 'not_found') add(counts, 'vanished_projects');
+        else failures.push(error);
       }
       done += 1;
-      const rows = counts.operations ?? 0;
-      const rate = Math.round(rows / ((Date.now() - startedMs) / 1000));
-      part.update(done, projects.length, `${rows} rows, ${rate} rows/s`);
+      part.update(done, projects.length, await say(done));
     });
+    counts.requests = connection.requests() - requestsBefore;
     if (failures.length > 0) throw describeFailures(failures, projects.length);
   });
-  const { operations = 0, inserted = 0, changed = 0, projects = 0 } = counts;
-  part.end(`${operations} read in ${projects} projects: ${inserted} new, ${changed} changed${unprovedInWords(counts)}`);
+  part.end(summaryOf(counts));
   return counts;
 }
 
-async function discoverProjects({ store, signal }: Context, connection: Connection): Promise<WalkedProject[]> {
-  const { client, controlPlane } = connection;
-  const projects: WalkedProject[] = [];
-  for (const { id: organizationId } of await syncOrganizations(store.sql, connection, { signal })) {
-    const seenAt = presentOf(connection);
-    const unavailableIds: string[] = [];
-    const { items } = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
-    await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, items);
-    projects.push(...(await listProjectsToWalk(store.db, { controlPlane, organizationId })));
-  }
-  return projects;
-}
-
-async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
-  for await (const page of pages) {
-    into.push(...page.unavailableIds);
-    yield page;
-  }
-}
-
-async function syncProject(
-  { store, signal }: Context,
-  { connection, project, counts }: { connection: Connection; project: WalkedProject; counts: Counts },
-): Promise<void> {
-  const floor = floorOf(project.walkedAt);
-  const save = async (operations: WireOperation[], walkedAt?: string) => {
-    await ensurePartitions(store.sql, operations);
-    const { inserted, changed } = await saveOperationPage(store.sql, { project: project.number, operations, walkedAt });
-    add(counts, 'operations', operations.length);
-    add(counts, 'inserted', inserted);
-    add(counts, 'changed', changed);
+/** What is worth seeing while it runs: rows, their rate, requests left of this minute's share, and when it may end. */
+function paceOf(connection: Connection, { counts, total }: { counts: Counts; total: number }) {
+  const startedMs = performance.now();
+  return async (done: number): Promise<string> => {
+    const seconds = (performance.now() - startedMs) / 1000;
+    const rows = counts.operations ?? 0;
+    const left = await connection.limiter.left();
+    return [
+      `${rows} rows, ${Math.round(rows / Math.max(seconds, 0.001))} rows/s`,
+      ...(left === null ? [] : [`${left} requests left this minute`]),
+      ...(done > 0 ? [`ends in ${inWords((seconds / done) * (total - done))}`] : []),
+    ].join(', ');
   };
-  const walk = {
-    projectId: project.id,
-    floor,
-    signal,
-    datedAt: (dateMs: number | null) => datedAt(connection, dateMs),
-  };
-  for await (const page of walkOperations(connection.client, walk)) {
-    await save(page.operations, page.walkedAt);
-    if (page.unprovedAt !== undefined) add(counts, 'unproved_instants');
-  }
-  if (floor === null) return;
-  const stillSince = new Date(Date.now() + connection.skewMs - followMs).toISOString();
-  const open = { project: project.number, before: floor, stillSince, limit: openOperationsAtOnce };
-  for (const { id, createdAt } of await listOpenOperations(store.db, open)) {
-    const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
-      if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
-      throw error;
-    });
-    if (operation) await save([operation]);
-    else await markOperationPruned(store.sql, { project: project.number, createdAt, id });
-  }
 }
 
-const madePartitions = new WeakMap<Sql, Set<string>>();
-
-/** Makes the partitions of a page's months, once a store and range of months. */
-async function ensurePartitions(sql: Sql, operations: WireOperation[]): Promise<void> {
-  const byTime = operations.map((each) => each.createdAt).toSorted((a, b) => toMs(a) - toMs(b));
-  const [first, last] = [byTime[0], byTime.at(-1)];
-  if (first === undefined || last === undefined) return;
-  const made = madePartitions.get(sql) ?? new Set();
-  madePartitions.set(sql, made);
-  const months = `${first.slice(0, 7)} ${last.slice(0, 7)}`;
-  if (made.has(months)) return;
-  await ensureOperationPartitions(sql, { first, last });
-  made.add(months);
+function inWords(seconds: number): string {
+  return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
 /** Works on several items at once; the first failure stops the rest, and is thrown when all have stopped. */
@@ -160,6 +97,18 @@ function describeFailures(failures: unknown[], total: number): UserError {
   );
 }
 
-function unprovedInWords({ unproved_instants: unproved = 0 }: Counts): string {
-  return unproved > 0 ? `, ${unproved} instants not proved whole` : '';
+function summaryOf({
+  operations = 0,
+  inserted = 0,
+  changed = 0,
+  projects = 0,
+  requests = 0,
+  vanished_projects: vanished = 0,
+  unproved_instants: unproved = 0,
+}: Counts): string {
+  return [
+    `${operations} read in ${projects} projects by ${requests} requests: ${inserted} new, ${changed} changed`,
+    ...(vanished > 0 ? [`${vanished} projects vanished meanwhile`] : []),
+    ...(unproved > 0 ? [`${unproved} instants not proved whole (keywarden coverage names them)`] : []),
+  ].join(', ');
 }

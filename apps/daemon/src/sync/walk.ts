@@ -1,115 +1,135 @@
 import { type ControlPlaneClient, ControlPlaneError, type Page } from '@keywarden/core/client';
-import { toMs, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, type WireOperation } from '@keywarden/core/wire';
+import type { OpenWalk } from '@keywarden/db/daemon';
 
-const hourMs = 3_600_000;
-/** The control plane's largest page of operations. */
-const maxLimit = 1000;
-/** The first page of a walk that goes back a day: most projects have less than this in it. */
-const recentLimit = 100;
-/** How far back every walk goes again: rows may appear late (A8). */
-const overlapMs = 24 * hourMs;
+/** How often a page is asked for again when its rows changed while its last instant was looked at. */
+const attempts = 3;
 
+export interface Walk {
+  projectId: string;
+  /** Where an earlier walk stands; null begins at the newest operation. */
+  from: OpenWalk | null;
+  /** The walk may stop below this; null goes to the end. One that goes on keeps the floor that it began with. */
+  floor: string | null;
+  /** Rows of the first page. */
+  firstLimit: number;
+  /** The control plane's largest page. */
+  maxLimit: number;
+  /** The Date of an answer, as RFC 3339. */
+  datedAt: (dateMs: number | null) => string;
+  signal: AbortSignal;
+}
+
+/** One page of a walk, and where that leaves it. */
 export interface WalkedPage {
   operations: WireOperation[];
-  /** Set on the last page: the control plane's time when the walk began. */
-  walkedAt: string | undefined;
-  /** An instant whose rows could not be proved to be all there: more bear it than the largest page holds. */
-  unprovedAt: string | undefined;
+  /** The control plane's time when the walk began, and when it gave this page. */
+  beganAt: string;
+  askedAt: string;
+  floor: string | null;
+  /** The page has every operation between its last row's time and this one, both excluded. Null for a page without a cursor. */
+  below: string | null;
+  /** The page ends the list: it has every older operation too. */
+  isEnd: boolean;
+  /** The cursor of the next page, and the time of the row that it is of; null when the walk is done. */
+  next: { cursor: string; below: string } | null;
+  /** The oldest time that the walk has seen. */
+  reached: string;
+  /** The last row's time, if rows that bear it may be missing for good: more bear it than the largest page holds. */
+  unprovedAt: string | null;
 }
 
-/** Where a walk may stop: below this every operation was there at the last completed walk. Null for a first walk. */
-export function floorOf(walkedAt: string | null): string | null {
-  return walkedAt === null ? null : new Date(toMs(walkedAt) - overlapMs).toISOString();
-}
+type Client = Pick<ControlPlaneClient, 'operationsPage'>;
+type Place = { cursor: string; below: string } | null;
 
 /**
- * Walks a project's operations, newest first, down to the end or to where the last walk began, less the overlap.
+ * Walks a project's operations, newest first, down to the end or to the floor.
  *
  * A cursor is the time of a page's last row and the next page starts strictly below it, so that rows of that very time which
  * did not fit would be lost (A2). Each page is therefore asked for once more with as many rows fewer as bear its last time;
  * the page after that shorter one has them all in its inside.
  */
-export async function* walkOperations(
-  client: Pick<ControlPlaneClient, 'operationsPage'>,
-  {
-    projectId,
-    floor,
-    datedAt,
-    signal,
-  }: { projectId: string; floor: string | null; datedAt: (dateMs: number | null) => string; signal: AbortSignal },
-): AsyncGenerator<WalkedPage> {
-  let limit = floor === null ? maxLimit : recentLimit;
-  let cursor: string | undefined;
-  let walkedAt: string | undefined;
-  let above: string | undefined;
+export async function* walkOperations(client: Client, walk: Walk): AsyncGenerator<WalkedPage> {
+  const { projectId, from, maxLimit, signal } = walk;
+  const floor = from === null ? walk.floor : from.floor;
+  let place: Place = from;
+  let beganAt = from?.beganAt;
+  let limit = from === null ? walk.firstLimit : maxLimit;
+  let attempt = 1;
   for (;;) {
-    const page = await client.operationsPage(projectId, { limit, cursor, signal });
-    walkedAt ??= datedAt(page.dateMs);
+    const page = await client.operationsPage(projectId, { limit, cursor: place?.cursor, signal });
+    const askedAt = walk.datedAt(page.dateMs);
+    beganAt ??= askedAt;
+    assertDescends(page, { limit, place });
     const last = page.items.at(-1);
-    assertProgress(page, { limit, cursor, above });
-    above = last?.createdAt;
-    const isEnd = page.cursor === null || last === undefined || (floor !== null && toMs(last.createdAt) < toMs(floor));
-    if (isEnd) {
-      yield { operations: page.items, walkedAt, unprovedAt: undefined };
+    const walked = { operations: page.items, beganAt, askedAt, floor, below: place?.below ?? null, unprovedAt: null };
+    if (page.cursor === null || last === undefined) {
+      yield { ...walked, isEnd: true, next: null, reached: last?.createdAt ?? place?.below ?? beganAt };
       return;
     }
-    if (isOneInstant(page) && limit < maxLimit) {
+    const reached = last.createdAt;
+    if (floor !== null && compareInstants(reached, floor) < 0) {
+      yield { ...walked, isEnd: false, next: null, reached };
+      return;
+    }
+    if (limit < maxLimit && reached === page.items[0]?.createdAt) {
       limit = maxLimit;
       continue;
     }
+    const back = await stepBack(client, { projectId, page, place, signal });
+    if (back.state === 'changed' && attempt < attempts) {
+      attempt += 1;
+      continue;
+    }
+    attempt = 1;
     limit = maxLimit;
-    const next = await stepBack(client, { projectId, page, cursor, signal });
-    yield { operations: page.items, walkedAt: undefined, unprovedAt: next.unprovedAt };
-    cursor = next.cursor;
+    place = back.state === 'proved' ? back.next : { cursor: page.cursor, below: reached };
+    yield { ...walked, isEnd: false, next: place, reached, unprovedAt: back.state === 'proved' ? null : reached };
   }
 }
 
-/** The cursor from which the next page shows every row of this page's last instant. */
+/**
+ * What is known of a page's last instant. proved: the next page shows all of its rows; full: they fill the page, and no cursor lies
+ * above them; changed: rows went meanwhile, and the page has to be asked for again.
+ */
+type StepBack = { state: 'proved'; next: NonNullable<Place> } | { state: 'full' } | { state: 'changed' };
+
+/** Looks for a cursor from which the next page shows every row of this page's last instant. */
 async function stepBack(
-  client: Pick<ControlPlaneClient, 'operationsPage'>,
+  client: Client,
   {
     projectId,
     page,
-    cursor,
+    place,
     signal,
-  }: { projectId: string; page: Page<WireOperation>; cursor: string | undefined; signal: AbortSignal },
-): Promise<{ cursor: string | undefined; unprovedAt: string | undefined }> {
+  }: { projectId: string; page: Page<WireOperation>; place: Place; signal: AbortSignal },
+): Promise<StepBack> {
   const lastInstant = page.items.at(-1)?.createdAt;
   const above = page.items.findLastIndex((each) => each.createdAt !== lastInstant) + 1;
-  const unproved = { cursor: page.cursor ?? undefined, unprovedAt: lastInstant };
-  if (above === 0) return unproved;
-  const shorter = await client.operationsPage(projectId, { limit: above, cursor, signal });
-  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
+  if (above === 0 || lastInstant === undefined) return { state: 'full' };
+  const shorter = await client.operationsPage(projectId, { limit: above, cursor: place?.cursor, signal });
+  assertDescends(shorter, { limit: above, place });
   const end = shorter.items.at(-1)?.createdAt;
-  const endsAbove = shorter.cursor !== null && end !== undefined && isAfter(end, lastInstant);
-  return endsAbove ? { cursor: shorter.cursor ?? undefined, unprovedAt: undefined } : unproved;
+  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
+  if (shorter.cursor === null || end === undefined || compareInstants(end, lastInstant) <= 0)
+    return { state: 'changed' };
+  return { state: 'proved', next: { cursor: shorter.cursor, below: end } };
 }
 
-/** Only a short page ends a list, and each page ends below the one before: otherwise the walk would prove what is not so. */
-function assertProgress(
+/**
+ * Only a short page ends a list, its rows go down, and each page lies below the one before: otherwise the walk would prove what is
+ * not so.
+ */
+function assertDescends(
   { items, cursor: next }: Page<WireOperation>,
-  { limit, cursor, above }: { limit: number; cursor: string | undefined; above: string | undefined },
+  { limit, place }: { limit: number; place: Place },
 ): void {
-  const last = items.at(-1)?.createdAt;
-  const isCut = next === null && items.length >= limit;
-  const goesUp = last !== undefined && above !== undefined && isAfter(last, above);
-  if (isCut || goesUp || (next !== null && next === cursor)) {
-    const what = isCut ? 'is full and has no cursor' : 'does not go on from the page before';
-    throw new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+  const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+  if (next === null && items.length >= limit) throw refuse('is full and has no cursor');
+  if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');
+  let above = place?.below;
+  for (const { createdAt } of items) {
+    if (above !== undefined && compareInstants(createdAt, above) > 0) throw refuse('does not go down in time');
+    above = createdAt;
   }
-}
-
-/** Compares RFC 3339 times with their microseconds; those of one server are spelled alike. */
-function isAfter(a: string, b: string | undefined): boolean {
-  if (b === undefined) return true;
-  const [aMs, bMs] = [toMs(a), toMs(b)];
-  return aMs > bMs || (aMs === bMs && fraction(a) > fraction(b));
-}
-
-function fraction(at: string): number {
-  return Number(`0${/\.\d+/.exec(at)?.[0] ?? '.0'}`);
-}
-
-function isOneInstant({ items }: Page<WireOperation>): boolean {
-  return items.every((each) => each.createdAt === items[0]?.createdAt);
 }

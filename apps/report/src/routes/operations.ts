@@ -23,6 +23,10 @@ const operationItem = z
     total_duration_ms: z.int().nullable(),
     extra: z.record(z.string(), z.unknown()).nullable().openapi({ description: 'Fields that came and have no column' }),
     seen_at: z.string().openapi({ description: 'When this version was first seen' }),
+    last_seen_upstream_at: z
+      .string()
+      .nullable()
+      .openapi({ description: 'When a completed walk last found it at the control plane; null before the first' }),
   })
   .openapi('Operation');
 
@@ -84,5 +88,6 @@ function renderOperation(row: Awaited<ReturnType<typeof listOperations>>[number]
     total_duration_ms: operation.totalDurationMs,
     extra: operation.extra,
     seen_at: operation.seenAt,
+    last_seen_upstream_at: row.lastSeenUpstreamAt,
   };
 }

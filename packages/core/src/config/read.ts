@@ -19,6 +19,8 @@ export interface ConnectionConfig {
 export interface Config {
   connections: ConnectionConfig[];
   schedules: ConfigFile['schedules'];
+  operations: ConfigFile['operations'];
+  retention: ConfigFile['retention'];
   policy: Policy;
   /** Nothing else is configured, so that the local sandbox is the control plane. */
   usesSandbox: boolean;
@@ -32,7 +34,7 @@ const defaultFile = 'keywarden.yaml';
  */
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
-  const { schedules, policy } = file;
+  const { schedules, operations, retention, policy } = file;
   const single = singleConnection(environment);
   if (file.connections.length > 0 && single) {
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
@@ -47,7 +49,8 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
     share: each.share,
   }));
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
-  return { connections: [...configured, ...(single ? [single] : []), ...standIn], schedules, policy, usesSandbox };
+  const connections = [...configured, ...(single ? [single] : []), ...standIn];
+  return { connections, schedules, operations, retention, policy, usesSandbox };
 }
 
 function singleConnection(environment: Environment): ConnectionConfig | undefined {

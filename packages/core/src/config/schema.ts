@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
-import { defaultPolicy, policySchema } from '../policy/schema.ts';
+import { defaultPolicy, duration, policySchema } from '../policy/schema.ts';
 
 const address = z.url({ protocol: /^https?$/, error: 'an address begins with https:// or http://' });
 
@@ -24,6 +24,29 @@ const connectionSchema = z
     error: 'a connection has exactly one of api_key_env and api_key_file',
   });
 
+/** The control plane serves six months; keeping less than seven would drop what the next walk brings back. */
+const shortestRetentionMs = 214 * 86_400_000;
+
+/** How operations are read; see docs/OPERATIONS.md. Each default is what the control plane was seen to need. */
+const operationsSchema = z
+  .strictObject({
+    settle: duration.prefault('15m'),
+    overlap: duration.prefault('24h'),
+    follow_failed_for: duration.prefault('7d'),
+    page_limit: z.int().min(2).max(1000).default(1000),
+  })
+  .refine(({ settle, overlap }) => overlap.ms > settle.ms, {
+    error: 'overlap must be longer than settle: each walk goes back over what the one before could not claim yet',
+  });
+
+const retentionSchema = z.strictObject({
+  operations: duration
+    .refine(({ ms }) => ms >= shortestRetentionMs, {
+      error: 'operations are kept for at least 214d, which is longer than the control plane itself keeps them',
+    })
+    .optional(),
+});
+
 export const configSchema = z.strictObject({
   connections: z
     .array(connectionSchema)
@@ -32,8 +55,15 @@ export const configSchema = z.strictObject({
       error: 'two connections bear the same name',
     }),
   schedules: z
-    .strictObject({ keys: schedule.default('*/15 * * * *'), operations: schedule.default('*/15 * * * *') })
+    .strictObject({
+      keys: schedule.default('*/15 * * * *'),
+      operations: schedule.default('*/15 * * * *'),
+      sweep: schedule.default('20 4 * * *'),
+      retention: schedule.default('50 4 * * *'),
+    })
     .prefault({}),
+  operations: operationsSchema.prefault({}),
+  retention: retentionSchema.prefault({}),
   policy: policySchema.default(defaultPolicy),
 });
 

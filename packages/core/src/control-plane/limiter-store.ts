@@ -9,6 +9,8 @@ export interface LimiterStore {
   take: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
   /** Counts a request that has been sent already. */
   add: (budgets: readonly Budget[], nowMs: number) => Promise<void> | void;
+  /** How many more requests the windows that end now would take. */
+  left: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
 }
 
 interface Count {
@@ -42,6 +44,7 @@ export function createMemoryStore(): LimiterStore {
   };
   return {
     add,
+    left: (budgets, nowMs) => Math.min(...budgets.map((budget) => budget.max - countOf(budget, nowMs).times.length)),
     take(budgets, nowMs) {
       const delayMs = Math.max(...budgets.map((budget) => delayOf(budget, countOf(budget, nowMs), nowMs)));
       if (delayMs > 0) return delayMs;

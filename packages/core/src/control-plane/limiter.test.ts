@@ -175,7 +175,7 @@ test('who leaves a queue takes nobody along who came to it after', async () => {
   const memory = createMemoryStore();
   // A store that answers later, as one in a database does.
   const store = {
-    add: memory.add,
+    ...memory,
     take: async (...asked: Parameters<typeof memory.take>) => {
       await new Promise((resolve) => setImmediate(resolve));
       return await memory.take(...asked);
@@ -250,6 +250,7 @@ test('the fault of a limiter’s store is told without its text, and nothing was
   const { client, sandbox } = await clientBed();
   const store = {
     add: () => undefined,
+    left: () => 0,
     take: () => {
       throw new Error('postgres://user:password@host is down');
     },

@@ -13,12 +13,15 @@ export interface Limiter {
    * at least, and its pace halves and comes back within five minutes.
    */
   limited(retryAfterMs: number): void;
+  /** How many requests are left of the account's share of a minute; null where nothing is counted. */
+  left(): Promise<number | null>;
 }
 
 export const noLimiter: Limiter = {
   wait: () => Promise.resolve(),
   record: () => Promise.resolve(),
   limited: () => undefined,
+  left: () => Promise.resolve(null),
 };
 
 export interface LimiterOptions {
@@ -121,6 +124,10 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
         if (!isPumping) void pump();
         else if (queue.length === 1) wake.abort();
       });
+    },
+    async left() {
+      const [perMinute] = budgetsOf(account, '', share);
+      return Math.max(0, await store.left([perMinute], time.now()));
     },
     async record(route) {
       await store.add(budgets(route), time.now());

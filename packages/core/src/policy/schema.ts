@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { parseDuration } from './duration.ts';
 
 /** A duration as it was written, and in milliseconds. */
-interface Duration {
+export interface Duration {
   text: string;
   ms: number;
 }
 
-const duration = z.string().transform((text, context): Duration => {
+/** Written as a number and a unit. */
+export const duration = z.string().transform((text, context): Duration => {
   const ms = parseDuration(text);
   if (ms !== undefined && ms > 0) return { text, ms };
   context.addIssue({ code: 'custom', message: 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w' });

@@ -1,4 +1,4 @@
-export { toMs } from './primitives.ts';
+export { compareInstants, toMs } from './primitives.ts';
 export {
   terminalStatuses,
   type WireKey,

@@ -21,3 +21,16 @@ export const int64 = z.union([z.int(), z.string().regex(/^-?\d{1,19}$/)]).transf
 export function toMs(at: string): number {
   return Date.parse(at);
 }
+
+/** Orders two RFC 3339 times with every digit: negative when `a` is earlier, 0 when they are one instant. */
+export function compareInstants(a: string, b: string): number {
+  if (a === b) return 0;
+  const ms = toMs(a) - toMs(b);
+  return ms === 0 ? belowMs(a) - belowMs(b) : ms;
+}
+
+/** What a time has below its millisecond, in ms. */
+function belowMs(at: string): number {
+  const digits = /\.\d{3}(\d+)/.exec(at)?.[1];
+  return digits === undefined ? 0 : Number(`0.${digits}`);
+}

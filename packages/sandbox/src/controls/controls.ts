@@ -7,11 +7,11 @@ import { companySchema, generateCompany } from '../generate/company.ts';
 import { Refusal } from '../http/errors.ts';
 import { int64 } from '../http/json.ts';
 import { keyColumns } from '../resources/keys.ts';
-import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
 import { faultsSchema } from './faults.ts';
+import { addedOperationsSchema, addOperations, listTrueOperations } from './operations.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
 
@@ -76,18 +76,9 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
   app.get('/operations', (c) => {
     const projectId = c.req.query('project_id');
     if (projectId === undefined) throw new Refusal(400, 'project_id is required');
-    const now = clock.now();
-    const start = retentionStart(now);
-    const rows = db.all(
-      'select id, created_at from operation where project_id = ? and visible_at is null order by created_at desc, seq desc',
-      projectId,
-    );
-    const ids = (wanted: Row[]) => wanted.map((row) => row.id);
-    return c.json({
-      served: ids(rows.filter((row) => Number(row.created_at) >= start)),
-      pruned: ids(rows.filter((row) => Number(row.created_at) < start)),
-    });
+    return c.json(listTrueOperations(state, { projectId, withTimes: c.req.query('with_times') === 'true' }));
   });
+  app.post('/operations', async (c) => c.json(addOperations(state, await readBody(c, addedOperationsSchema))));
 
   return app;
 }

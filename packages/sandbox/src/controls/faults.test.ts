@@ -126,3 +126,19 @@ test('half a page of projects is left out and named as unavailable', async () =>
   expect(half.projects.length + (half.unavailable_project_ids?.length ?? 0)).toBe(whole.projects.length);
   expect(half.unavailable_project_ids?.length).toBeGreaterThan(0);
 });
+
+test('operations can be added: of one time, late, and going on', async () => {
+  const { control, advance, project } = await projectBed(at);
+  const add = async (groups: object[]) =>
+    (await control<string[][]>('/operations', { body: { project_id: project, groups } })).body;
+  const served = async () => (await control<{ served: string[] }>(`/operations?project_id=${project}`)).body.served;
+  const [same, late] = await add([
+    { count: 3, age_seconds: 60 },
+    { count: 2, age_seconds: 90, late_seconds: 600 },
+  ]);
+  expect(same).toHaveLength(3);
+  expect(await served()).toEqual(expect.arrayContaining(same ?? []));
+  expect(await served()).not.toContain(late?.[0]);
+  await advance(601);
+  expect(await served()).toEqual(expect.arrayContaining(late ?? []));
+});

@@ -1,0 +1,91 @@
+import { exitCode, UserError } from '@keywarden/core/process';
+import { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from '@keywarden/db/read';
+import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
+
+const batch = 500;
+
+const reasons: Record<HoleReason, string> = {
+  recent: 'not walked since, or too young to be sure of: the next sync comes there',
+  deleted: 'the project was deleted before a walk came there',
+  not_walked: 'the first walk has not come so far: the next sync goes on',
+  pruned: 'the control plane no longer served them when the project was first walked',
+  gap: 'no walk came there while the control plane served them',
+  instant: 'more operations bear this one time than a page can show',
+  retention: 'dropped by retention.operations',
+};
+
+/** Says for each project, or for one, of which times the archive has every operation, and where it may not and why. */
+export async function coverageCommand({ project, json }: { project?: string; json?: boolean }): Promise<number> {
+  return await withContext(
+    async ({ store }) => {
+      const found: ProjectCoverage[] = [];
+      for (let after: string | null = null; ; ) {
+        const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
+        found.push(...rows);
+        if (rows.length < batch) break;
+        after = rows.at(-1)?.number ?? null;
+      }
+      if (project !== undefined && found.length === 0) {
+        throw new UserError(
+          `The store knows no project ${project}; keywarden sync operations lists those that there are.`,
+        );
+      }
+      if (json) printJson({ projects: found.map(toJson) });
+      else console.log(project === undefined ? renderAll(found) : found.map(renderOne).join('\n\n'));
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+function toJson({ controlPlane, organizationId, projectId, known, unknown, ...rest }: ProjectCoverage) {
+  const bounds = ({ isFromIncluded, isToIncluded }: Interval) =>
+    `${isFromIncluded ? '[' : '('}${isToIncluded ? ']' : ')'}`;
+  return {
+    control_plane: controlPlane,
+    organization_id: organizationId,
+    project_id: projectId,
+    name: rest.name,
+    created_at: rest.createdAt,
+    walked_at: rest.walkedAt,
+    gone_at: rest.goneAt,
+    known: known.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each) })),
+    unknown: unknown.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each), reason: each.reason })),
+  };
+}
+
+/** One line a project: from when to when, and what is not known between and before. */
+function renderAll(projects: ProjectCoverage[]): string {
+  if (projects.length === 0) return 'The store knows no project yet; keywarden sync operations finds them.';
+  const rows = projects.map(({ projectId, organizationId, known, unknown }) => [
+    projectId,
+    organizationId,
+    known[0]?.from ?? 'nothing yet',
+    known.at(-1)?.to ?? '',
+    namesOf(unknown) || 'complete',
+  ]);
+  const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
+  return [
+    renderTable(['PROJECT', 'ORGANIZATION', 'KNOWN FROM', 'UNTIL', 'NOT KNOWN'], rows),
+    `${projects.length - holes} of ${projects.length} projects are known whole from their creation to their last walk. keywarden coverage --project ID names each interval that is not known, and why.`,
+  ].join('\n\n');
+}
+
+/** The reasons with their numbers; that the newest minutes are not settled is true of every project. */
+function namesOf(unknown: ProjectCoverage['unknown']): string {
+  const counts = new Map<HoleReason, number>();
+  for (const { reason } of unknown) if (reason !== 'recent') counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, count]) => (count === 1 ? reason : `${count} ${reason}`)).join(', ');
+}
+
+function renderOne({ projectId, organizationId, controlPlane, known, unknown, goneAt }: ProjectCoverage): string {
+  const spans = (intervals: Interval[]) => intervals.map(({ from, to }) => (from === to ? from : `${from}  to  ${to}`));
+  const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${reasons[hole.reason]}`);
+  return [
+    `Project ${projectId} of ${organizationId} at ${controlPlane}${goneAt === null ? '' : `, gone since ${goneAt}`}.`,
+    known.length > 0 ? 'Every operation is known:' : 'Nothing is known to be whole.',
+    ...spans(known).map((span) => `  ${span}`),
+    ...(holes.length > 0 ? ['Not known:', ...holes] : []),
+  ].join('\n');
+}

@@ -1,0 +1,131 @@
+import { listCoverage } from '@keywarden/db/read';
+import type { Store } from '@keywarden/db/store';
+import type { World } from './world.ts';
+
+/** What a simulation found, added up over its checks. */
+export interface Tally {
+  checks: number;
+  /** Operations that the control plane listed, those that coverage claims, and those that are not claimed. */
+  claimed: number;
+  unclaimed: number;
+  versions: number;
+}
+
+/** Versions of operations as answers bore them, by operation. */
+export type Served = Map<string, Set<string>>;
+
+interface Stored {
+  id: string;
+  version: string;
+  isCurrent: boolean;
+}
+
+/**
+ * Compares the archive with the truth: each operation that was ever listed and lies inside the claimed coverage is stored, and each
+ * stored version is one that was served. Throws an Error that says what is wrong.
+ */
+export async function checkArchive(store: Store, world: World, served: Served | null): Promise<Tally> {
+  const tally: Tally = { checks: 1, claimed: 0, unclaimed: 0, versions: 0 };
+  for (const [projectId, operations] of await world.truth()) {
+    const rows = await storedOf(store, projectId);
+    const ids = new Set(rows.map(({ id }) => id));
+    const claims = await claimsOf(store, projectId);
+    for (const [id, createdAt] of operations) {
+      const isClaimed = claims(microsOf(createdAt));
+      tally[isClaimed ? 'claimed' : 'unclaimed'] += 1;
+      if (isClaimed && !ids.has(id)) throw new Error(`${projectId} claims ${createdAt} and has not operation ${id}`);
+    }
+    for (const { id, version } of rows) {
+      tally.versions += 1;
+      if (!operations.has(id)) throw new Error(`${projectId} has operation ${id}, which never was`);
+      if (served !== null && !served.get(id)?.has(version))
+        throw new Error(`operation ${id} is stored as ${version}, never served so`);
+    }
+  }
+  return tally;
+}
+
+/**
+ * After a pass that nothing disturbed: what is served now is stored as it is served, but for those of an instant that more operations
+ * bear than a page can show.
+ */
+export async function checkCurrent(store: Store, world: World, pageLimit: number): Promise<void> {
+  const projects = await world.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects');
+  for (const { id: projectId } of projects.filter((project) => project.deleted_at === null)) {
+    const stored = new Map(
+      (await storedOf(store, projectId)).filter((row) => row.isCurrent).map((row) => [row.id, row.version]),
+    );
+    const { served, created_at: times } = await world.control<{ served: string[]; created_at: Record<string, string> }>(
+      'GET',
+      `operations?project_id=${projectId}&with_times=true`,
+    );
+    const bearers = new Map<string, number>();
+    for (const id of served) bearers.set(times[id] ?? '', (bearers.get(times[id] ?? '') ?? 0) + 1);
+    for (const id of served) {
+      if (stored.has(id) || (bearers.get(times[id] ?? '') ?? 0) >= pageLimit) continue;
+      throw new Error(`${projectId} has not operation ${id} of ${times[id]}, which is served`);
+    }
+    await compareVersions(world, { projectId, stored });
+  }
+}
+
+async function compareVersions(
+  { sandbox }: World,
+  { projectId, stored }: { projectId: string; stored: Map<string, string> },
+): Promise<void> {
+  for (let cursor = ''; ; ) {
+    const response = await fetch(`${sandbox.url}/projects/${projectId}/operations?limit=1000${cursor}`, {
+      headers: { authorization: `Bearer ${sandbox.adminKey}` },
+    });
+    // The sandbox answers so.
+    const page = (await response.json()) as { operations: ServedRow[]; pagination?: { cursor: string } };
+    for (const row of page.operations) {
+      const version = stored.get(row.id);
+      if (version !== undefined && version !== versionOf(row)) {
+        throw new Error(`operation ${row.id} is served as ${versionOf(row)} and stored as ${version}`);
+      }
+    }
+    if (page.pagination === undefined) return;
+    cursor = `&cursor=${encodeURIComponent(page.pagination.cursor)}`;
+  }
+}
+
+export interface ServedRow {
+  id: string;
+  status: string;
+  updated_at: string;
+  failures_count: number;
+  error?: string;
+}
+
+export function versionOf({ status, updated_at: at, failures_count: failures, error = '' }: ServedRow): string {
+  return [status, at, failures, error].join(' ');
+}
+
+async function storedOf(store: Store, projectId: string): Promise<Stored[]> {
+  const rows = await store.sql`
+    with stored as (
+      select project_number, id, status, updated_at, failures_count, error, true as is_current from keywarden.operation
+      union all
+      select project_number, id, status, updated_at, failures_count, error, false from keywarden.operation_version
+    )
+    select s.id, concat_ws(' ', s.status, replace(to_json(s.updated_at)#>>'{}', '+00:00', 'Z'), s.failures_count, coalesce(s.error, '')) as version,
+      s.is_current
+    from stored s join keywarden.project p on p.number = s.project_number where p.id = ${projectId}`;
+  return rows.map((row) => ({ id: String(row.id), version: String(row.version), isCurrent: Boolean(row.is_current) }));
+}
+
+async function claimsOf(store: Store, projectId: string): Promise<(micros: number) => boolean> {
+  const [coverage] = await listCoverage(store.db, { projectId, limit: 1 });
+  const known = (coverage?.known ?? []).map(({ from, to, isFromIncluded, isToIncluded }) => ({
+    first: microsOf(from) + (isFromIncluded ? 0 : 1),
+    last: microsOf(to) - (isToIncluded ? 0 : 1),
+  }));
+  return (micros) => known.some(({ first, last }) => micros >= first && micros <= last);
+}
+
+/** Microseconds since 1970, which a double holds exactly. */
+function microsOf(at: string): number {
+  const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(6, '0');
+  return Date.parse(`${at.slice(0, 19)}Z`) * 1000 + Number(digits.slice(0, 6));
+}

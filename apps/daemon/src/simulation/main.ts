@@ -1,0 +1,40 @@
+import { createTestStore, startTestPostgres } from '@keywarden/db/test-store';
+import { type Result, simulate } from './simulate.ts';
+
+// Runs simulations of the archive: RUNS FIRST_SEED. Each tenth has its passes killed. Ends with 1 if one failed.
+
+const [runs = 100, firstSeed = 1] = process.argv.slice(2).map(Number);
+const killedEvery = 10;
+const postgres = await startTestPostgres();
+const store = await createTestStore(postgres.url);
+const total: Record<string, number> = {};
+let failures = 0;
+const startedMs = performance.now();
+try {
+  const daemon = await store.as('keywarden_daemon');
+  for (let run = 0; run < runs; run += 1) {
+    const seed = firstSeed + run;
+    const kills = run % killedEvery === killedEvery - 1;
+    try {
+      add(await simulate({ seed, store: daemon, databaseUrl: store.url, kills }));
+    } catch (error) {
+      failures += 1;
+      console.error(error instanceof Error ? error.message : error);
+    }
+    if ((run + 1) % 500 === 0 || run + 1 === runs) report(run + 1);
+  }
+} finally {
+  await store.close();
+  await postgres.close();
+}
+process.exitCode = failures > 0 ? 1 : 0;
+
+function add(result: Result): void {
+  for (const [name, value] of Object.entries(result)) total[name] = (total[name] ?? 0) + value;
+}
+
+function report(done: number): void {
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  const figures = Object.entries(total).map(([name, value]) => `${name} ${value.toLocaleString('en-US')}`);
+  console.log(`simulate   ${done} runs in ${seconds} s, ${failures} failures; ${figures.join(', ')}`);
+}

@@ -1,0 +1,51 @@
+import { parseConfig } from '@keywarden/core/config';
+import { createLogger, readEnvironment } from '@keywarden/core/process';
+import type { Store } from '@keywarden/db/store';
+import { openConnections } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { silentProgress } from '../progress.ts';
+import { syncOperations } from '../sync/operations.ts';
+import { guardedSteps, type Steps } from '../sync/project-operations.ts';
+
+/** What is under test: one pass over a simulated control plane, as one command makes it. */
+export interface Subject {
+  /** The connection's name: several simulations may share a store. */
+  name: string;
+  url: string;
+  apiKey: string;
+  pageLimit: number;
+  settleMs?: number;
+}
+
+export interface SyncOptions {
+  signal?: AbortSignal;
+  fetch?: typeof globalThis.fetch;
+  steps?: Steps;
+}
+
+/** The waits of retries are left out: nothing here depends on them. */
+const hurried = { now: Date.now, sleep: () => Promise.resolve() };
+
+/** One pass. Rejects as the command would. */
+export async function syncOnce(
+  store: Store,
+  { name, url, apiKey, pageLimit, settleMs }: Subject,
+  { signal = new AbortController().signal, fetch = globalThis.fetch, steps = guardedSteps }: SyncOptions = {},
+): Promise<void> {
+  const config = parseConfig(`operations: {page_limit: ${pageLimit}}`, 'the simulation');
+  const settle = { ...config.operations.settle, ms: settleMs ?? config.operations.settle.ms };
+  const connection = { name, url, identity: url, apiKey, keyId: null, share: 1 };
+  const context: Context = {
+    store,
+    config: { ...config, operations: { ...config.operations, settle }, connections: [connection], usesSandbox: false },
+    environment: readEnvironment({}),
+    log: createLogger({ level: 'silent', format: 'json', name: 'simulation' }),
+    progress: silentProgress,
+    signal,
+    limiters: new Map(),
+  };
+  const [opened] = await openConnections(store.sql, { ...context, time: hurried, fetch }, (_name, error) => {
+    throw error;
+  });
+  if (opened !== undefined) await syncOperations(context, opened, steps);
+}

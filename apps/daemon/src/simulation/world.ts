@@ -1,0 +1,133 @@
+import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+
+/** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
+export interface World {
+  random: Random;
+  sandbox: Sandbox;
+  projectIds: string[];
+  /** Lets time pass, and adds operations: in groups of one time, late, going on. */
+  live(seconds: number): Promise<void>;
+  /** Something that may happen between any two requests of a walk. */
+  disturb(): Promise<void>;
+  /** Arms faults that end by themselves. */
+  breakSomething(): Promise<void>;
+  /** Every operation that lists have ever shown, with its time, by project. */
+  truth(): Promise<Map<string, Map<string, string>>>;
+  control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  close(): Promise<void>;
+}
+
+const minute = 60;
+const day = 86_400;
+/** Late rows come within `settle`, 15 minutes, but for some that the overlap of the next walk finds. */
+const lateWithinSettle = 14 * minute;
+
+export interface WorldOptions {
+  seed: number;
+  /** Rows of one group at most. */
+  largestGroup: number;
+  /** Operations of a project at the beginning, at most. */
+  history: number;
+}
+
+export async function createWorld({ seed, largestGroup, history }: WorldOptions): Promise<World> {
+  const random = createRandom(seed);
+  const sandbox = await createSandbox({ limits: noLimits, work: { operations_per_day: random.below(4), seed } });
+  const request = async (method: string, url: string, body: unknown) => {
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { ok: response.ok, json: await response.json() };
+  };
+  const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const { ok, json } = await request(method, `${sandbox.controlUrl}/${path}`, body);
+    if (!ok) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
+    return json as T; // the sandbox's own shapes
+  };
+  const projects = random.between(1, 3);
+  // Some projects are older than what is served, some younger.
+  const months = random.pick([1, 3, 9]);
+  await control('POST', 'generate', {
+    organizations: 2,
+    projects,
+    keys: 0,
+    operations: random.between(0, history),
+    months,
+    seed,
+  });
+  const rows = await control<{ id: string; organization_id: string }[]>('GET', 'projects');
+  const projectIds = rows.map(({ id }) => id);
+  const organizationIds = [...new Set(rows.map((row) => row.organization_id))];
+
+  const groupOf = (age: number) => ({
+    count: random.chance(0.85) ? random.between(1, 3) : random.between(1, largestGroup),
+    age_seconds: age,
+    late_seconds: random.chance(0.2) ? random.between(1, Math.max(1, lateWithinSettle - age)) : 0,
+    going_on_seconds: random.chance(0.1) ? random.between(1, 3 * day) : 0,
+  });
+  const add = async (most: number) => {
+    const ages = Array.from({ length: random.between(0, most) }, () => random.below(5 * minute));
+    if (ages.length > 0)
+      await control('POST', 'operations', { project_id: random.pick(projectIds), groups: ages.map(groupOf) });
+  };
+  const transfer = async () => {
+    const [from, to] = random.chance(0.5) ? organizationIds : organizationIds.toReversed();
+    if (from === undefined || to === undefined) return;
+    // The project may be in the other one already, or gone: then nothing happens.
+    const body = { destination_org_id: to, project_ids: [random.pick(projectIds)] };
+    await request('POST', `${sandbox.url}/organizations/${from}/projects/transfer`, body);
+  };
+  const advance = async (seconds: number) => void (await control('POST', 'clock', { advance_seconds: seconds }));
+
+  return {
+    random,
+    sandbox,
+    projectIds,
+    control,
+    async live(seconds) {
+      const steps = random.between(1, 3);
+      for (let step = 0; step < steps; step += 1) {
+        await advance(seconds / steps);
+        await add(6);
+      }
+      if (random.chance(0.1)) await transfer();
+      if (random.chance(0.05)) await request('DELETE', `${sandbox.url}/projects/${random.pick(projectIds)}`, undefined);
+    },
+    async disturb() {
+      const what = random.next();
+      if (what < 0.5) await add(10);
+      else if (what < 0.7) await advance(random.between(1, 20 * minute));
+      else if (what < 0.75) await advance(random.between(1, 40) * day);
+      else if (what < 0.8) await transfer();
+    },
+    async breakSomething() {
+      const path = random.pick(['/projects/{project_id}/operations', '/projects', '']);
+      const how = { after: random.below(6), times: random.between(1, 3), ...(path === '' ? {} : { path }) };
+      const kind = random.pick([
+        'status',
+        'drop',
+        'truncate',
+        'lose_response',
+        'latency',
+        'partial_projects',
+        'late_commit',
+      ]);
+      const extra = { status: { status: random.pick([429, 500, 502, 503]) }, latency: { latency_ms: 5 } }[kind] ?? {};
+      // Lateness of the control plane's own work stays within settle too.
+      const fault = kind === 'late_commit' ? { kind, latency_ms: lateWithinSettle * 1000 } : { kind, ...how, ...extra };
+      await control('PUT', 'faults', [fault]);
+    },
+    async truth() {
+      const all = new Map<string, Map<string, string>>();
+      for (const id of projectIds) {
+        const path = `operations?project_id=${id}&with_times=true`;
+        const { created_at: times } = await control<{ created_at: Record<string, string> }>('GET', path);
+        all.set(id, new Map(Object.entries(times)));
+      }
+      return all;
+    },
+    close: () => sandbox.close(),
+  };
+}

@@ -1,0 +1,185 @@
+import { ControlPlaneError } from '@keywarden/core/client';
+import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
+import {
+  countOperationsSince,
+  forgetOpenWalk,
+  listOpenOperations,
+  makeOperationPartitions,
+  markOperationPruned,
+  type OpenOperation,
+  saveOperationPage,
+  type WalkedProject,
+} from '@keywarden/db/daemon';
+import type { Sql } from '@keywarden/db/store';
+import { type Connection, datedAt } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { planWalk } from './follow.ts';
+import { presentOf } from './organizations.ts';
+import { before, proofOf } from './proof.ts';
+import { add, type Counts } from './run.ts';
+import { type Walk, walkOperations } from './walk.ts';
+
+/** What reads and what writes: a twin test takes a guard out of one of them. */
+export interface Steps {
+  walkOperations: typeof walkOperations;
+  saveOperationPage: typeof saveOperationPage;
+}
+
+export const guardedSteps: Steps = { walkOperations, saveOperationPage };
+
+/** More operations of a project than this that have not ended are followed in later passes. */
+const openOperationsAtOnce = 500;
+
+interface Task {
+  connection: Connection;
+  project: WalkedProject;
+  counts: Counts;
+  steps: Steps;
+}
+
+/**
+ * Brings the archive of one project up to date: a walk that was cut short goes on where it stood, then one from the newest operation
+ * down, then the operations that are still going on below it.
+ */
+export async function syncProject(context: Context, task: Task): Promise<void> {
+  const { operations: settings } = context.config;
+  const maxLimit = settings.page_limit;
+  let { walkedAt } = task.project;
+  if (task.project.openWalk !== null) walkedAt = await resume(context, task);
+  if (walkedAt === null) {
+    await walk(context, task, { walkedAt, from: null, floor: null, firstLimit: maxLimit });
+    return;
+  }
+  const floor = before(walkedAt, settings.overlap.ms);
+  const open = await readOpen(context, task, floor);
+  const since = { project: task.project.number, since: floor, max: maxLimit };
+  const recent = await countOperationsSince(context.store.sql, since);
+  const plan = planWalk({ floor, recent, open, maxLimit });
+  const waiting = new Map(open.map((operation) => [operation.id, operation]));
+  await walk(context, task, {
+    walkedAt,
+    from: null,
+    ...plan,
+    onPage: (page) => page.forEach(({ id }) => waiting.delete(id)),
+  });
+  await askEach(context, task, [...waiting.values()]);
+}
+
+/** Answers with the time of the last completed walk, which may then be this one. */
+async function resume(context: Context, task: Task): Promise<string | null> {
+  const { openWalk: from, walkedAt, number } = task.project;
+  try {
+    const firstLimit = context.config.operations.page_limit;
+    await walk(context, task, { walkedAt, from, floor: null, firstLimit });
+    add(task.counts, 'resumed_walks');
+    return latest(from?.beganAt ?? null, walkedAt);
+  } catch (error) {
+    const isOfThisPage = error instanceof ControlPlaneError && ['rejected', 'invalid_response'].includes(error.code);
+    if (!isOfThisPage) throw error;
+    await forgetOpenWalk(context.store.sql, number);
+    return walkedAt;
+  }
+}
+
+function latest(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b;
+  return compareInstants(a, b) > 0 ? a : b;
+}
+
+async function walk(
+  { store, config, signal }: Context,
+  { connection, project, counts, steps }: Task,
+  {
+    walkedAt,
+    onPage,
+    ...how
+  }: Pick<Walk, 'from' | 'floor' | 'firstLimit'> & {
+    walkedAt: string | null;
+    onPage?: (operations: WireOperation[]) => void;
+  },
+): Promise<void> {
+  const { page_limit: maxLimit, settle } = config.operations;
+  const pages = steps.walkOperations(connection.client, {
+    ...how,
+    projectId: project.id,
+    maxLimit,
+    datedAt: (dateMs) => datedAt(connection, dateMs),
+    signal,
+  });
+  for await (const page of pages) {
+    const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
+    const { beganAt, floor, next, reached, isEnd } = page;
+    await save(store.sql, { project, counts, steps }, page.operations, {
+      proof,
+      walk: { beganAt, floor, next, reached, isEnd },
+    });
+    onPage?.(page.operations);
+    if (page.unprovedAt !== null) add(counts, 'unproved_instants');
+  }
+}
+
+async function save(
+  sql: Sql,
+  { project, counts, steps }: Omit<Task, 'connection'>,
+  operations: WireOperation[],
+  walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
+): Promise<void> {
+  await makePartitions(sql, operations);
+  const { inserted, changed } = await steps.saveOperationPage(sql, { project: project.number, operations, ...walked });
+  add(counts, 'operations', operations.length);
+  add(counts, 'inserted', inserted);
+  add(counts, 'changed', changed);
+}
+
+/** Operations below the floor that have not ended, or that failed and are watched for a while yet (A4). */
+async function readOpen(
+  { store, config }: Context,
+  { connection, project }: Task,
+  floor: string,
+): Promise<OpenOperation[]> {
+  const { page_limit: maxLimit, follow_failed_for: watched } = config.operations;
+  return await listOpenOperations(store.db, {
+    project: project.number,
+    before: floor,
+    stillSince: before(presentOf(connection), watched.ms),
+    limit: openOperationsAtOnce,
+    maxDepth: openOperationsAtOnce * maxLimit,
+  });
+}
+
+async function askEach(
+  { store, signal }: Context,
+  { connection, project, counts, steps }: Task,
+  open: OpenOperation[],
+): Promise<void> {
+  for (const { id, createdAt } of open) {
+    const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
+      if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
+      throw error;
+    });
+    if (operation) await save(store.sql, { project, counts, steps }, [operation]);
+    else await markOperationPruned(store.sql, { project: project.number, createdAt, id });
+  }
+}
+
+const madeMonths = new WeakMap<Sql, Set<string>>();
+
+/** Makes the partitions that a page needs and that this process has not seen yet. */
+async function makePartitions(sql: Sql, operations: WireOperation[]): Promise<void> {
+  const made = madeMonths.get(sql) ?? new Set();
+  madeMonths.set(sql, made);
+  const months = new Set(operations.map(({ createdAt }) => new Date(toMs(createdAt)).toISOString().slice(0, 7)));
+  const missing = [...months].filter((month) => !made.has(month));
+  if (missing.length === 0) return;
+  await makeOperationPartitions(sql, missing);
+  for (const month of missing) made.add(month);
+}
+
+/** Makes the partitions of this month and the next two, so that no page waits for them. */
+export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
+  const first = new Date(toMs(now));
+  const months = [0, 1, 2].map((ahead) =>
+    new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead)).toISOString().slice(0, 7),
+  );
+  await makeOperationPartitions(sql, months);
+}

@@ -1,0 +1,40 @@
+import { compareInstants, toMs } from '@keywarden/core/wire';
+import type { Proof } from '@keywarden/db/daemon';
+import type { WalkedPage } from './walk.ts';
+
+/** Less than any six months: operations this young are surely still served. */
+const servedMs = 180 * 86_400_000;
+
+/**
+ * What a page proves, as times (A2). The newest are not proved yet: rows may become visible late (A8). At the list's end everything is
+ * proved that the control plane still serves (A9): from the project's creation; or, if that is too long ago, from the oldest row, or
+ * from the walk before if nothing that it left out can have been pruned since.
+ */
+export function proofOf(
+  {
+    operations,
+    beganAt,
+    askedAt,
+    below,
+    isEnd,
+    reached,
+  }: Pick<WalkedPage, 'operations' | 'beganAt' | 'askedAt' | 'below' | 'isEnd' | 'reached'>,
+  { createdAt, walkedAt, settleMs }: { createdAt: string; walkedAt: string | null; settleMs: number },
+): Proof | null {
+  const settled = before(beganAt, settleMs);
+  const end = below === null || compareInstants(below, settled) > 0 ? settled : below;
+  if (!isEnd) return { from: reached, isFromIncluded: false, below: end };
+  const servedFrom = before(askedAt, servedMs);
+  if (compareInstants(createdAt, servedFrom) >= 0) return { from: createdAt, isFromIncluded: true, below: end };
+  const starts = operations.map((each) => each.createdAt);
+  if (walkedAt !== null && compareInstants(before(walkedAt, settleMs), servedFrom) >= 0) {
+    starts.push(before(walkedAt, settleMs));
+  }
+  const [from] = starts.toSorted(compareInstants);
+  return from === undefined ? null : { from, isFromIncluded: true, below: end };
+}
+
+/** Whole milliseconds before an instant; what is below them is dropped, which only makes it earlier. */
+export function before(at: string, ms: number): string {
+  return new Date(toMs(at) - ms).toISOString();
+}

@@ -1,0 +1,175 @@
+import type { WireOperation } from '@keywarden/core/wire';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { proofOf } from './proof.ts';
+import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
+
+type Row = Pick<WireOperation, 'id' | 'createdAt'>;
+interface Request {
+  limit: number;
+  cursor: string | undefined;
+}
+
+/** A control plane of one project, with cursors strictly below; `change` may add or take rows before each request. */
+function listOf(rows: () => Row[], change: (asked: Request) => void = () => undefined) {
+  return {
+    operationsPage: async (
+      _project: string,
+      { limit = 1000, cursor }: { limit?: number; cursor?: string | undefined } = {},
+    ) => {
+      change({ limit, cursor });
+      const items = rows()
+        .filter((row) => cursor === undefined || row.createdAt < cursor)
+        .slice(0, limit);
+      return { items, cursor: items.length === limit ? (items.at(-1)?.createdAt ?? null) : null, dateMs: 0 } as never;
+    },
+  };
+}
+
+const walkOf = (change: Partial<Walk> = {}): Walk => ({
+  projectId: 'p',
+  from: null,
+  floor: null,
+  firstLimit: 1000,
+  maxLimit: 1000,
+  datedAt: () => '2026-01-01T00:00:00Z',
+  signal: new AbortController().signal,
+  ...change,
+});
+
+async function pagesOf(client: Parameters<typeof walkOperations>[0], walk = walkOf()): Promise<WalkedPage[]> {
+  const pages: WalkedPage[] = [];
+  for await (const page of walkOperations(client, walk)) pages.push(page);
+  return pages;
+}
+
+const instant = (second: number) => new Date(Date.UTC(2026, 0, 1) - second * 1000).toISOString();
+const rowsAt = (seconds: number[]): Row[] =>
+  seconds.map((second, index) => ({ id: String(index), createdAt: instant(second) }));
+const inGroups = (count: number, group: number) =>
+  rowsAt(Array.from({ length: count }, (_, index) => Math.floor(index / group)));
+const idsOf = (pages: WalkedPage[]) => new Set(pages.flatMap(({ operations }) => operations.map(({ id }) => id)));
+const unprovedOf = (pages: WalkedPage[]) => pages.flatMap(({ unprovedAt }) => unprovedAt ?? []);
+
+test.each([2, 3, 700, 999])('A2: a walk loses no row where pages end within %i rows of one instant', async (group) => {
+  const rows = inGroups(4000, group);
+  const pages = await pagesOf(listOf(() => rows));
+  expect(idsOf(pages).size).toBe(4000);
+  expect(unprovedOf(pages)).toEqual([]);
+});
+
+test('A2, the twin: following the cursors alone loses rows of such an instant', async () => {
+  const rows = inGroups(4000, 3);
+  const { operationsPage } = listOf(() => rows);
+  const seen = new Set<string>();
+  for (let cursor: string | undefined; ; ) {
+    const page: { items: Row[]; cursor: string | null } = await operationsPage('p', { limit: 1000, cursor });
+    for (const each of page.items) seen.add(each.id);
+    if (page.cursor === null) break;
+    cursor = page.cursor;
+  }
+  expect(seen.size).toBeLessThan(4000);
+});
+
+test('A2: an instant that more operations bear than a page holds is named as not proved', async () => {
+  const rows = rowsAt([
+    ...Array.from({ length: 1500 }, () => 0),
+    ...Array.from({ length: 10 }, (_, index) => index + 1),
+  ]);
+  const pages = await pagesOf(listOf(() => rows));
+  expect(idsOf(pages).size).toBe(1010);
+  expect(unprovedOf(pages)).toEqual([instant(0)]);
+});
+
+test('A2: rows that went while a page was proved make it be asked for again; where they go each time it is named', async () => {
+  let gone = 0;
+  const whole = rowsAt(Array.from({ length: 3000 }, (_, index) => index));
+  const rows = () => whole.slice(gone);
+  const twice = listOf(rows, ({ limit }) => {
+    if (limit < 1000 && gone < 1000) gone += 500;
+  });
+  const pages = await pagesOf(twice);
+  expect(unprovedOf(pages)).toEqual([]);
+  expect(idsOf(pages).size).toBe(2000);
+  gone = 0;
+  const always = listOf(rows, ({ limit }) => {
+    if (limit < 1000) gone += 300;
+  });
+  expect(unprovedOf(await pagesOf(always)).length).toBeGreaterThan(0);
+});
+
+test.each([
+  ['is full and has no cursor', [{ items: rowsAt(seconds(0)), cursor: null }]],
+  ['does not go down in time', [{ items: rowsAt(seconds(0)).toReversed(), cursor: 'c' }]],
+  [
+    'does not go on',
+    [
+      { items: rowsAt(seconds(0)), cursor: 'c' },
+      { items: rowsAt(seconds(0).slice(0, 999)), cursor: 'c' },
+      { items: rowsAt(seconds(999)), cursor: 'c' },
+    ],
+  ],
+])('A2: a list that %s proves nothing, and is an error', async (what, pages) => {
+  const queue = pages.map((page) => ({ ...page, dateMs: 0 }));
+  await expect(pagesOf({ operationsPage: async () => queue.shift() as never })).rejects.toThrow(what);
+});
+
+function seconds(from: number): number[] {
+  return Array.from({ length: 1000 }, (_, index) => from + index);
+}
+
+test('a walk that was cut short goes on at its cursor, with the floor and the time that it began with', async () => {
+  const rows = rowsAt(Array.from({ length: 3000 }, (_, index) => index));
+  const client = listOf(() => rows);
+  const [first] = await pagesOf(client);
+  const from = { beganAt: '2025-12-31T00:00:00Z', floor: instant(2500), cursor: '', below: '', ...first?.next };
+  const rest = await pagesOf(client, walkOf({ from, datedAt: () => '2026-02-01T00:00:00Z' }));
+  expect(rest.at(-1)).toMatchObject({ beganAt: '2025-12-31T00:00:00Z', next: null, isEnd: false });
+  expect(idsOf([...(first ? [first] : []), ...rest]).size).toBe(2998);
+});
+
+/** Whether the pages' proofs claim a time, the walk having begun at the newest instant and nothing being late. */
+function claims(pages: WalkedPage[], at: string): boolean {
+  return pages.some((page) => {
+    const proof = proofOf(
+      { ...page, beganAt: instant(-1) },
+      { createdAt: instant(10_000), walkedAt: null, settleMs: 0 },
+    );
+    return proof !== null && at < proof.below && (proof.isFromIncluded ? at >= proof.from : at > proof.from);
+  });
+}
+
+test('A2, a property: whatever the groups, the limit and the rows that come meanwhile, what is claimed is there, and the rest is named', async () => {
+  const groups = fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 700 })), {
+    maxLength: 12,
+  });
+  const setting = {
+    groups,
+    maxLimit: fc.integer({ min: 2, max: 1000 }),
+    firstLimit: fc.integer({ min: 2, max: 1000 }),
+    arrivals: fc.integer({ min: 0, max: 5 }),
+  };
+  await fc.assert(
+    fc.asyncProperty(fc.record(setting), async ({ groups: sizes, maxLimit, firstLimit, arrivals }) => {
+      const rows = rowsAt(sizes.flatMap((size, second) => Array.from({ length: size }, () => second)));
+      let added = 0;
+      const client = listOf(
+        () => rows,
+        () => {
+          for (let index = 0; index < arrivals; index += 1) {
+            added += 1;
+            rows.unshift({ id: `new ${added}`, createdAt: instant(-1 - added) });
+          }
+        },
+      );
+      const before = [...rows];
+      const pages = await pagesOf(client, walkOf({ maxLimit, firstLimit: Math.min(firstLimit, maxLimit) }));
+      const seen = idsOf(pages);
+      const lost = before.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
+      const unknown = sizes.flatMap((_, second) => (claims(pages, instant(second)) ? [] : [instant(second)]));
+      expect(lost).toEqual([]);
+      expect(unknown.filter((at) => !unprovedOf(pages).includes(at))).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});

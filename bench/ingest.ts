@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
+import type { Sql } from '@keywarden/db/store';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import { count, readNumber, timed } from './measure.ts';
+import { startSandbox } from './start-sandbox.ts';
+
+interface Used {
+  cpuSeconds: number;
+  peakMb: number;
+}
+
+/**
+ * `ingest [--operations N]`: `keywarden sync operations` of N operations of 200 projects, a million by default, from a sandbox without
+ * limits into embedded Postgres; each in a process of its own. Beside it COPY of the same rows from memory into the same tables, which
+ * is the limit, and a plain script as a user would write it, which takes no care of ties, versions or coverage.
+ */
+export async function benchIngest(args: string[]): Promise<void> {
+  const operations = readNumber(args, 'operations', 1_000_000);
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
+  const postgres = await startTestPostgres();
+  const company = { organizations: 4, projects: 200, keys: 0, operations, months: 5 };
+  const sandbox = await startSandbox({ file: join(folder, 'sandbox.sqlite'), company });
+  const [archive, copied, plain] = [
+    await createTestStore(postgres.url),
+    await createTestStore(postgres.url),
+    await createTestStore(postgres.url),
+  ];
+  try {
+    await sandbox.generate();
+    const before = await sandbox.used();
+    const ours = await timed(() =>
+      runProcess('apps/daemon/src/main.ts', ['sync', 'operations'], environmentOf(archive, sandbox, folder)),
+    );
+    const served = (await sandbox.used()).cpuSeconds - before.cpuSeconds;
+    const rows = await rowsOf(archive.sql);
+    const rate = rows / ours.seconds;
+    const million = rows / 1_000_000;
+    console.log(
+      `ingest     ${count(rows)} operations in ${ours.seconds.toFixed(1)} s: ${count(rate)} a second; for a million: daemon ${(ours.result.cpuSeconds / million).toFixed(1)} CPU s, sandbox ${(served / million).toFixed(1)}`,
+    );
+    console.log(`resident   ${ours.result.peakMb} MB at most, the daemon alone`);
+    const limit = await copyRate(archive, copied);
+    console.log(
+      `yardstick  COPY of the same rows from memory: ${count(limit)} a second; ingest reaches ${(rate / limit).toFixed(2)} of it`,
+    );
+    const script = await timed(() => runProcess('bench/plain-script.ts', [], environmentOf(plain, sandbox, folder)));
+    const plainRows = await rowsOf(plain.sql);
+    const plainRate = plainRows / script.seconds;
+    console.log(
+      `yardstick  a plain script: ${count(plainRows)} operations, ${count(plainRate)} a second, ${script.result.peakMb} MB; ingest is ${(rate / plainRate).toFixed(2)} times as fast, and has ${count(rows - plainRows)} operations more`,
+    );
+    await printSizes(archive.sql, rows);
+  } finally {
+    await sandbox.stop();
+    for (const store of [archive, copied, plain]) await store.close();
+    await postgres.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function environmentOf(store: TestStore, { url, adminKey }: { url: string; adminKey: string }, folder: string) {
+  return { DATABASE_URL: store.url, CONTROL_PLANE_URL: url, CONTROL_PLANE_API_KEY: adminKey, KEYWARDEN_DATA: folder };
+}
+
+/** Runs a file to its end; answers with what it used, which it writes down as it exits. */
+async function runProcess(file: string, args: string[], env: Record<string, string>): Promise<Used> {
+  const report = join(env.KEYWARDEN_DATA ?? '', 'used.json');
+  const note = `import { writeFileSync } from 'node:fs'; process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); writeFileSync(${JSON.stringify(report)}, JSON.stringify({ cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakMb: Math.round(maxRSS / 1024) })); });`;
+  const flags = [...process.execArgv, '--import', `data:text/javascript,${encodeURIComponent(note)}`];
+  const path = fileURLToPath(new URL(`../${file}`, import.meta.url));
+  const child = spawn(process.execPath, [...flags, path, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${file} ended with ${String(code)}`);
+  return JSON.parse(readFileSync(report, 'utf8'));
+}
+
+async function rowsOf(sql: Sql): Promise<number> {
+  const [row] = await sql`select count(*)::int as n from keywarden.operation`;
+  return Number(row?.n);
+}
+
+/** Rows a second of one COPY into an empty table with the same partitions and indexes. */
+async function copyRate(from: TestStore, to: TestStore): Promise<number> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await from.sql`copy (select * from keywarden.operation) to stdout`.readable())
+    chunks.push(chunk);
+  const months = await from.sql`select distinct to_char(created_at, 'YYYY-MM-01') as month from keywarden.operation`;
+  await to.sql`select keywarden.make_operation_partitions(${months.map((row) => String(row.month))}::text[]::date[])`;
+  const { seconds } = await timed(async () => {
+    await pipeline(Readable.from(chunks), await to.sql`copy keywarden.operation from stdin`.writable());
+  });
+  return (await rowsOf(to.sql)) / seconds;
+}
+
+/** Bytes that a row takes in the heap and in each index, over all partitions. */
+async function printSizes(sql: Sql, rows: number): Promise<void> {
+  const sizes = await sql`
+    with months as (select inhrelid as oid from pg_inherits where inhparent = 'keywarden.operation'::regclass),
+      files as (
+        select 'heap' as name, oid from months
+        union all
+        select regexp_replace(c.relname, '^operation_\\d{4}_\\d\\d_', ''), c.oid
+        from pg_index i join months m on m.oid = i.indrelid join pg_class c on c.oid = i.indexrelid
+      )
+    select name, sum(pg_relation_size(oid))::float8 as bytes from files group by name order by bytes desc`;
+  const parts = sizes.map(({ name, bytes }) => `${String(name)} ${Math.round(Number(bytes) / rows)}`);
+  console.log(`storage    bytes a row: ${parts.join(', ')}`);
+}

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listCoverage } from '../read/index.ts';
+import { type Sql, setOperationRetention } from '../store.ts';
+import { createTestStore, type TestStore } from '../testing.ts';
+import { makeOperationPartitions, saveOperationPage } from './operation-pages.ts';
+import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
+
+const dayMs = 86_400_000;
+let store: TestStore;
+let sql: Sql;
+let project: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sql = (await store.as('keywarden_daemon')).sql;
+  project = await makeProject(sql, await makeControlPlane(sql));
+  await store.sql`update keywarden.project set created_at = '2020-01-01' where number = ${project}`;
+  await makeOperationPartitions(sql, ['2020-01', '2020-02', '2020-03']);
+  const at = (month: number) => `2020-0${month}-15T00:00:00Z`;
+  const proof = { from: '2020-01-01T00:00:00Z', isFromIncluded: true, below: '2020-04-01T00:00:00Z' };
+  const operations = [1, 2, 3].map((month) => makeWireOperation(month, { createdAt: at(month) }));
+  await saveOperationPage(sql, { project, operations, proof });
+});
+afterAll(async () => await store.close());
+
+const drop = async (month: string) => await dropExpiredMonth(sql, { month, announcedForMs: 0, by: 'ada' });
+const stored = async () =>
+  (await sql`select to_char(created_at, 'MM') as month from keywarden.operation order by 1`).map((row) => row.month);
+
+test('without a retention nothing is over it, and nothing can be dropped', async () => {
+  expect(await readOperationRetention(sql)).toBeNull();
+  expect(await announceExpiredMonths(sql)).toEqual([]);
+  await expect(drop('2020-01')).rejects.toThrow(/not over their retention/);
+});
+
+test('a retention that the control plane outlives is refused', async () => {
+  await expect(setOperationRetention(store.sql, 30 * dayMs)).rejects.toMatchObject({ code: '23514' });
+});
+
+test('only whole months that are over it are named; only what was named is dropped, and coverage then says so', async () => {
+  const sinceMs = Date.now() - Date.UTC(2020, 2, 2);
+  await setOperationRetention(store.sql, sinceMs);
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them/);
+  expect(await announceExpiredMonths(sql)).toMatchObject([
+    { month: '2020-01', operations: 1 },
+    { month: '2020-02', operations: 1 },
+  ]);
+  expect(await stored()).toEqual(['01', '02', '03']);
+  await drop('2020-01');
+  await expect(drop('2020-03')).rejects.toThrow(/not over their retention/);
+  await expect(dropExpiredMonth(sql, { month: '2020-02', announcedForMs: dayMs, by: 'ada' })).rejects.toThrow(
+    /no dry run/,
+  );
+  expect(await stored()).toEqual(['02', '03']);
+  const [coverage] = await listCoverage(store.db, { limit: 10 });
+  expect(coverage?.known[0]?.from).toBe('2020-02-01T00:00:00Z');
+  expect(coverage?.unknown[0]).toMatchObject({
+    from: '2020-01-01T00:00:00Z',
+    to: '2020-02-01T00:00:00Z',
+    reason: 'retention',
+  });
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }]);
+});

@@ -1,0 +1,51 @@
+import { codeOf, UserError } from '@keywarden/core/process';
+import type { Sql } from '../store.ts';
+
+/** A month of operations that is over its retention. */
+export interface ExpiredMonth {
+  /** YYYY-MM */
+  month: string;
+  operations: number;
+  /** Of both tables with their indexes. */
+  bytes: number;
+  /** When a dry run first named it. */
+  announcedAt: string;
+}
+
+/** How long the database keeps operations, in ms; null is for ever. */
+export async function readOperationRetention(sql: Sql): Promise<number | null> {
+  const [row] = await sql`select extract(epoch from keep)::float8 as seconds from keywarden.operation_retention`;
+  return row === undefined ? null : Number(row.seconds) * 1000;
+}
+
+/** The dry run: names the months that would go, and remembers when it first did. */
+export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
+  const rows = await sql`
+    select to_char(month, 'YYYY-MM') as month, operations, bytes, to_json(announced_at)#>>'{}' as announced_at
+    from keywarden.announce_operation_drops() order by month`;
+  return rows.map((row) => ({
+    month: String(row.month),
+    operations: Number(row.operations),
+    bytes: Number(row.bytes),
+    announcedAt: String(row.announced_at),
+  }));
+}
+
+/** Drops a month that a dry run named at least `announcedForMs` ago. Throws a UserError where the database refuses. */
+export async function dropExpiredMonth(
+  sql: Sql,
+  { month, announcedForMs, by }: { month: string; announcedForMs: number; by: string },
+): Promise<void> {
+  try {
+    const [date, seconds] = [`${month}-01`, announcedForMs / 1000];
+    await sql`select keywarden.drop_operation_month(${date}::text::date, make_interval(secs => ${seconds}), ${by})`;
+  } catch (error) {
+    if (codeOf(error) !== '42501') throw error;
+    throw new UserError(
+      `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them.`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

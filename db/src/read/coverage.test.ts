@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeOperationPartitions, saveOperationPage } from '../daemon/index.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from '../daemon/testing.ts';
+import { createTestStore, type TestStore } from '../testing.ts';
+import { type HoleReason, listCoverage } from './coverage.ts';
+import { listOperations } from './operations.ts';
+
+let store: TestStore;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  controlPlane = await makeControlPlane(store.sql);
+});
+afterAll(async () => await store.close());
+
+const day = (number: number) => `2026-05-${String(number).padStart(2, '0')}T00:00:00Z`;
+
+/** A project of 1 May, last listed on 20 May, with these proofs. */
+async function coverageOf(
+  proofs: [from: number, below: number][],
+  { isWalked = true, goneAt = null }: { isWalked?: boolean; goneAt?: string | null } = {},
+) {
+  const project = await makeProject(store.sql, controlPlane);
+  const walkedAt = isWalked ? day(19) : null;
+  await store.sql`
+    update keywarden.project set created_at = ${day(1)}, last_seen_at = ${day(20)}, walked_at = ${walkedAt}, gone_at = ${goneAt},
+      missing_since = ${goneAt} where number = ${project}`;
+  for (const [from, below] of proofs) {
+    const proof = { from: day(from), isFromIncluded: false, below: day(below) };
+    await saveOperationPage(store.sql, { project, operations: [], proof });
+  }
+  const [coverage] = await listCoverage(store.db, { after: String(Number(project) - 1), limit: 1 });
+  return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
+}
+
+test('what lies before the first proof was pruned, what lies after the last is recent', async () => {
+  expect(await coverageOf([[5, 19]])).toEqual([
+    [day(1), day(5), 'pruned'],
+    [day(19), day(20), 'recent'],
+  ]);
+});
+
+test('an instant between two proofs, a gap, and a first walk that has not come so far are told apart', async () => {
+  expect(
+    await coverageOf([
+      [1, 5],
+      [5, 7],
+      [9, 19],
+    ]),
+  ).toEqual([
+    [day(1), day(1), 'instant'],
+    [day(5), day(5), 'instant'],
+    [day(7), day(9), 'gap'],
+    [day(19), day(20), 'recent'],
+  ]);
+  expect(await coverageOf([[10, 19]], { isWalked: false })).toContainEqual([day(1), day(10), 'not_walked']);
+  expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), day(20), 'not_walked']]);
+});
+
+test('what was not walked before a project was deleted is named as that', async () => {
+  expect((await coverageOf([[1, 15]], { goneAt: day(18) }))?.at(-1)).toEqual([day(15), day(18), 'deleted']);
+});
+
+test('A6: what is served no more is marked with the last walk that found it', async () => {
+  const project = await makeProject(store.sql, controlPlane);
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  const operations = [makeWireOperation(86_400 * 5), makeWireOperation(86_400)];
+  const walk = (began: number, reached: number, isEnd: boolean) => ({
+    beganAt: day(began),
+    floor: null,
+    next: null,
+    reached: day(reached),
+    isEnd,
+  });
+  await saveOperationPage(store.sql, { project, operations, walk: walk(10, 2, true) });
+  await saveOperationPage(store.sql, { project, operations: [], walk: walk(15, 4, false) });
+  const page = { limit: 10, after: null };
+  const rows = await listOperations(store.db, { filter: {}, organizations: null, page });
+  expect(rows.map((row) => [row.operation.createdAt, row.lastSeenUpstreamAt])).toEqual([
+    [day(6), day(15)],
+    [day(2), day(10)],
+  ]);
+});
+
+test('digits below the millisecond are kept', async () => {
+  const project = await makeProject(store.sql, controlPlane);
+  const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
+  await saveOperationPage(store.sql, { project, operations: [], proof });
+  const [coverage] = await listCoverage(store.db, { after: String(Number(project) - 1), limit: 1 });
+  expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, isFromIncluded: true, isToIncluded: false }]);
+});

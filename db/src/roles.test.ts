@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
+import type { Sql } from './store.ts';
+import { createTestStore, type TestStore } from './testing.ts';
+
+let store: TestStore;
+let daemon: Sql;
+let report: Sql;
+let project: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = (await store.as('keywarden_daemon')).sql;
+  report = (await store.as('keywarden_report')).sql;
+  const controlPlane = await makeControlPlane(daemon);
+  project = await makeProject(daemon, controlPlane);
+  await makeOperationPartitions(daemon, ['2026-05']);
+  await saveOperationPage(daemon, { project, operations: [makeWireOperation(1)] });
+});
+afterAll(async () => await store.close());
+
+const expectRefused = async (sql: Sql, statement: string) =>
+  await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+
+const history = [
+  'operation',
+  'operation_version',
+  'operation_2026_05',
+  'operation_coverage',
+  'completed_walk',
+  'operation_drop',
+  'operation_retention',
+];
+const addedTo = [
+  'key_listing',
+  'key_observation',
+  'finding',
+  'plan_approval',
+  'revocation_intent',
+  'revocation_outcome',
+];
+
+test.each([...history, ...addedTo])('neither role can take anything from %s', async (table) => {
+  for (const sql of [daemon, report]) {
+    await expectRefused(sql, `delete from keywarden.${table}`);
+    await expectRefused(sql, `truncate keywarden.${table}`);
+    await expectRefused(sql, `drop table keywarden.${table}`);
+  }
+});
+
+test.each(history)('neither role can write %s but through the functions that keep every version', async (table) => {
+  for (const sql of [daemon, report]) {
+    await expectRefused(sql, `insert into keywarden.${table} select * from keywarden.${table}`);
+    const column = {
+      operation_retention: 'keep',
+      operation_drop: 'month',
+      operation_coverage: 'known',
+      completed_walk: 'reached',
+    }[table];
+    await expectRefused(sql, `update keywarden.${table} set ${column ?? 'status'} = ${column ?? 'status'}`);
+  }
+});
+
+test('the same statement as the owner is carried out: the refusals are the roles’', async () => {
+  const { count } = await store.sql`update keywarden.operation set status = status`;
+  expect(count).toBe(1);
+});
+
+test('the report reads, and writes nothing', async () => {
+  expect(await report`select status from keywarden.operation`).toHaveLength(1);
+  await expectRefused(report, `insert into keywarden.control_plane (base_url) values ('x')`);
+  await expectRefused(report, `update keywarden.project set name = 'x'`);
+  await expectRefused(report, `select keywarden.make_operation_partitions('{2030-01-01}')`);
+  await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', '0', 'x')`);
+});
+
+test('the daemon cannot lengthen its own arm: retention and functions are the owner’s', async () => {
+  await expectRefused(daemon, `insert into keywarden.operation_retention (keep) values ('300 days')`);
+  await expectRefused(daemon, 'create table keywarden.mine (a int)');
+  await expectRefused(
+    daemon,
+    `create or replace function keywarden.forget_open_walk(bigint) returns void language sql as 'select'`,
+  );
+});

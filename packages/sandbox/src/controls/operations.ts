@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { Refusal } from '../http/errors.ts';
+import { retentionStart } from '../resources/operations.ts';
+import type { State } from '../state.ts';
+import { formatInstant, SECOND } from '../store/time.ts';
+
+const group = z.strictObject({
+  count: z.int().min(1).max(10_000).default(1),
+  age_seconds: z.number().nonnegative().max(1e9).default(0),
+  late_seconds: z.number().nonnegative().max(1e7).default(0),
+  going_on_seconds: z.number().nonnegative().max(1e7).default(0),
+});
+
+/**
+ * Operations to add to a project, in groups that bear one time each: so many seconds ago. They show in lists only `late_seconds` from
+ * now, and are going on for `going_on_seconds`; 0 is at once, and done.
+ */
+export const addedOperationsSchema = z.strictObject({
+  project_id: z.string(),
+  groups: z.array(group).min(1).max(1000),
+});
+
+/** Adds them; answers with their ids, group by group. */
+export function addOperations(
+  { db, clock }: State,
+  { project_id: projectId, groups }: z.infer<typeof addedOperationsSchema>,
+): string[][] {
+  if (db.get('select 1 from project where id = ?', projectId) === undefined)
+    throw new Refusal(404, 'project not found');
+  const now = clock.now();
+  return db.transaction(() =>
+    groups.map(({ count, age_seconds: age, late_seconds: late, going_on_seconds: going }) => {
+      const at = now - Math.round(age * SECOND);
+      return Array.from({ length: count }, () => {
+        const id = randomUUID();
+        db.run(
+          `insert into operation (id, project_id, action, status, failures_count, created_at, updated_at, is_open, next_at, visible_at)
+           values (?, ?, 'check_availability', ?, 0, ?, ?, ?, ?, ?)`,
+          id,
+          projectId,
+          going > 0 ? 'running' : 'finished',
+          at,
+          at,
+          Number(going > 0),
+          going > 0 ? now + Math.round(going * SECOND) : null,
+          late > 0 ? now + Math.round(late * SECOND) : null,
+        );
+        return id;
+      });
+    }),
+  );
+}
+
+/** The operations of a project that lists show now, newest first, and those that they no longer do; the late ones are in neither. */
+export function listTrueOperations(
+  { db, clock }: State,
+  { projectId, withTimes }: { projectId: string; withTimes: boolean },
+): Record<string, unknown> {
+  const start = retentionStart(clock.now());
+  const rows = db.all(
+    'select id, created_at from operation where project_id = ? and visible_at is null order by created_at desc, seq desc',
+    projectId,
+  );
+  const ids = (wanted: typeof rows) => wanted.map((row) => row.id);
+  const times = Object.fromEntries(rows.map((row) => [String(row.id), formatInstant(Number(row.created_at))]));
+  return {
+    served: ids(rows.filter((row) => Number(row.created_at) >= start)),
+    pruned: ids(rows.filter((row) => Number(row.created_at) < start)),
+    ...(withTimes ? { created_at: times } : {}),
+  };
+}
