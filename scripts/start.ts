@@ -11,6 +11,7 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/core/process';
+import { bringToPresent, prepareSandbox, runToEnd } from './sandbox-company.ts';
 import { startService } from './supervisor.ts';
 
 interface SandboxReady {
@@ -24,7 +25,14 @@ interface ReportReady {
 }
 
 interface DaemonReady {
-  totals: { organizations: number; projects: number; keys: number; operations: number };
+  totals: {
+    organizations: number;
+    projects: number;
+    keys: number;
+    operations: number;
+    oldest: string | null;
+    unserved: number;
+  };
   plan: { id: string; revoke: number; held: number; report: number };
 }
 
@@ -35,6 +43,7 @@ interface Launch<Ready> {
   onAgain?: (ready: Ready) => Promise<void>;
 }
 
+const daemonFile = 'apps/daemon/src/main.ts';
 const sandboxLaunch: Launch<SandboxReady> = {
   file: 'packages/sandbox/src/main.ts',
   envAgain: ({ url }) => ({ SANDBOX_PORT: new URL(url).port }),
@@ -58,8 +67,8 @@ await runMain(async () => {
     signal.throwIfAborted();
     const service = startService<Ready>({
       name,
-      command: [process.execPath, ...process.execArgv, at(file), ...args],
-      env: { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' },
+      command: commandOf(file, args),
+      env: serviceEnv(),
       ...(envAgain ? { envAgain } : {}),
       ...(onAgain ? { onAgain } : {}),
       signal,
@@ -74,9 +83,14 @@ await runMain(async () => {
   try {
     const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', sandboxLaunch) : undefined;
     if (sandbox) await prepareSandbox(sandbox);
+    if (sandbox)
+      await bringToPresent(
+        sandbox,
+        async () => await runToEnd(commandOf(daemonFile, ['sync']), { env: serviceEnv(), signal }),
+      );
     const [report, daemon] = await Promise.all([
       launch<ReportReady>('report', reportLaunch),
-      launch<DaemonReady>('daemon', { file: 'apps/daemon/src/main.ts', args: ['run'] }),
+      launch<DaemonReady>('daemon', { file: daemonFile, args: ['run'] }),
     ]);
     console.log(renderWelcome({ environment, sandbox, report, daemon }));
     await aborted(AbortSignal.any([signal, failure.signal]));
@@ -91,26 +105,12 @@ await runMain(async () => {
   return 0;
 });
 
-function at(file: string): string {
-  return fileURLToPath(new URL(`../${file}`, import.meta.url));
+function commandOf(file: string, args: string[]): string[] {
+  return [process.execPath, ...process.execArgv, fileURLToPath(new URL(`../${file}`, import.meta.url)), ...args];
 }
 
-/** A company for an empty sandbox; and no limits, for here nobody else needs a share of them. */
-async function prepareSandbox({ controlUrl, isEmpty }: SandboxReady): Promise<void> {
-  const limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
-  await control(`${controlUrl}/limits`, 'PUT', limits);
-  if (!isEmpty) return;
-  console.error('Generating a company with nine months of history in the sandbox ...');
-  await control(`${controlUrl}/generate`, 'POST', {});
-}
-
-async function control(url: string, method: string, body: unknown): Promise<void> {
-  const response = await fetch(url, {
-    method,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (!response.ok) throw new UserError(`The sandbox refused ${method} ${url}: ${await response.text()}`);
+function serviceEnv(): NodeJS.ProcessEnv {
+  return { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' };
 }
 
 function renderWelcome({
@@ -133,8 +133,16 @@ function renderWelcome({
     ...(sandbox ? [['Sandbox', `${sandbox.url} (its state is in ${folder}/sandbox.sqlite)`] as [string, string]] : []),
     [
       'Archive',
-      `${count(totals.operations)} operations of ${count(totals.projects)} projects, ${count(totals.keys)} keys in ${count(totals.organizations)} organizations`,
+      `${count(totals.operations)} operations of ${count(totals.projects)} projects since ${totals.oldest?.slice(0, 10) ?? 'never'}, ${count(totals.keys)} keys in ${count(totals.organizations)} organizations`,
     ],
+    ...(totals.unserved > 0
+      ? [
+          [
+            '',
+            `${count(totals.unserved)} of them are older than the six months that the control plane serves: only the archive has them`,
+          ] as [string, string],
+        ]
+      : []),
     [
       'Policy',
       `plan ${plan.id}: ${count(plan.revoke)} keys to revoke, ${count(plan.held)} held, ${count(plan.report)} to report; nothing is revoked until you say so`,

@@ -70,10 +70,11 @@ $$;
 --> statement-breakpoint
 -- Writes a page of a project's operations: new rows, changed rows with the version that they replace, and nothing for the rest. A row older
 -- than the stored one by its own updated_at is nothing new. What the page proves and how far its walk is go with it, all or nothing (A3).
--- `began` is null outside a walk; `next_cursor` is null when the walk is done, and `reached` says how far down it came.
+-- Short arrays stand for nulls. `began` is null outside a walk; `next_cursor` is null when the walk is done, and `reached` says how far down it came.
 create function keywarden.save_operation_page(
-  project bigint, page json, oldest timestamptz, newest timestamptz, proved tstzrange,
-  began timestamptz, walk_floor timestamptz, next_cursor text, next_below timestamptz, reached timestamptz, is_end boolean,
+  project bigint, ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[],
+  errors text[], retry_ats timestamptz[], created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
+  oldest timestamptz, newest timestamptz, proved tstzrange, began timestamptz, walk_floor timestamptz, next_cursor text, next_below timestamptz, reached timestamptz, is_end boolean,
   out inserted int, out changed int
 )
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
@@ -83,10 +84,19 @@ begin
   if not found then
     raise exception 'there is no project %', project using errcode = 'foreign_key_violation';
   end if;
+  if not exists (select from operation o where o.project_number = project and o.created_at between oldest and newest) then
+    -- A first walk: nothing to compare with, which is half the work.
+    insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+      updated_at, total_duration_ms, extra)
+    select project, * from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
+      updated_ats, durations, extras);
+    get diagnostics inserted = row_count;
+    changed := 0;
+  else
   with incoming as materialized (
-    select * from json_to_recordset(page) as t(id uuid, branch_id text, endpoint_id text, action text, status text,
-      failures_count bigint, error text, retry_at timestamptz, created_at timestamptz, updated_at timestamptz,
-      total_duration_ms bigint, extra jsonb)
+    select * from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
+      updated_ats, durations, extras) as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+      updated_at, total_duration_ms, extra)
   ), differing as materialized (
     select i.*, o.id is null as is_new, o as stored from incoming i
       left join operation o on o.project_number = project and o.created_at = i.created_at and o.id = i.id
@@ -117,6 +127,7 @@ begin
     from differing where is_new
   )
   select count(*) filter (where is_new), count(*) filter (where not is_new) into inserted, changed from differing;
+  end if;
   if proved is not null then
     insert into operation_coverage as c values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
@@ -222,6 +233,6 @@ grant insert on keywarden.key_listing, keywarden.key_observation, keywarden.oper
 grant update (last_made_at) on keywarden.plan to keywarden_daemon;
 --> statement-breakpoint
 grant execute on function keywarden.make_operation_partitions(date[]),
-  keywarden.save_operation_page(bigint, json, timestamptz, timestamptz, tstzrange, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean),
+  keywarden.save_operation_page,
   keywarden.forget_open_walk(bigint), keywarden.announce_operation_drops(), keywarden.drop_operation_month(date, interval, text)
   to keywarden_daemon;

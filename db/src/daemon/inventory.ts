@@ -1,7 +1,7 @@
 import type { WireMember, WireOrganization, WireProject } from '@keywarden/core/wire';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { lastOfEach, toRowsJson } from './rows.ts';
+import { lastOfEach, toJson } from './rows.ts';
 
 interface Place {
   controlPlane: string;
@@ -22,7 +22,7 @@ export async function saveOrganizations(
   await sql`
     insert into keywarden.organization (control_plane_number, id, name, created_at, extra, first_seen_at, last_seen_at)
     select ${controlPlane}::bigint, id, name, created_at, extra, ${seenAt}::timestamptz, ${seenAt}::timestamptz
-    from json_to_recordset(${toRowsJson(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
+    from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
     on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
 }
 
@@ -46,7 +46,7 @@ export async function saveMembers(
     await tx`
       insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
-      from json_to_recordset(${toRowsJson(rows)}::json)
+      from json_to_recordset(${toJson(rows)}::json)
         as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
       on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
@@ -91,7 +91,7 @@ export async function saveProjects(
         updated_at, extra, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
         ${seenAt}::timestamptz, ${seenAt}::timestamptz
-      from json_to_recordset(${toRowsJson(rows)}::json) as t(id text, name text, organization_id text, region_id text,
+      from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, organization_id text, region_id text,
         pg_version int, owner_id text, created_at timestamptz, updated_at timestamptz, extra jsonb)
       on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
         region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,

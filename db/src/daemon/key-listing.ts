@@ -3,7 +3,7 @@ import type { WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { lastOfEach, toRowsJson } from './rows.ts';
+import { lastOfEach, toJson } from './rows.ts';
 
 export interface KeyListing {
   controlPlane: string;
@@ -97,7 +97,7 @@ async function saveKeys(
   }));
   await tx`
     with incoming as materialized (
-      select * from json_to_recordset(${toRowsJson(rows)}::json) as t(id bigint, kind text, project_id text, name text,
+      select * from json_to_recordset(${toJson(rows)}::json) as t(id bigint, kind text, project_id text, name text,
         creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
     ), before as materialized (
       select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.gone_at

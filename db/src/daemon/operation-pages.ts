@@ -1,7 +1,7 @@
 import { compareInstants, type WireOperation } from '@keywarden/core/wire';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { lastOfEach, toRowsJson } from './rows.ts';
+import { lastOfEach, toArray, toJson } from './rows.ts';
 
 /** That every operation of a project between two times is known (A2). `below` is excluded. */
 export interface Proof {
@@ -41,9 +41,16 @@ export async function saveOperationPage(
   sql: Sql,
   { project, operations, proof = null, walk }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
-  const page = lastOfEach(operations);
+  // Oldest first, as the indexes have them: that takes a tenth less than the order in which they came.
+  const page = lastOfEach(operations).toReversed();
   const [written] = await sql`
-    select inserted, changed from keywarden.save_operation_page(${project}, ${toRowsJson(page.map(toRow))}::json,
+    select inserted, changed from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],
+      ${toArray(page, (row) => row.branchId)}::text[], ${toArray(page, (row) => row.endpointId)}::text[],
+      ${toArray(page, (row) => row.action)}::text[], ${toArray(page, (row) => row.status)}::text[],
+      ${toArray(page, (row) => row.failuresCount)}::bigint[], ${toArray(page, (row) => row.error)}::text[],
+      ${toArray(page, (row) => row.retryAt)}::timestamptz[], ${toArray(page, (row) => row.createdAt)}::timestamptz[],
+      ${toArray(page, (row) => row.updatedAt)}::timestamptz[], ${toArray(page, (row) => row.totalDurationMs)}::bigint[],
+      ${toArray(page, extraOf)}::jsonb[],
       ${oldestOf(page)}::timestamptz, ${newestOf(page)}::timestamptz, ${rangeOf(proof)}::tstzrange, ${walk?.beganAt ?? null}::timestamptz,
       ${walk?.floor ?? null}::timestamptz, ${walk?.next?.cursor ?? null}, ${walk?.next?.below ?? null}::timestamptz,
       ${walk?.reached ?? null}::timestamptz, ${walk?.isEnd ?? null}::boolean)`;
@@ -72,22 +79,9 @@ export async function makeOperationPartitions(sql: Sql, months: string[]): Promi
   await sql`select keywarden.make_operation_partitions(${months.map((month) => `${month}-01`)}::text[]::date[])`;
 }
 
-function toRow(each: WireOperation) {
-  const { createdAt, updatedAt, retryAt } = each;
-  return {
-    id: each.id,
-    branch_id: each.branchId,
-    endpoint_id: each.endpointId,
-    action: each.action,
-    status: each.status,
-    failures_count: each.failuresCount,
-    error: each.error,
-    retry_at: retryAt,
-    created_at: createdAt,
-    updated_at: updatedAt,
-    total_duration_ms: each.totalDurationMs,
-    extra: packExtra(each.extra, { created_at: createdAt, updated_at: updatedAt, retry_at: retryAt }),
-  };
+function extraOf({ extra, createdAt, updatedAt, retryAt }: WireOperation): string | null {
+  const packed = packExtra(extra, { created_at: createdAt, updated_at: updatedAt, retry_at: retryAt });
+  return packed === null ? null : toJson(packed);
 }
 
 /** Marks an operation that was going on when the control plane stopped to serve it. What was seen of it stays (A6). */

@@ -2,10 +2,10 @@
  * Rows as the JSON text that a statement takes apart. Postgres has no NUL character in text: one is replaced, so that one odd
  * row does not keep all others out.
  */
-export function toRowsJson(rows: object[]): string {
-  const text = JSON.stringify(rows);
+export function toJson(value: object): string {
+  const text = JSON.stringify(value);
   if (!text.includes('\\u0000')) return text;
-  return JSON.stringify(rows, (_key, value: unknown) =>
+  return JSON.stringify(value, (_key, value: unknown) =>
     typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value,
   );
 }
@@ -13,4 +13,27 @@ export function toRowsJson(rows: object[]): string {
 /** One row an id, the last: a list whose pages shift while rows arrive shows one twice. */
 export function lastOfEach<T extends { id: string }>(rows: T[]): T[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()];
+}
+
+/**
+ * A column of rows as the text of a Postgres array, which Postgres reads three times as fast as JSON and postgres.js would write
+ * slower. Nothing but nulls is the empty array: unnest fills short ones up. NUL is replaced as above.
+ */
+export function toArray<T>(rows: readonly T[], valueOf: (row: T) => string | number | null | undefined): string {
+  let isEmpty = true;
+  const texts = rows.map((row) => {
+    const value = valueOf(row);
+    if (value === null || value === undefined) return 'NULL';
+    isEmpty = false;
+    return typeof value === 'string' ? quote(value) : String(value);
+  });
+  return isEmpty ? '{}' : `{${texts.join(',')}}`;
+}
+
+const plain = /^[\w:.+-]+$/;
+
+/** Ids, times and single words stand as they are; but the word null would be none. */
+function quote(value: string): string {
+  if (plain.test(value) && value.length > 'null'.length) return value;
+  return `"${value.replaceAll('\0', '\uFFFD').replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { asc, lt, sql } from 'drizzle-orm';
 import { key, operation, organization, project } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
@@ -8,16 +8,28 @@ export interface Totals {
   projects: number;
   keys: number;
   operations: number;
+  /** The oldest operation's time. */
+  oldest: string | null;
+  /** Operations older than the control plane serves them. */
+  unserved: number;
 }
 
-export async function readTotals(db: Db): Promise<Totals> {
+/** Counts everything; `servedSince` is the time before which the control plane serves no operations. */
+export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
   const count = async (table: typeof organization | typeof project | typeof key | typeof operation) =>
     await db.$count(table);
+  const [oldest] = await db
+    .select({ createdAt: operation.createdAt })
+    .from(operation)
+    .orderBy(asc(operation.createdAt))
+    .limit(1);
   return {
     organizations: await count(organization),
     projects: await count(project),
     keys: await count(key),
     operations: await count(operation),
+    oldest: oldest?.createdAt ?? null,
+    unserved: await db.$count(operation, lt(operation.createdAt, servedSince)),
   };
 }
 

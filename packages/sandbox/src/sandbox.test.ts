@@ -119,6 +119,20 @@ test('state in a file survives a restart: keys, operations and the clock', async
   expect(Date.parse(now) - Date.now()).toBeGreaterThan(86_000_000);
 });
 
+test('the clock of a sandbox without a company may begin earlier; with one it does not go back', async () => {
+  const { api, control } = await openBed();
+  const back = { body: { advance_seconds: -90 * 86_400 } };
+  const { now } = (await control<{ now: string }>('/clock', back)).body;
+  expect(Date.parse(now)).toBeLessThan(Date.now() - 89 * 86_400_000);
+  const keys = (await api<{ created_at: string }[]>('/api_keys')).body;
+  expect(keys.map(({ created_at: at }) => Date.parse(at) <= Date.parse(now))).toEqual([true]);
+  await control('/generate', { body: { organizations: 1, projects: 1, keys: 0, operations: 10 } });
+  expect(await control('/clock', back)).toMatchObject({
+    status: 422,
+    body: { message: expect.stringMatching(/only while there is no company/) },
+  });
+});
+
 test('a second sandbox on one file is refused', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   await openBed({ file });
@@ -131,7 +145,7 @@ test('a control that is asked for wrongly says what is wrong and changes nothing
     ['PUT', '/faults', [{ kind: 'earthquake' }]],
     ['PUT', '/limits', { per_minute: 0 }],
     ['PUT', '/work', { operations_per_day: -1 }],
-    ['POST', '/clock', { advance_seconds: -1 }],
+    ['POST', '/clock', { advance_seconds: -2e9 }],
     ['POST', '/clock', { advance_seconds: 9e9 }],
     ['PUT', '/faults', [{ kind: 'drop', method: 'GTE' }]],
     ['PUT', '/faults', [{ kind: 'drop', path: '/api/v2/projects' }]],

@@ -1,6 +1,7 @@
 import { aborted, exitCode } from '@keywarden/core/process';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
@@ -8,6 +9,8 @@ import { silentProgress } from '../progress.ts';
 import { forEachConnection, startSchedules } from '../schedule.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
+import { presentOf } from '../sync/organizations.ts';
+import { before } from '../sync/proof.ts';
 import { connectionsOf, withContext } from './session.ts';
 
 /** The daemon: one pass at once, then by its schedules, until it is told to stop. Plans, and revokes nothing by itself (R6). */
@@ -44,8 +47,16 @@ async function start(context: Context): Promise<void> {
   // Whoever started this process over a channel (npm start) hears that the store is filled.
   process.send?.({
     ready: {
-      totals: await readTotals(context.store.db),
+      totals: await readTotals(context.store.db, unservedBefore(connections)),
       plan: { id: plan.id, revoke: items.length, held: held.length, report: reported.length },
     },
   });
+}
+
+/** Longer than any six months: what is older is served no more. */
+const unservedMs = 184 * 86_400_000;
+
+function unservedBefore(connections: Connection[]): string {
+  const presents = connections.map(presentOf).toSorted();
+  return before(presents[0] ?? new Date().toISOString(), unservedMs);
 }

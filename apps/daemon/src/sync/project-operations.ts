@@ -168,11 +168,16 @@ const madeMonths = new WeakMap<Sql, Set<string>>();
 async function makePartitions(sql: Sql, operations: WireOperation[]): Promise<void> {
   const made = madeMonths.get(sql) ?? new Set();
   madeMonths.set(sql, made);
-  const months = new Set(operations.map(({ createdAt }) => new Date(toMs(createdAt)).toISOString().slice(0, 7)));
+  const months = new Set(operations.map(({ createdAt }) => monthOf(createdAt)));
   const missing = [...months].filter((month) => !made.has(month));
   if (missing.length === 0) return;
   await makeOperationPartitions(sql, missing);
   for (const month of missing) made.add(month);
+}
+
+/** YYYY-MM in UTC. */
+function monthOf(at: string): string {
+  return (at.endsWith('Z') ? at : new Date(toMs(at)).toISOString()).slice(0, 7);
 }
 
 /** Makes the partitions of this month and the next two, so that no page waits for them. */

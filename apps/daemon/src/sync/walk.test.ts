@@ -2,7 +2,7 @@ import type { WireOperation } from '@keywarden/core/wire';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { proofOf } from './proof.ts';
-import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
+import { type Walk, type WalkedClient, type WalkedPage, walkOperations } from './walk.ts';
 
 type Row = Pick<WireOperation, 'id' | 'createdAt'>;
 interface Request {
@@ -37,7 +37,17 @@ const walkOf = (change: Partial<Walk> = {}): Walk => ({
   ...change,
 });
 
-async function pagesOf(client: Parameters<typeof walkOperations>[0], walk = walkOf()): Promise<WalkedPage[]> {
+async function pagesOf(
+  { operationsPage }: Pick<WalkedClient, 'operationsPage'>,
+  walk = walkOf(),
+): Promise<WalkedPage[]> {
+  const client: WalkedClient = {
+    operationsPage,
+    async operationsPageEnd(projectId, asked) {
+      const { items, cursor } = await operationsPage(projectId, asked);
+      return { count: items.length, lastCreatedAt: items.at(-1)?.createdAt ?? null, cursor };
+    },
+  };
   const pages: WalkedPage[] = [];
   for await (const page of walkOperations(client, walk)) pages.push(page);
   return pages;

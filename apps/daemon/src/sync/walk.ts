@@ -39,7 +39,7 @@ export interface WalkedPage {
   unprovedAt: string | null;
 }
 
-type Client = Pick<ControlPlaneClient, 'operationsPage'>;
+export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 type Place = { cursor: string; below: string } | null;
 
 /**
@@ -49,7 +49,7 @@ type Place = { cursor: string; below: string } | null;
  * did not fit would be lost (A2). Each page is therefore asked for once more with as many rows fewer as bear its last time;
  * the page after that shorter one has them all in its inside.
  */
-export async function* walkOperations(client: Client, walk: Walk): AsyncGenerator<WalkedPage> {
+export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGenerator<WalkedPage> {
   const { projectId, from, maxLimit, signal } = walk;
   const floor = from === null ? walk.floor : from.floor;
   let place: Place = from;
@@ -96,7 +96,7 @@ type StepBack = { state: 'proved'; next: NonNullable<Place> } | { state: 'full' 
 
 /** Looks for a cursor from which the next page shows every row of this page's last instant. */
 async function stepBack(
-  client: Client,
+  client: WalkedClient,
   {
     projectId,
     page,
@@ -107,13 +107,11 @@ async function stepBack(
   const lastInstant = page.items.at(-1)?.createdAt;
   const above = page.items.findLastIndex((each) => each.createdAt !== lastInstant) + 1;
   if (above === 0 || lastInstant === undefined) return { state: 'full' };
-  const shorter = await client.operationsPage(projectId, { limit: above, cursor: place?.cursor, signal });
-  assertDescends(shorter, { limit: above, place });
-  const end = shorter.items.at(-1)?.createdAt;
+  const shorter = { limit: above, cursor: place?.cursor, signal };
+  const { cursor, lastCreatedAt: end } = await client.operationsPageEnd(projectId, shorter);
   // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
-  if (shorter.cursor === null || end === undefined || compareInstants(end, lastInstant) <= 0)
-    return { state: 'changed' };
-  return { state: 'proved', next: { cursor: shorter.cursor, below: end } };
+  if (cursor === null || end === null || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
+  return { state: 'proved', next: { cursor, below: end } };
 }
 
 /**

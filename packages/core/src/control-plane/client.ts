@@ -1,7 +1,15 @@
 import * as wire from '../wire/schemas.ts';
 import { type Limiter, noLimiter } from './limiter.ts';
 import { followPages, type Page } from './pagination.ts';
-import { fetchPage, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
+import {
+  fetchPage,
+  fetchPageEnd,
+  fetchProjects,
+  type PageEnd,
+  type ProjectPage,
+  parse,
+  parseWrite,
+} from './replies.ts';
 import { systemTime, type Time } from './time.ts';
 import { createTransport, type Hooks } from './transport.ts';
 import { type OperationEnd, type WaitOptions, waitForOperations } from './wait.ts';
@@ -100,6 +108,15 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     return fetchPage(call, { ...request, query: { limit, cursor } }, shape);
   };
 
+  const operationsPageEnd = (
+    projectId: string,
+    { limit = 1000, cursor, signal }: ListOptions = {},
+  ): Promise<PageEnd> => {
+    const request = { route: '/projects/{project_id}/operations', params: { project_id: projectId }, signal };
+    const shape = { list: 'operations', item: wire.operationSchema };
+    return fetchPageEnd(call, { ...request, query: { limit, cursor } }, shape);
+  };
+
   const operation = async (
     projectId: string,
     operationId: string,
@@ -192,6 +209,9 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
 
     /** One page of the same. */
     operationsPage,
+
+    /** Where one page of the same ends, for who needs its cursor and not its rows: a third of the work. */
+    operationsPageEnd,
 
     /** One operation; `not_found` when it is unknown, or older than the control plane keeps them. */
     operation,

@@ -22,15 +22,21 @@ export function toMs(at: string): number {
   return Date.parse(at);
 }
 
-/** Orders two RFC 3339 times with every digit: negative when `a` is earlier, 0 when they are one instant. */
+const wholeSeconds = 'YYYY-MM-DDTHH:MM:SS'.length;
+
+/**
+ * Orders two RFC 3339 times with every digit: negative when `a` is earlier, 0 when they are one instant. Those in UTC, which are
+ * nearly all, are compared as the text that they are: pages have thousands.
+ */
 export function compareInstants(a: string, b: string): number {
   if (a === b) return 0;
-  const ms = toMs(a) - toMs(b);
-  return ms === 0 ? belowMs(a) - belowMs(b) : ms;
+  if (!a.endsWith('Z') || !b.endsWith('Z')) return toMs(a) - toMs(b) || fractionOf(a) - fractionOf(b);
+  const [secondsA, secondsB] = [a.slice(0, wholeSeconds), b.slice(0, wholeSeconds)];
+  if (secondsA !== secondsB) return secondsA < secondsB ? -1 : 1;
+  return fractionOf(a) - fractionOf(b);
 }
 
-/** What a time has below its millisecond, in ms. */
-function belowMs(at: string): number {
-  const digits = /\.\d{3}(\d+)/.exec(at)?.[1];
-  return digits === undefined ? 0 : Number(`0.${digits}`);
+/** The part of a second. */
+function fractionOf(at: string): number {
+  return at[wholeSeconds] === '.' ? Number.parseFloat(`0${at.slice(wholeSeconds)}`) : 0;
 }

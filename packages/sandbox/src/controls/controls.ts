@@ -13,7 +13,7 @@ import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.t
 import { faultsSchema } from './faults.ts';
 import { addedOperationsSchema, addOperations, listTrueOperations } from './operations.ts';
 
-const clockBody = z.strictObject({ advance_seconds: z.number().nonnegative().max(1e10) });
+const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
 
 /** The sandbox's own controls: what a test or a person turns, and the truth to compare an archive with. No secrets. */
 export function controls(state: State, routes: ReadonlySet<string>): Hono {
@@ -32,7 +32,8 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
   app.post('/clock', async (c) => {
     const { advance_seconds: seconds } = await readBody(c, clockBody);
     if (clock.now() + seconds * SECOND > lastInstant) throw new Refusal(422, 'the clock stops at the year 2200');
-    clock.advance(seconds);
+    if (seconds < 0) setBack(state, -seconds);
+    else clock.advance(seconds);
     advance(state, clock.now());
     return c.json({ now: formatInstant(clock.now()) });
   });
@@ -81,6 +82,17 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
   app.post('/operations', async (c) => c.json(addOperations(state, await readBody(c, addedOperationsSchema))));
 
   return app;
+}
+
+/** Where nothing was ever generated the clock may begin earlier; the administrator was there from the start. */
+function setBack({ db, clock }: State, seconds: number): void {
+  if (db.get('select 1 from organization limit 1') !== undefined) {
+    throw new Refusal(422, 'the clock goes back only while there is no company; begin with another state file');
+  }
+  clock.setBack(seconds);
+  const now = clock.now();
+  db.run('update user set created_at = min(created_at, ?)', now);
+  db.run('update api_key set created_at = min(created_at, ?), last_used_at = null', now);
 }
 
 /** A page of another site, open in a browser on this machine, must not turn anything. */

@@ -1,10 +1,12 @@
 import { type Database, readSetting, writeSetting } from './database.ts';
 import { type Micros, SECOND } from './time.ts';
 
-/** The sandbox's time: the machine's, plus what was added through the control route. While it runs it never goes back. */
+/** The sandbox's time: the machine's, plus what was added through the control route. It goes back only where nothing has happened yet. */
 export interface Clock {
   now(): Micros;
   advance(seconds: number): void;
+  /** To an earlier start, for a sandbox without a company. */
+  setBack(seconds: number): void;
 }
 
 export function createClock(db: Database, realNowMs: () => number): Clock {
@@ -18,6 +20,10 @@ export function createClock(db: Database, realNowMs: () => number): Clock {
     advance(seconds) {
       offset += Math.round(seconds * SECOND);
       writeSetting(db, 'clock_offset', String(offset));
+    },
+    setBack(seconds) {
+      this.advance(-seconds);
+      latest = 0;
     },
   };
 }

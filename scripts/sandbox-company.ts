@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { UserError } from '@keywarden/core/process';
+
+const dayMs = 86_400_000;
+/** How far back the clock of a new sandbox stands while the archive is first filled. */
+const lookBackDays = 92;
+
+/** No limits, for here nobody else needs a share of them; and a company for an empty sandbox, three months ago. */
+export async function prepareSandbox({ controlUrl, isEmpty }: { controlUrl: string; isEmpty: boolean }): Promise<void> {
+  const limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
+  await control(`${controlUrl}/limits`, 'PUT', limits);
+  if (!isEmpty) return;
+  console.error('Generating a company with nine months of history in the sandbox, as it was three months ago ...');
+  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (-lookBackDays * dayMs) / 1000 });
+  await control(`${controlUrl}/generate`, 'POST', { months: 6, operations: 140_000 });
+}
+
+/**
+ * While the sandbox's clock stands in the past, everything is synced as it was then; then the clock comes to the present, and the
+ * company goes on meanwhile. So the archive holds months that the sandbox no longer serves. An interrupted one is done again.
+ */
+export async function bringToPresent({ controlUrl }: { controlUrl: string }, sync: () => Promise<void>): Promise<void> {
+  const { now } = await control<{ now: string }>(`${controlUrl}/clock`, 'GET');
+  const behindMs = Date.now() - Date.parse(now);
+  if (behindMs < dayMs) return;
+  await sync();
+  console.error(`Bringing the sandbox's clock from ${now.slice(0, 10)} to the present ...`);
+  // Busier than by itself, so that the months between look like those before.
+  await control(`${controlUrl}/work`, 'PUT', { operations_per_day: 6 });
+  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (Date.now() - Date.parse(now)) / 1000 });
+  await control(`${controlUrl}/work`, 'PUT', {});
+}
+
+/** Runs a command of ours to its end; it ends with this process. Throws a UserError when it fails. */
+export async function runToEnd(
+  command: string[],
+  { env, signal }: { env: NodeJS.ProcessEnv; signal: AbortSignal },
+): Promise<void> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { env, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const stop = () => void child.kill('SIGTERM');
+  signal.addEventListener('abort', stop, { once: true });
+  const [code] = await once(child, 'exit');
+  signal.removeEventListener('abort', stop);
+  signal.throwIfAborted();
+  if (code !== 0) throw new UserError('The first sync did not succeed; the lines above say why. Run npm start again.');
+}
+
+async function control<T>(url: string, method: string, body?: unknown): Promise<T> {
+  const init = { method, headers: { 'content-type': 'application/json' } };
+  const response = await fetch(url, { ...init, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  if (!response.ok) throw new UserError(`The sandbox refused ${method} ${url}: ${await response.text()}`);
+  return (await response.json()) as T; // the sandbox's own shapes
+}
