@@ -9,8 +9,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const at = (...parts) => join(root, ...parts);
 const pinnedNode = at('node_modules', 'node', 'bin', 'node');
 const stampFile = at('node_modules', '.keywarden-installed');
-// Small young generations halve a service's resident size for little time.
-const nodeFlags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=4'];
+// A small young generation, and an old one that may not grow lazily, halve a service's resident size for a tenth of its time.
+const nodeFlags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=6', '--max-old-space-size=1024'];
 const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
 const checks = [...turbo, 'types', 'lint', 'formatting', 'unused'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];

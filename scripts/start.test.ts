@@ -124,13 +124,22 @@ test('npm start: a company, its history archived whole, a token, and what to typ
   expect(projects.length).toBeGreaterThanOrEqual(40);
   expect(new Set(projects.map((project) => project.organization_id)).size).toBeGreaterThanOrEqual(3);
   let total = 0;
+  let unserved = 0;
   for (const { id } of projects) {
-    const { served } = await get<{ served: string[] }>(`${running.controls}/operations?project_id=${id}`);
+    const truth = await get<{ served: string[]; pruned: string[] }>(`${running.controls}/operations?project_id=${id}`);
     const ids = await archived(running, id);
-    expect(ids.toSorted()).toEqual(served.toSorted());
+    const there = new Set(ids);
+    expect(there.size).toBe(ids.length);
+    expect(truth.served.filter((each) => !there.has(each))).toEqual([]);
     total += ids.length;
+    unserved += truth.pruned.filter((each) => there.has(each)).length;
   }
   expect(total).toBeGreaterThanOrEqual(100_000);
+  // The first sync saw the company as it was three months ago: the archive has what the control plane serves no more, and says so.
+  expect(unserved).toBeGreaterThan(30_000);
+  expect(running.started.output()).toMatch(
+    /[\d,]+ of them are older than the six months that the control plane serves/,
+  );
   // R6: the policy condemns dozens of keys, and the daemon by itself has revoked none.
   const findings = await get<{ items: unknown[] }>(`${running.report}/v1/findings?disposition=planned`, running.token);
   expect(findings.items.length).toBeGreaterThan(10);

@@ -3,7 +3,7 @@ import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
-import { type Connection, openConnections } from './connect.ts';
+import { type Connection, type OpenOptions, openConnections } from './connect.ts';
 import type { Context } from './context.ts';
 import { silentProgress } from './progress.ts';
 
@@ -23,6 +23,8 @@ export interface Bed {
 export interface BedOptions {
   sandbox?: SandboxOptions;
   policy?: Policy;
+  /** The connection's clock, sleep and fetch. */
+  client?: Pick<OpenOptions, 'time' | 'fetch'>;
   /** The id of the connection's own key; null leaves it unknown. */
   keyId?: string | null;
 }
@@ -33,7 +35,7 @@ export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 /** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
 export async function makeBed(
   store: TestStore,
-  { sandbox: options = {}, policy = defaultPolicy, keyId = '1' }: BedOptions = {},
+  { sandbox: options = {}, policy = defaultPolicy, client = {}, keyId = '1' }: BedOptions = {},
 ): Promise<Bed> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
   const environment = readEnvironment({});
@@ -70,7 +72,7 @@ export async function makeBed(
     control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
-      bed.connections = await openConnections(store.sql, context, (_name, error) => {
+      bed.connections = await openConnections(store.sql, { ...context, ...client }, (_name, error) => {
         throw error;
       });
       return bed.connections;

@@ -28,7 +28,7 @@ export async function listProjectsToWalk(
   db: Db,
   { controlPlane, organizationIds }: { controlPlane: string; organizationIds: string[] },
 ): Promise<WalkedProject[]> {
-  const isActive = raw`coalesce(${project.listedActiveAt} > ${project.walkedAt}, true)`;
+  const isActive = raw`(${project.walkedAt} is null or coalesce(${project.listedActiveAt} > ${project.walkedAt}, false))`;
   const rows = await db
     .select({
       number: project.number,

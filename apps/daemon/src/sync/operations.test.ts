@@ -1,7 +1,10 @@
+import { listProjectsToWalk } from '@keywarden/db/daemon';
+import { listCoverage } from '@keywarden/db/read';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openConnections } from '../connect.ts';
 import { type Bed, connectionOf, makeBed } from '../testing.ts';
+import { discoverProjects } from './discover.ts';
 import { syncOperations } from './operations.ts';
 
 let store: TestStore;
@@ -47,14 +50,48 @@ test('A1: every operation that the control plane serves is in the store, once; a
   expect(await sync()).toMatchObject({ inserted: 0, changed: 0 });
 });
 
-test('with nothing new a sync asks once a project, and once for each operation that is still going on', async () => {
+test('with nothing new a sync asks once a project beside the discovery, and writes no operation and no version', async () => {
+  // Whatever is going on has ended, and a busy day lies inside the overlap: more operations than a smallest page holds.
   await bed.control('POST', 'clock', { advance_seconds: 2 * 86_400 });
+  const [busy] = await bed.control<{ id: string }[]>('GET', 'projects');
+  const groups = Array.from({ length: 300 }, (_, index) => ({ count: 2, age_seconds: 60 + index * 60 }));
+  await bed.control('POST', 'operations', { project_id: busy?.id, groups });
   await bed.reconnect();
   await sync();
   await bed.control('DELETE', 'stats');
-  await sync();
+  const rows = async () =>
+    await store.sql`select xmin::text, ctid::text, tableoid::text from keywarden.operation
+      union all select xmin::text, ctid::text, tableoid::text from keywarden.operation_version order by 1, 2, 3`;
+  const before = [...(await rows())];
+  expect(await sync()).toMatchObject({ projects: 6, inserted: 0, changed: 0 });
+  expect([...(await rows())]).toEqual(before);
   const { by_route: routes } = await bed.control<{ by_route: Record<string, { requests: number }> }>('GET', 'stats');
-  expect(routes['GET /projects/{project_id}/operations']?.requests).toBe(6);
+  expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
+    expect.arrayContaining([
+      ['GET /users/me/organizations', 1],
+      ['GET /projects', 2],
+      ['GET /projects/{project_id}/operations', 6],
+    ]),
+  );
+  expect(routes).not.toHaveProperty('GET /projects/{project_id}/operations/{operation_id}');
+});
+
+test('projects whose list entry has changed are asked first, then those whose last walk is the longest ago', async () => {
+  const [first] = await store.sql`select id, number from keywarden.project order by number desc limit 1`;
+  await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed' } });
+  await sync();
+  const [organization] =
+    await store.sql`select organization_id, control_plane_number from keywarden.project where number = ${String(first?.number)}`;
+  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed again' } });
+  await bed.reconnect();
+  const asked = {
+    controlPlane: String(organization?.control_plane_number),
+    organizationIds: [String(organization?.organization_id)],
+  };
+  const projects = await discoverProjects(bed.context, connectionOf(bed));
+  expect(projects[0]?.id).toBe(first?.id);
+  expect((await listProjectsToWalk(store.db, asked))[0]?.id).toBe(first?.id);
 });
 
 test('A4: an operation that was going on is followed until it has ended, with every version kept', async () => {
@@ -118,4 +155,21 @@ test('R7: a connection whose credential is refused does not stop the others', as
   const opened = await openConnections(store.sql, { ...bed.context, config }, (name) => void failed.push(name));
   expect(opened.map(({ name }) => name)).toEqual(['main']);
   expect(failed).toEqual(['refused']);
+});
+
+test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
+  const [gone] = (await bed.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects')).toReversed();
+  const kept = await stored(gone?.id ?? '');
+  const known = async () => (await listCoverage(store.db, { projectId: gone?.id, limit: 1 }))[0];
+  await bed.ask('DELETE', `/projects/${gone?.id}`);
+  const before = await known();
+  await sync();
+  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.reconnect();
+  await sync();
+  const after = await known();
+  expect(await stored(gone?.id ?? '')).toEqual(kept);
+  expect(after?.goneAt).not.toBeNull();
+  expect(after?.known).toEqual(before?.known);
+  expect(after?.unknown.at(-1)?.reason).toBe('deleted');
 });

@@ -3,51 +3,7 @@ import { createClient } from './client.ts';
 import { createLimiter, noLimiter } from './limiter.ts';
 import { createMemoryStore } from './limiter-store.ts';
 import { clientBed, failure } from './testing.ts';
-
-/**
- * A clock that waiting alone moves on, and only while no request is on its way: those take no time at all. Sleeps end in the order of
- * their times, as real ones do.
- */
-function virtualTime(startMs = Date.parse('2026-06-15T12:00:07.300Z')) {
-  const onTheirWay = { count: 0 };
-  let nowMs = startMs;
-  const sleepers: { at: number; wake: () => void }[] = [];
-  let isMoving = false;
-  const move = async () => {
-    isMoving = true;
-    while (sleepers.length > 0) {
-      // Whatever can go on without waiting does so before time moves.
-      do await new Promise((resolve) => setImmediate(resolve));
-      while (onTheirWay.count > 0);
-      sleepers.sort((a, b) => a.at - b.at);
-      const next = sleepers.shift();
-      if (next === undefined) break;
-      nowMs = Math.max(nowMs, next.at);
-      next.wake();
-    }
-    isMoving = false;
-  };
-  return {
-    now: () => nowMs,
-    fetch: async (...request: Parameters<typeof fetch>) => {
-      onTheirWay.count += 1;
-      return await fetch(...request).finally(() => {
-        onTheirWay.count -= 1;
-      });
-    },
-    sleep: (ms: number, signal?: AbortSignal) =>
-      new Promise<void>((resolve, reject) => {
-        const sleeper = { at: nowMs + ms, wake: resolve };
-        signal?.addEventListener('abort', () => {
-          const index = sleepers.indexOf(sleeper);
-          if (index !== -1) sleepers.splice(index, 1);
-          reject(signal.reason);
-        });
-        sleepers.push(sleeper);
-        if (!isMoving) void move();
-      }),
-  };
-}
+import { virtualTime } from './virtual-time.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
