@@ -19,6 +19,10 @@ afterAll(async () => {
   await store.close();
 });
 
+interface Stats {
+  by_route: Record<string, { requests: number }>;
+}
+
 interface Truth {
   id: string;
   served: string[];
@@ -65,7 +69,7 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
   const before = [...(await rows())];
   expect(await sync()).toMatchObject({ projects: 6, inserted: 0, changed: 0 });
   expect([...(await rows())]).toEqual(before);
-  const { by_route: routes } = await bed.control<{ by_route: Record<string, { requests: number }> }>('GET', 'stats');
+  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
@@ -143,7 +147,7 @@ test('an operation that was pruned while it was going on is asked for once, and 
   await bed.control('DELETE', 'stats');
   await sync();
   await sync();
-  const { by_route: routes } = await bed.control<{ by_route: Record<string, { requests: number }> }>('GET', 'stats');
+  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
   expect(routes['GET /projects/{project_id}/operations/{operation_id}']?.requests).toBe(1);
 });
 
@@ -155,6 +159,28 @@ test('R7: a connection whose credential is refused does not stop the others', as
   const opened = await openConnections(store.sql, { ...bed.context, config }, (name) => void failed.push(name));
   expect(opened.map(({ name }) => name)).toEqual(['main']);
   expect(failed).toEqual(['refused']);
+});
+
+test('A3: a first walk that was cut short goes on at the page where it stood, and one from the newest operation follows', async () => {
+  const own = await createTestStore(inject('postgresUrl'));
+  const other = await makeBed(own);
+  await other.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 4000, months: 5 });
+  const requests = async () => {
+    const { by_route: routes } = await other.control<Stats>('GET', 'stats');
+    await other.control('DELETE', 'stats');
+    return routes['GET /projects/{project_id}/operations']?.requests;
+  };
+  const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 6, times: 1 };
+  await other.control('PUT', 'faults', [cut]);
+  await expect(syncOperations(other.context, connectionOf(other))).rejects.toThrow(/could not be read whole/);
+  expect(await requests()).toBe(7);
+  // Three pages of four and their proofs are done: the last is read, found short, and the newest looked at again.
+  expect(await syncOperations(other.context, connectionOf(other))).toMatchObject({ resumed_walks: 1 });
+  expect(await requests()).toBeLessThan(7);
+  const [row] = await own.sql`select count(*)::int as n from keywarden.operation`;
+  expect(row?.n).toBe(4000);
+  await other.close();
+  await own.close();
 });
 
 test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
