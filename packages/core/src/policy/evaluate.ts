@@ -31,9 +31,10 @@ export type Evidence =
  */
 export function evaluate(policy: Policy, facts: Facts): Finding[] {
   const nowByScope = new Map(facts.scopes.map((scope) => [scope.scope, scope.nowMs]));
-  const judged = facts.keys.toSorted(byNumber).flatMap((key) => {
+  const judged = facts.keys.toSorted(byNumber).flatMap((key): Judged[] => {
     const nowMs = nowByScope.get(key.scope);
-    return nowMs === undefined || nowMs === null ? [] : [{ key, nowMs }];
+    if (nowMs === undefined || nowMs === null) return [];
+    return [{ key, nowMs, createdMs: toMs(key.createdAt), lastUseMs: lastUseMs(key) }];
   });
   return policy.rules.flatMap((rule) =>
     judgeRule(
@@ -43,9 +44,12 @@ export function evaluate(policy: Policy, facts: Facts): Finding[] {
   );
 }
 
+/** A key with its times as numbers: each is compared many times. */
 interface Judged {
   key: KeyFacts;
   nowMs: number;
+  createdMs: number;
+  lastUseMs: number;
 }
 
 function judgeRule(rule: Rule, judged: Judged[]): Finding[] {
@@ -61,17 +65,17 @@ function matches({ match }: Rule, key: KeyFacts): boolean {
   );
 }
 
-function judgeInactivity(rule: Rule, { key, nowMs }: Judged): Finding | undefined {
+function judgeInactivity(rule: Rule, { key, nowMs, createdMs, lastUseMs }: Judged): Finding | undefined {
   const { createdAt, use } = key;
   if (rule.unused_for !== undefined && use.state === 'used') {
-    const idleMs = nowMs - toMs(use.at);
+    const idleMs = nowMs - lastUseMs;
     if (!(idleMs > rule.unused_for.ms)) return undefined;
     const reason = `last used ${daysInWords(idleMs)} ago, more than ${rule.unused_for.text}`;
     const evidence: Evidence = { condition: 'unused_for', created_at: createdAt, use };
     return { rule: rule.name, action: rule.action, key, limit: rule.unused_for.text, evidence, reason };
   }
   if (rule.never_used_for !== undefined && use.state === 'never') {
-    const ageMs = nowMs - toMs(createdAt);
+    const ageMs = nowMs - createdMs;
     if (!(ageMs > rule.never_used_for.ms)) return undefined;
     const reason = `never used in the ${daysInWords(ageMs)} since it was created, more than ${rule.never_used_for.text}`;
     const evidence: Evidence = { condition: 'never_used_for', created_at: createdAt, use };
@@ -88,8 +92,8 @@ function judgeNumber(rule: Rule, { number, per }: NonNullable<Rule['more_than']>
   );
   return [...groups.values()].flatMap((group) => {
     if (group.length <= number || group.some(({ key }) => key.use.state === 'unknown')) return [];
-    const ranked = group.map(({ key }) => key).toSorted(mostRecentlyUsedFirst);
-    return ranked.slice(number).map((key, index) => {
+    const ranked = group.toSorted(byUse);
+    return ranked.slice(number).map(({ key }, index) => {
       const rank = number + index + 1;
       const reason = `number ${rank} by last use of ${group.length} keys of one ${per}, more than ${number}`;
       const { createdAt, use } = key;
@@ -100,8 +104,18 @@ function judgeNumber(rule: Rule, { number, per }: NonNullable<Rule['more_than']>
 }
 
 /** Most recently used first, then the unknown, then the never used; among equals the younger, then the smaller number. */
-export function mostRecentlyUsedFirst(a: KeyFacts, b: KeyFacts): number {
-  return lastUseMs(b) - lastUseMs(a) || toMs(b.createdAt) - toMs(a.createdAt) || byNumber(a, b);
+export function mostRecentlyUsedFirst<T>(items: readonly T[], keyOf: (item: T) => KeyFacts): T[] {
+  return items
+    .map((item) => ({ item, key: keyOf(item) }))
+    .map((each) => ({ ...each, createdMs: toMs(each.key.createdAt), lastUseMs: lastUseMs(each.key) }))
+    .toSorted(byUse)
+    .map(({ item }) => item);
+}
+
+type Ranked = Omit<Judged, 'nowMs'>;
+
+function byUse(a: Ranked, b: Ranked): number {
+  return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || byNumber(a.key, b.key);
 }
 
 function lastUseMs({ use }: KeyFacts): number {

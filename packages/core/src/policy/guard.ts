@@ -23,10 +23,7 @@ export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdic
     if (key === undefined || scope === undefined) return [];
     return [{ key, findings: group, held: reasonToHold(policy, facts, { key, scope, findings: group }) }];
   });
-  return keepOnePerOrganization(
-    facts,
-    verdicts.toSorted((a, b) => mostRecentlyUsedFirst(b.key, a.key)),
-  );
+  return keepOnePerOrganization(facts, mostRecentlyUsedFirst(verdicts, ({ key }) => key).toReversed());
 }
 
 function reasonToHold(policy: Policy, facts: Facts, { key, scope, findings }: Condemned): string | null {
@@ -81,7 +78,7 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
   const kept = new Set<string>();
   for (const keys of organizations.values()) {
     if (!keys.every((key) => going.has(key.number))) continue;
-    const last = keys.toSorted(mostRecentlyUsedFirst)[0];
+    const [last] = mostRecentlyUsedFirst(keys, (key) => key);
     if (last !== undefined) kept.add(last.number);
   }
   const held = 'every key of its organization is condemned, and the most recently used one stays';

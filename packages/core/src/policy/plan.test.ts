@@ -1,6 +1,8 @@
+import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { makePlan } from './plan.ts';
-import { defaultPolicy } from './schema.ts';
+import type { Use } from './facts.ts';
+import { canonicalJson, makePlan } from './plan.ts';
+import { defaultPolicy, policySchema } from './schema.ts';
 import { makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
 
 const keys = [makeKey(1), makeKey(2, { use: usedDaysAgo(200) }), makeKey(3, { use: usedDaysAgo(1) })];
@@ -27,4 +29,38 @@ test('what is held stands in the plan with why, and is no item of it', () => {
     'connection main sees this scope and its own key is not known; set its key_id',
     'connection main sees this scope and its own key is not known; set its key_id',
   ]);
+});
+
+const anyUse = fc.oneof(
+  fc.constant<Use>({ state: 'never' }),
+  fc.constant<Use>({ state: 'unknown' }),
+  fc.integer({ min: 0, max: 400 }).map(usedDaysAgo),
+);
+const anyKey = fc.record({
+  use: anyUse,
+  kind: fc.constantFrom('organization', 'project', 'personal'),
+  creatorId: fc.constantFrom('ada', 'bo'),
+  creatorName: fc.constantFrom('Ada', null),
+  scope: fc.constantFrom('1/organization:acme', '1/user:ada'),
+});
+const rules = [
+  { name: 'unused', unused_for: '30d', action: 'revoke' },
+  { name: 'never', never_used_for: '90d', action: 'revoke' },
+  { name: 'many', more_than: { number: 2, per: 'creator' }, action: 'revoke', even_in_use: true },
+  { name: 'seen', unused_for: '7d', action: 'report' },
+];
+
+test('a plan’s text is canonical JSON whatever its keys, and their order does not matter', () => {
+  fc.assert(
+    fc.property(fc.array(anyKey, { maxLength: 25 }), fc.boolean(), (changes, isOwnKnown) => {
+      const keys = changes.map((change, index) => makeKey(index + 1, change));
+      const facts = makeFacts(keys, isOwnKnown ? {} : { unknownOwnKey: ['main'] });
+      const policy = policySchema.parse({ rules });
+      const plan = makePlan(policy, facts);
+      expect(plan.canonical).toBe(canonicalJson(plan.document));
+      expect(makePlan(policy, { ...facts, keys: keys.toReversed() }).canonical).toBe(plan.canonical);
+      expect(plan.findings.every(({ reason }) => reason.length > 0)).toBe(true);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Evidence, evaluate, type Finding } from './evaluate.ts';
-import type { Facts, KeyFacts } from './facts.ts';
+import type { Facts, KeyFacts, Use } from './facts.ts';
 import { guard, type Verdict } from './guard.ts';
 import type { KeyKind, Policy } from './schema.ts';
 
@@ -68,48 +68,56 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
     (finding) => finding.key.number,
   );
   const document: PlanDocument = {
-    version: 1,
-    policy_sha256: sha256(canonicalJson(policy)),
-    items: verdicts.flatMap((verdict) => (verdict.held === null ? [toItem(verdict)] : [])),
     held: verdicts.flatMap((verdict) => (verdict.held === null ? [] : [{ ...toItem(verdict), why: verdict.held }])),
+    items: verdicts.flatMap((verdict) => (verdict.held === null ? [toItem(verdict)] : [])),
+    policy_sha256: sha256(canonicalJson(policy)),
     reported: [...reports.values()].flatMap((group) => {
       const key = group[0]?.key;
-      return key === undefined ? [] : [{ key: toPlannedKey(key), findings: group.map(toPlanned) }];
+      return key === undefined ? [] : [{ findings: group.map(toPlanned), key: toPlannedKey(key) }];
     }),
+    version: 1,
   };
-  const canonical = canonicalJson(document);
+  // Its objects are made with their names in order: what is written is canonical, and a test compares. A plan may hold a million findings.
+  const canonical = JSON.stringify(document);
   const hash = sha256(canonical);
   return { id: `p-${hash.slice(0, 12)}`, sha256: hash, canonical, document, findings, verdicts };
 }
 
 function toItem({ key, findings }: Verdict): PlanItem {
-  return { action: 'revoke', key: toPlannedKey(key), findings: findings.map(toPlanned) };
+  return { action: 'revoke', findings: findings.map(toPlanned), key: toPlannedKey(key) };
 }
 
 function toPlanned({ rule, limit, evidence }: Finding): PlannedFinding {
-  if (evidence.condition !== 'more_than') return { rule, limit, evidence };
-  const { use: _use, rank: _rank, ...lasting } = evidence;
-  return { rule, limit, evidence: lasting };
+  if (evidence.condition !== 'more_than') {
+    const { condition, created_at, use } = evidence;
+    return { evidence: { condition, created_at, use: orderedUse(use) }, limit, rule };
+  }
+  const { condition, count, created_at, per } = evidence;
+  return { evidence: { condition, count, created_at, per }, limit, rule };
+}
+
+function orderedUse(use: Use): Use {
+  return use.state === 'used' ? { at: use.at, from: use.from, state: use.state } : use;
 }
 
 function toPlannedKey(key: KeyFacts): PlannedKey {
   const { number, scope, id, kind, name } = key;
   return {
-    number,
-    scope,
+    created_at: key.createdAt,
+    creator_id: key.creatorId,
+    creator_name: key.creatorName,
     id,
     kind,
     name,
+    number,
     organization_id: key.organizationId,
     project_id: key.projectId,
-    creator_id: key.creatorId,
-    creator_name: key.creatorName,
-    created_at: key.createdAt,
+    scope,
   };
 }
 
 /** JSON with its names in order, so that equal values are equal bytes. */
-function canonicalJson(value: unknown): string {
+export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
