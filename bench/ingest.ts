@@ -24,7 +24,7 @@ interface Used {
 export async function benchIngest(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 1_000_000);
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
-  const postgres = await startTestPostgres();
+  const postgres = await startTestPostgres({ isDurable: true });
   const company = { organizations: 4, projects: 200, keys: 0, operations, months: 5 };
   const sandbox = await startSandbox({ file: join(folder, 'sandbox.sqlite'), company });
   const [archive, copied, plain] = [

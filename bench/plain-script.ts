@@ -24,9 +24,9 @@ const client = createApiClient({
   apiKey: process.env.CONTROL_PLANE_API_KEY ?? '',
   baseURL: process.env.CONTROL_PLANE_URL ?? '',
 });
-const months = Array.from(
-  { length: 8 },
-  (_, index) => new Date(Date.now() - index * 30 * 86_400_000).toISOString().slice(0, 8) + '01',
+const today = new Date();
+const months = Array.from({ length: 8 }, (_, index) =>
+  new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - index)).toISOString().slice(0, 10),
 );
 await db.$client`select keywarden.make_operation_partitions(${months}::text[]::date[])`;
 

@@ -60,8 +60,10 @@ begin
     foreach parent in array array['operation', 'operation_version'] loop
       name := parent || to_char(month, '_YYYY_MM');
       if to_regclass(format('keywarden.%I', name)) is null then
-        execute format('create table keywarden.%I partition of keywarden.%I for values from (%L) to (%L)',
-          name, parent, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+        -- Attached, for that lets readers of the other months go on; making it as a partition would wait for all of them.
+        execute format('create table keywarden.%I (like keywarden.%I including defaults)', name, parent);
+        execute format('alter table keywarden.%I attach partition keywarden.%I for values from (%L) to (%L)',
+          parent, name, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
       end if;
     end loop;
   end loop;
@@ -162,6 +164,9 @@ declare
   first date;
   found_rows bigint;
 begin
+  -- The retention may have been lengthened since.
+  delete from operation_drop d where d.dropped_at is null and not exists (
+    select from operation_retention r where (d.month + interval '1 month') at time zone 'UTC' <= now() - r.keep);
   for name in
     select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'keywarden.operation'::regclass and c.relname ~ '^operation_\d{4}_\d\d$' order by c.relname
@@ -182,17 +187,18 @@ begin
 end
 $$;
 --> statement-breakpoint
--- Drops a month that was announced at least so long ago and is over the retention still; refuses any other. What coverage claimed of it goes too.
-create function keywarden.drop_operation_month(which date, announced_for interval, who text) returns void
-language plpgsql security definer set search_path = keywarden, pg_temp as $$
+-- Drops a month that was announced at least 23 hours ago and is over the retention still; refuses any other. What coverage claimed of it
+-- goes too. It gives up rather than make every reader wait behind it.
+create function keywarden.drop_operation_month(which date, who text) returns void
+language plpgsql security definer set search_path = keywarden, pg_temp set lock_timeout = '5s' as $$
 declare
   lasts tstzrange := tstzrange(which::timestamp at time zone 'UTC', (which + interval '1 month') at time zone 'UTC');
 begin
   if not exists (select from operation_retention r where upper(lasts) <= now() - r.keep) then
     raise exception 'the operations of % are inside their retention', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
-  if not exists (select from operation_drop d where d.month = which and d.dropped_at is null and d.announced_at <= now() - announced_for) then
-    raise exception 'no dry run has announced %', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
+  if not exists (select from operation_drop d where d.month = which and d.dropped_at is null and d.announced_at <= now() - interval '23 hours') then
+    raise exception 'no dry run has announced % a day ago', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
   execute format('drop table keywarden.%I', 'operation' || to_char(which, '_YYYY_MM'));
   execute format('drop table keywarden.%I', 'operation_version' || to_char(which, '_YYYY_MM'));
@@ -208,23 +214,33 @@ declare
   name text;
 begin
   foreach name in array array['keywarden_daemon', 'keywarden_report'] loop
-    begin
-      execute format('create role %I nologin', name);
-    exception when duplicate_object or unique_violation then null;
-    end;
-    execute format('grant %I to current_user', name);
+    if not exists (select from pg_roles where rolname = name) then
+      begin
+        execute format('create role %I nologin', name);
+      exception when duplicate_object or unique_violation then null;
+      end;
+    end if;
+    if not pg_has_role(current_user, name, 'member') then
+      execute format('grant %I to current_user', name);
+    end if;
   end loop;
 end
 $$;
 --> statement-breakpoint
 revoke all on all functions in schema keywarden from public;
 --> statement-breakpoint
+alter default privileges in schema keywarden revoke execute on functions from public;
+--> statement-breakpoint
 grant usage on schema keywarden to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
 grant select on all tables in schema keywarden to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
 grant insert, update on keywarden.control_plane, keywarden.connection, keywarden.sync_run, keywarden.organization, keywarden.member,
-  keywarden.project, keywarden.connection_scope, keywarden.key, keywarden.key_use, keywarden.report_token to keywarden_daemon;
+  keywarden.connection_scope, keywarden.key, keywarden.key_use, keywarden.report_token to keywarden_daemon;
+--> statement-breakpoint
+-- Which project an operation is of, since when, and how far it was walked: none of that is the daemon's to rewrite.
+grant insert, update (organization_id, name, region_id, pg_version, owner_id, updated_at, extra, last_seen_at, missing_since, gone_at,
+  listed_active_at) on keywarden.project to keywarden_daemon;
 --> statement-breakpoint
 -- History, plans and what was done: added to, never changed.
 grant insert on keywarden.key_listing, keywarden.key_observation, keywarden.operation_pruned, keywarden.plan, keywarden.finding,
@@ -234,5 +250,5 @@ grant update (last_made_at) on keywarden.plan to keywarden_daemon;
 --> statement-breakpoint
 grant execute on function keywarden.make_operation_partitions(date[]),
   keywarden.save_operation_page,
-  keywarden.forget_open_walk(bigint), keywarden.announce_operation_drops(), keywarden.drop_operation_month(date, interval, text)
+  keywarden.forget_open_walk(bigint), keywarden.announce_operation_drops(), keywarden.drop_operation_month(date, text)
   to keywarden_daemon;

@@ -61,6 +61,26 @@ test.each(history)('neither role can write %s but through the functions that kee
   }
 });
 
+test.each(addedTo)('%s is added to and never changed', async (table) => {
+  const column = {
+    key_listing: 'doubt',
+    key_observation: 'event',
+    finding: 'reason',
+    plan_approval: 'approved_by',
+    revocation_intent: 'connection',
+    revocation_outcome: 'outcome',
+  }[table];
+  for (const sql of [daemon, report]) await expectRefused(sql, `update keywarden.${table} set ${column} = ${column}`);
+  const { count } = await store.sql.unsafe(`update keywarden.${table} set ${column} = ${column}`);
+  expect(count).toBe(0);
+});
+
+test('the daemon cannot say that an operation is of another project, or walked further than it is', async () => {
+  for (const column of ['id', 'created_at', 'walked_at', 'first_seen_at']) {
+    await expectRefused(daemon, `update keywarden.project set ${column} = ${column}`);
+  }
+});
+
 test('the same statement as the owner is carried out: the refusals are the roles’', async () => {
   const { count } = await store.sql`update keywarden.operation set status = status`;
   expect(count).toBe(1);
@@ -71,7 +91,7 @@ test('the report reads, and writes nothing', async () => {
   await expectRefused(report, `insert into keywarden.control_plane (base_url) values ('x')`);
   await expectRefused(report, `update keywarden.project set name = 'x'`);
   await expectRefused(report, `select keywarden.make_operation_partitions('{2030-01-01}')`);
-  await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', '0', 'x')`);
+  await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', 'x')`);
 });
 
 test('the daemon cannot lengthen its own arm: retention and functions are the owner’s', async () => {

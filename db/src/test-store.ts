@@ -14,12 +14,19 @@ export interface TestStore extends Store {
   as(role: 'keywarden_daemon' | 'keywarden_report'): Promise<Store>;
 }
 
-/** An embedded Postgres in a folder that goes with it, with a migrated database to copy. */
-export async function startTestPostgres(): Promise<{ url: string; close(): Promise<void> }> {
+/**
+ * An embedded Postgres in a folder that goes with it, with a migrated database to copy. Tests do not wait for the disk; a benchmark says
+ * `isDurable`, and has the settings that everybody has.
+ */
+export async function startTestPostgres({ isDurable = false } = {}): Promise<{ url: string; close(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
   const postgres = await openEmbedded(folder);
   const administrator = await openStore({ ...options, databaseUrl: postgres.url, migrations: 'none' });
   await administrator.sql.unsafe(`create database ${templateDatabase}`);
+  if (!isDurable) {
+    await administrator.sql.unsafe('alter system set fsync = off');
+    await administrator.sql.unsafe('select pg_reload_conf()');
+  }
   await administrator.close();
   const databaseUrl = urlOf(postgres.url, templateDatabase);
   const template = await openStore({ ...options, databaseUrl, migrations: 'migrate' });

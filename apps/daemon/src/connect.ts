@@ -152,6 +152,17 @@ function describeFailure(
   );
 }
 
+/**
+ * One wrong Date that a walk began with would be claimed for good, so that nothing is archived through a connection whose control plane
+ * and we are minutes apart: one of both clocks is wrong. A sandbox's time is moved on purpose.
+ */
+export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
+  if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
+  throw new UserError(
+    `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and no operation is archived until both agree; set the clock right.`,
+  );
+}
+
 /** How far an answer's Date may lie from where the control plane's clock must be by now. */
 const dateToleranceMs = 300_000;
 

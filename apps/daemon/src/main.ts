@@ -3,7 +3,9 @@ import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { checkCommand } from './commands/check.ts';
 import { coverageCommand } from './commands/coverage.ts';
+import { incidentsCommand } from './commands/incidents.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { planCommand } from './commands/plan.ts';
 import { retentionCommand } from './commands/retention.ts';
 import { runCommand } from './commands/run.ts';
@@ -37,6 +39,25 @@ function describe(done: (code: number) => void): Command {
     .option('--yes', 'do not ask')
     .option('--json', 'for machines')
     .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
+  program
+    .command('pause')
+    .description('stop every replica before its next revocation')
+    .option('--reason <text>', 'why, for those who find it paused')
+    .action(async (options: { reason?: string }) => done(await pauseCommand(options)));
+  program
+    .command('resume')
+    .description('end the pause')
+    .action(async () => done(await resumeCommand()));
+  program
+    .command('incidents')
+    .description('what a person has to look at')
+    .option('--all', 'closed ones too')
+    .option('--close <number>', 'somebody has looked at this one')
+    .option('--note <text>', 'what it was')
+    .option('--json', 'for machines')
+    .action(async (options: { all?: boolean; close?: string; note?: string; json?: boolean }) =>
+      done(await incidentsCommand(options)),
+    );
   program
     .command('coverage')
     .description('of which times the archive has every operation, and where not and why')

@@ -7,9 +7,6 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from './context.ts';
 
-/** Between the daemon's own dry run and the drop: a person may look, and lengthen the retention. */
-const noticeMs = 24 * 3_600_000;
-
 /** The dry run: months of operations that are over `retention.operations`. Throws where the database holds to another retention. */
 export async function findExpiredMonths({ store, config }: Pick<Context, 'store' | 'config'>): Promise<ExpiredMonth[]> {
   const configured = config.retention.operations;
@@ -22,28 +19,26 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
   return await announceExpiredMonths(store.sql);
 }
 
-/** Drops the months that a dry run has named. Answers with those. */
-export async function dropMonths(
+/** Drops the months that a dry run has named a day ago: until then a person may look, and lengthen the retention. */
+export async function dropDueMonths(
   { store, log }: Pick<Context, 'store' | 'log'>,
-  { months, by, announcedForMs }: { months: ExpiredMonth[]; by: string; announcedForMs: number },
+  { months, by }: { months: ExpiredMonth[]; by: string },
 ): Promise<void> {
-  for (const { month, operations } of months) {
-    await dropExpiredMonth(store.sql, { month, announcedForMs, by });
+  for (const { month, operations } of months.filter(({ isDue }) => isDue)) {
+    await dropExpiredMonth(store.sql, { month, by });
     log.info({ month, operations, by }, 'dropped a month of operations that was over its retention');
   }
 }
 
-/** The daemon's daily look: names what is over its retention, and drops what was named a day ago. */
-export async function enforceRetention(context: Context, nowMs: number): Promise<void> {
+/** The daemon's daily look. */
+export async function enforceRetention(context: Context): Promise<void> {
   const months = await findExpiredMonths(context);
-  const due = months.filter(({ announcedAt }) => Date.parse(announcedAt) <= nowMs - noticeMs);
-  const named = months.filter((month) => !due.includes(month)).map(({ month }) => month);
-  if (named.length > 0)
-    context.log.warn(
-      { months: named },
-      'over their retention; dropped in a day unless retention.operations is lengthened',
-    );
-  await dropMonths(context, { months: due, by: 'the daemon', announcedForMs: noticeMs });
+  const named = months.filter(({ isDue }) => !isDue).map(({ month }) => month);
+  if (named.length > 0) {
+    const what = 'over their retention; dropped in a day unless retention.operations is lengthened';
+    context.log.warn({ months: named }, what);
+  }
+  await dropDueMonths(context, { months, by: 'the daemon' });
 }
 
 function inWords(ms: number | null): string {

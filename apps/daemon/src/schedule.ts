@@ -14,13 +14,14 @@ import { syncOperations } from './sync/operations.ts';
  */
 export function startSchedules(context: Context): () => Promise<void> {
   const running = new Set<Promise<void>>();
-  const schedule = (name: string, pattern: string, work: (connections: Connection[]) => Promise<void>) => {
-    return new Cron(pattern, { name, protect: true, timezone: 'UTC', unref: true }, async () => {
+  const start = (name: string, pattern: string, work: () => Promise<void>) =>
+    new Cron(pattern, { name, protect: true, timezone: 'UTC', unref: true }, async () => {
       const job = runJob(context, name, work);
       running.add(job);
       await job.finally(() => running.delete(job));
     });
-  };
+  const schedule = (name: string, pattern: string, work: (connections: Connection[]) => Promise<void>) =>
+    start(name, pattern, async () => await work(await connectionsOf(context, { goesOn: true })));
   const { keys, operations, sweep, retention } = context.config.schedules;
   const jobs = [
     schedule('keys', keys, async (connections) => {
@@ -31,7 +32,7 @@ export function startSchedules(context: Context): () => Promise<void> {
     }),
     schedule('operations', operations, (connections) => forEachConnection(context, connections, syncOperations)),
     schedule('sweep', sweep, (connections) => forEachConnection(context, connections, sweepOperations)),
-    schedule('retention', retention, () => enforceRetention(context, Date.now())),
+    start('retention', retention, () => enforceRetention(context)),
   ];
   return async () => {
     for (const job of jobs) job.stop();
@@ -45,13 +46,9 @@ async function sweepOperations(context: Context, connection: Connection): Promis
   if (!(await hasFinishedRun(context.store.sql, recent))) await syncOperations(context, connection);
 }
 
-async function runJob(
-  context: Context,
-  name: string,
-  work: (connections: Connection[]) => Promise<void>,
-): Promise<void> {
+async function runJob(context: Context, name: string, work: () => Promise<void>): Promise<void> {
   try {
-    await work(await connectionsOf(context, { goesOn: true }));
+    await work();
     context.log.debug({ job: name }, 'done');
   } catch (error) {
     if (context.signal.aborted) return;

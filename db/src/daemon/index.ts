@@ -1,5 +1,6 @@
 export { removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
 export { factScope, readFacts } from './facts.ts';
+export { closeIncident, type Incident, listIncidents } from './incidents.ts';
 export { saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
 export { withLock } from './locks.ts';
@@ -10,6 +11,7 @@ export {
   saveOperationPage,
   type WalkStep,
 } from './operation-pages.ts';
+export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses.ts';
 export { approvePlan, readPlan, savePlan } from './plans.ts';
 export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
 export {

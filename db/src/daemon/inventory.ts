@@ -3,6 +3,9 @@ import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toJson } from './rows.ts';
 
+/** Fewer projects than this may go between two lists without a doubt. */
+const leastSuddenDrop = 4;
+
 interface Place {
   controlPlane: string;
   /** The control plane's own time of the listing, RFC 3339. */
@@ -62,7 +65,7 @@ export async function saveMembers(
 
 /**
  * Saves a complete list of an organization's projects: one that is absent twice in a row is gone. Those that the answer named as
- * unavailable are not absent, and an empty list concludes nothing (A7).
+ * unavailable are not absent, an empty list concludes nothing, and where most are suddenly absent it takes a day of it (A7).
  */
 export async function saveProjects(
   sql: Sql,
@@ -101,9 +104,14 @@ export async function saveProjects(
         missing_since = null, gone_at = null`;
     if (projects.length === 0) return;
     const there = [...projects.map((project) => project.id), ...unavailableIds];
+    const [known] = await tx`
+      select count(*)::int as n from keywarden.project
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
+    const isSudden = Number(known?.n) - there.length >= leastSuddenDrop && there.length * 2 < Number(known?.n);
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
-        gone_at = case when missing_since is null then null else ${seenAt}::timestamptz end
+        gone_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
+          then null else ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null
         and last_seen_at < ${seenAt}::timestamptz and not (id = any(${there}))`;
   });

@@ -23,7 +23,9 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-const drop = async (month: string) => await dropExpiredMonth(sql, { month, announcedForMs: 0, by: 'ada' });
+const drop = async (month: string) => await dropExpiredMonth(sql, { month, by: 'ada' });
+const aDayPasses = async () =>
+  await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
 const stored = async () =>
   (await sql`select to_char(created_at, 'MM') as month from keywarden.operation order by 1`).map((row) => row.month);
 
@@ -46,11 +48,11 @@ test('only whole months that are over it are named; only what was named is dropp
     { month: '2020-02', operations: 1 },
   ]);
   expect(await stored()).toEqual(['01', '02', '03']);
+  // Named this minute: whoever made a mistake has a day to see it.
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them a day ago/);
+  await aDayPasses();
   await drop('2020-01');
   await expect(drop('2020-03')).rejects.toThrow(/not over their retention/);
-  await expect(dropExpiredMonth(sql, { month: '2020-02', announcedForMs: dayMs, by: 'ada' })).rejects.toThrow(
-    /no dry run/,
-  );
   expect(await stored()).toEqual(['02', '03']);
   const [coverage] = await listCoverage(store.db, { limit: 10 });
   expect(coverage?.known[0]?.from).toBe('2020-02-01T00:00:00Z');
@@ -60,4 +62,12 @@ test('only whole months that are over it are named; only what was named is dropp
     reason: 'retention',
   });
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }]);
+});
+
+test('a retention that is lengthened takes its announcements back: shortened again, a month has its whole day', async () => {
+  await setOperationRetention(store.sql, 10_000 * dayMs);
+  expect(await announceExpiredMonths(sql)).toEqual([]);
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run has named them a day ago/);
 });

@@ -10,6 +10,8 @@ export interface ExpiredMonth {
   bytes: number;
   /** When a dry run first named it. */
   announcedAt: string;
+  /** It was named a day ago, and may be dropped. */
+  isDue: boolean;
 }
 
 /** How long the database keeps operations, in ms; null is for ever. */
@@ -21,31 +23,32 @@ export async function readOperationRetention(sql: Sql): Promise<number | null> {
 /** The dry run: names the months that would go, and remembers when it first did. */
 export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   const rows = await sql`
-    select to_char(month, 'YYYY-MM') as month, operations, bytes, to_json(announced_at)#>>'{}' as announced_at
+    select to_char(month, 'YYYY-MM') as month, operations, bytes, to_json(announced_at)#>>'{}' as announced_at,
+      announced_at <= now() - interval '23 hours' as is_due
     from keywarden.announce_operation_drops() order by month`;
   return rows.map((row) => ({
     month: String(row.month),
     operations: Number(row.operations),
     bytes: Number(row.bytes),
     announcedAt: String(row.announced_at),
+    isDue: Boolean(row.is_due),
   }));
 }
 
-/** Drops a month that a dry run named at least `announcedForMs` ago. Throws a UserError where the database refuses. */
-export async function dropExpiredMonth(
-  sql: Sql,
-  { month, announcedForMs, by }: { month: string; announcedForMs: number; by: string },
-): Promise<void> {
+/** Drops a month that a dry run named a day ago. Throws a UserError where the database refuses. */
+export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
   try {
-    const [date, seconds] = [`${month}-01`, announcedForMs / 1000];
-    await sql`select keywarden.drop_operation_month(${date}::text::date, make_interval(secs => ${seconds}), ${by})`;
+    await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
   } catch (error) {
+    if (codeOf(error) === '55P03') {
+      throw new UserError(`The operations of ${month} are being read, and were not dropped; try again later.`, {
+        cause: error,
+      });
+    }
     if (codeOf(error) !== '42501') throw error;
     throw new UserError(
-      `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them.`,
-      {
-        cause: error,
-      },
+      `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them a day ago.`,
+      { cause: error },
     );
   }
 }

@@ -10,8 +10,8 @@ export interface NewIntent {
 }
 
 /**
- * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open or has revoked it: the next
- * attempt's number is counted and taken in one statement, so that of two callers one gets it.
+ * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open or has revoked it, or while revoking is
+ * paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
   const rows = await sql`
@@ -21,7 +21,8 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
-    having count(*) filter (where o.outcome is null or o.outcome = 'revoked' or o.outcome = 'gone' and k.gone_at is not null) = 0
+    having not exists (select from keywarden.pause where resumed_at is null)
+      and count(*) filter (where o.outcome is null or o.outcome = 'revoked' or o.outcome = 'gone' and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;
   return rows[0] === undefined ? undefined : String(rows[0].number);
@@ -29,7 +30,10 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
-/** Commits what became of an intent. A key that we revoked is gone at once, with an observation that says by whom. */
+/**
+ * Commits what became of an intent. A key that we revoked is gone at once, with an observation that says by whom; one that was used in
+ * flight is an incident (R5).
+ */
 export async function recordOutcome(
   sql: Sql,
   intent: string,
@@ -44,6 +48,12 @@ export async function recordOutcome(
     await tx`
       insert into keywarden.revocation_outcome (intent_number, outcome, used_in_flight, detail)
       values (${intent}, ${outcome}, ${usedInFlight}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
+    if (usedInFlight) {
+      await tx`
+        insert into keywarden.incident (kind, key_number, intent_number, detail)
+        select 'used_in_flight', key_number, number, ${JSON.stringify(detail ?? {})}::jsonb
+        from keywarden.revocation_intent where number = ${intent}`;
+    }
     if (outcome !== 'revoked') return;
     await tx`
       with revoked as (

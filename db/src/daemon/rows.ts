@@ -1,14 +1,18 @@
 /**
- * Rows as the JSON text that a statement takes apart. Postgres has no NUL character in text: one is replaced, so that one odd
- * row does not keep all others out.
+ * A value as JSON text that Postgres takes. It has no NUL character in text, and no half of a surrogate pair: those are replaced, in names
+ * too, so that one odd row does not keep all others out.
  */
 export function toJson(value: object): string {
   const text = JSON.stringify(value);
-  if (!text.includes('\\u0000')) return text;
-  return JSON.stringify(value, (_key, value: unknown) =>
-    typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value,
-  );
+  if (!/\\u(0000|d[89a-f])/i.test(text)) return text;
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner === 'string') return mend(inner);
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([name, each]) => [mend(name), each]));
+  });
 }
+
+const mend = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** One row an id, the last: a list whose pages shift while rows arrive shows one twice. */
 export function lastOfEach<T extends { id: string }>(rows: T[]): T[] {
@@ -35,5 +39,5 @@ const plain = /^[\w:.+-]+$/;
 /** Ids, times and single words stand as they are; but the word null would be none. */
 function quote(value: string): string {
   if (plain.test(value) && value.length > 'null'.length) return value;
-  return `"${value.replaceAll('\0', '\uFFFD').replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+  return `"${mend(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }

@@ -11,9 +11,9 @@ export interface Interval {
 
 /**
  * Why the archive does not claim to have every operation of an interval. recent: not walked since, or too young to be sure of;
- * deleted: the project went before a walk came; not_walked: the first walk has not come so far; pruned: the control plane no longer
- * served them when the project was first walked; gap: no walk came while they were served; instant: more operations bear that one
- * time than a page can show; retention: dropped by our own retention.
+ * deleted: the project went, or was hidden, before a walk came; not_walked: the first walk has not come so far; pruned: the control plane no longer
+ * served them when the project was first walked; gap: no walk came while they were served; instant: operations of that one time could not be proved whole, mostly
+ * because more bear it than a page can show; retention: dropped by our own retention.
  */
 export type HoleReason = 'recent' | 'deleted' | 'not_walked' | 'pruned' | 'gap' | 'instant' | 'retention';
 
@@ -27,6 +27,8 @@ export interface ProjectCoverage {
   createdAt: string;
   walkedAt: string | null;
   goneAt: string | null;
+  /** When a list last showed it: of later times nothing is asked. */
+  lastListedAt: string;
   known: Interval[];
   unknown: (Interval & { reason: HoleReason })[];
 }
@@ -53,7 +55,8 @@ export async function listCoverage(
       ${intervals(sql`covered.known`)} as known,
       ${intervals(sql`${asked} - covered.known - ${dropped}`)} as unknown,
       ${intervals(sql`(${asked} - covered.known) * ${dropped}`)} as dropped,
-      to_json(p.created_at) as created_at, to_json(p.walked_at) as walked_at, to_json(p.gone_at) as gone_at
+      to_json(p.created_at) as created_at, to_json(p.walked_at) as walked_at, to_json(p.gone_at) as gone_at,
+      to_json(p.last_seen_at) as last_seen_at
     from keywarden.project p
       join keywarden.control_plane o on o.number = p.control_plane_number
       left join keywarden.operation_coverage c on c.project_number = p.number
@@ -75,7 +78,7 @@ function toCoverage(row: Record<string, unknown>): ProjectCoverage {
     if (hole.from === hole.to) return 'instant';
     if (last !== undefined && hole.from === last) return facts.goneAt === null ? 'recent' : 'deleted';
     if (facts.walkedAt === null) return 'not_walked';
-    if (first === undefined || hole.to === first) return 'pruned';
+    if (first === undefined || hole.to <= first) return 'pruned';
     return 'gap';
   };
   const holes = [
@@ -90,6 +93,7 @@ function toCoverage(row: Record<string, unknown>): ProjectCoverage {
     name: String(row.name),
     createdAt: createdAt ?? '',
     ...facts,
+    lastListedAt: toText(row.last_seen_at) ?? '',
     known,
     unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)),
   };

@@ -20,7 +20,7 @@ export interface OperationFilter {
  * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
  */
 const lastSeenUpstreamAt = sql<string | null>`(select max(w.began_at) from keywarden.completed_walk w
-  where w.project_number = ${operation.projectNumber}
+  where w.project_number = ${operation.projectNumber} and w.began_at >= ${operation.createdAt}
     and (w.reached < ${operation.createdAt} or (w.to_end and w.reached = ${operation.createdAt})))`.mapWith(
   operation.createdAt,
 );

@@ -17,6 +17,7 @@ async function main(): Promise<void> {
   if (/\s/.test(adminKey ?? '')) fail(2, 'SANDBOX_ADMIN_KEY must not hold spaces.');
   const sandbox = await open(data, { port, ...(adminKey ? { adminKey } : {}) });
   writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
+  writeFileSync(join(data, 'sandbox-id'), `${sandbox.id}\n`);
   writeFileSync(join(data, 'sandbox-url'), `${sandbox.url}\n`);
   process.send?.({ ready: { url: sandbox.url, controlUrl: sandbox.controlUrl, isEmpty: sandbox.isEmpty } });
   console.log(`The sandbox's control plane listens on ${sandbox.url}`);

@@ -11,7 +11,7 @@ import { equipOldProjects } from './generate/projects.ts';
 import { hashToken, insertKey } from './resources/keys.ts';
 import type { State } from './state.ts';
 import { createClock } from './store/clock.ts';
-import { openDatabase } from './store/database.ts';
+import { type Database, openDatabase, readSetting, writeSetting } from './store/database.ts';
 import { createRandom } from './store/random.ts';
 
 export interface SandboxOptions {
@@ -37,6 +37,8 @@ export interface Sandbox {
   /** Where the controls stand: http://127.0.0.1:PORT/_sandbox */
   controlUrl: string;
   adminKey: string;
+  /** Tells this state from any other: a new one has the same projects, with another history. */
+  id: string;
   /** True when nothing was ever generated in it. */
   isEmpty: boolean;
   /** Ends the server and its connections; a second call does nothing. */
@@ -75,6 +77,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     url: `${origin}/api/v2`,
     controlUrl: `${origin}/_sandbox`,
     adminKey,
+    id: idOf(db),
     isEmpty: db.get('select 1 from organization limit 1') === undefined,
     async close() {
       if (!server.listening) return;
@@ -85,6 +88,14 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       db.close();
     },
   };
+}
+
+function idOf(db: Database): string {
+  const known = readSetting(db, 'sandbox_id');
+  if (known !== undefined) return known;
+  const id = randomBytes(4).toString('hex');
+  writeSetting(db, 'sandbox_id', id);
+  return id;
 }
 
 /** Key 1 belongs to the administrator; a new secret for it replaces the old one. */

@@ -1,12 +1,12 @@
-import { userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { type PlanDocument, sha256 } from '@keywarden/core/policy';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
 import { readPlan } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
+import { type Applied, applyPlan, remainingItems, whyPaused } from '../enforce/apply.ts';
 import { connectionsOf, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
+import { userName } from './user.ts';
 
 export interface ApplyOptions {
   yes?: boolean;
@@ -27,6 +27,8 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       else console.log(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
       return exitCode.done;
     }
+    const pause = await whyPaused(context);
+    if (pause !== null) throw new UserError(`Nothing is revoked: ${pause}.`, { exit: 3 });
     if (!options.yes && !(await confirm(remaining.length, planId))) {
       console.log('Nothing was changed.');
       return exitCode.done;
@@ -85,15 +87,5 @@ function print(planId: string, applied: Applied, { json }: ApplyOptions): void {
   ]);
   console.log(renderTable(['KEY', 'KIND', 'NAME', 'OUTCOME', 'WHY'], rows));
   console.log(`\n${revoked} keys revoked, ${applied.items.length - revoked} not.`);
-  if (applied.stopped !== null)
-    console.log(`The run was stopped: ${applied.stopped}. Look at what uses that key before you apply again.`);
-}
-
-/** Who runs this; a user without a name, as in many containers, is known by number. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? 'unknown'}`;
-  }
+  if (applied.stopped !== null) console.log(`The run was stopped: ${applied.stopped}.`);
 }

@@ -7,11 +7,11 @@ const batch = 500;
 
 const reasons: Record<HoleReason, string> = {
   recent: 'not walked since, or too young to be sure of: the next sync comes there',
-  deleted: 'the project was deleted before a walk came there',
+  deleted: 'the project was deleted, or hidden from the connection, before a walk came there',
   not_walked: 'the first walk has not come so far: the next sync goes on',
   pruned: 'the control plane no longer served them when the project was first walked',
   gap: 'no walk came there while the control plane served them',
-  instant: 'more operations bear this one time than a page can show',
+  instant: 'operations of this one time could not be proved whole: mostly more bear it than a page can show',
   retention: 'dropped by retention.operations',
 };
 
@@ -50,6 +50,7 @@ function toJson({ controlPlane, organizationId, projectId, known, unknown, ...re
     created_at: rest.createdAt,
     walked_at: rest.walkedAt,
     gone_at: rest.goneAt,
+    last_listed_at: rest.lastListedAt,
     known: known.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each) })),
     unknown: unknown.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each), reason: each.reason })),
   };
@@ -58,16 +59,17 @@ function toJson({ controlPlane, organizationId, projectId, known, unknown, ...re
 /** One line a project: from when to when, and what is not known between and before. */
 function renderAll(projects: ProjectCoverage[]): string {
   if (projects.length === 0) return 'The store knows no project yet; keywarden sync operations finds them.';
-  const rows = projects.map(({ projectId, organizationId, known, unknown }) => [
+  const rows = projects.map(({ projectId, organizationId, known, unknown, lastListedAt }) => [
     projectId,
     organizationId,
     known[0]?.from ?? 'nothing yet',
     known.at(-1)?.to ?? '',
+    lastListedAt,
     namesOf(unknown) || 'complete',
   ]);
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
   return [
-    renderTable(['PROJECT', 'ORGANIZATION', 'KNOWN FROM', 'UNTIL', 'NOT KNOWN'], rows),
+    renderTable(['PROJECT', 'ORGANIZATION', 'KNOWN FROM', 'UNTIL', 'LAST LISTED', 'NOT KNOWN'], rows),
     `${projects.length - holes} of ${projects.length} projects are known whole from their creation to their last walk. keywarden coverage --project ID names each interval that is not known, and why.`,
   ].join('\n\n');
 }

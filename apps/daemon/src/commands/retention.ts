@@ -1,38 +1,45 @@
-import { userInfo } from 'node:os';
 import { exitCode } from '@keywarden/core/process';
-import { dropMonths, findExpiredMonths } from '../retention.ts';
+import type { ExpiredMonth } from '@keywarden/db/daemon';
+import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
+import { userName } from './user.ts';
 
-/** The dry run of `retention.operations`; with `drop` what an earlier one has named goes. */
-export async function retentionCommand({ drop, json }: { drop?: boolean; json?: boolean }): Promise<number> {
+/** The dry run of `retention.operations`; with `drop` the months go that an earlier one has named a day ago. */
+export async function retentionCommand({ drop = false, json }: { drop?: boolean; json?: boolean }): Promise<number> {
   return await withContext(
     async (context) => {
       const months = await findExpiredMonths(context);
-      if (drop) await dropMonths(context, { months, by: userInfo().username, announcedForMs: 0 });
-      if (json) printJson({ dropped: drop === true, months });
-      else console.log(render(months, { drop, retention: context.config.retention.operations?.text }));
+      if (drop) await dropDueMonths(context, { months, by: userName() });
+      const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
+      if (json) printJson({ months: states.map(({ month, state }) => ({ ...toJson(month), state })) });
+      else console.log(render(states, context.config.retention.operations?.text));
       return exitCode.done;
     },
     { needsControlPlane: false },
   );
 }
 
-function render(
-  months: Awaited<ReturnType<typeof findExpiredMonths>>,
-  { drop, retention }: { drop: boolean | undefined; retention: string | undefined },
-): string {
+function stateOf({ isDue }: ExpiredMonth, drop: boolean): string {
+  if (!isDue) return 'named';
+  return drop ? 'dropped' : 'due';
+}
+
+function toJson({ month, operations, bytes, announcedAt }: ExpiredMonth) {
+  return { month, operations, bytes, named_at: announcedAt };
+}
+
+function render(states: { month: ExpiredMonth; state: string }[], retention: string | undefined): string {
   if (retention === undefined) return 'Operations are kept for ever: retention.operations is not set.';
-  if (months.length === 0) return `No month of operations is older than ${retention}.`;
-  const rows = months.map(({ month, operations, bytes }) => [
+  if (states.length === 0) return `No month of operations is older than ${retention}.`;
+  const rows = states.map(({ month: { month, operations, bytes }, state }) => [
     month,
     String(operations),
     `${Math.ceil(bytes / 2 ** 20)} MB`,
+    state,
   ]);
   return [
-    renderTable(['MONTH', 'OPERATIONS', 'SIZE'], rows),
-    drop
-      ? `Dropped. Coverage names these months as not known.`
-      : `Older than ${retention}; nothing was dropped. The daemon drops them in a day; to drop them now: keywarden retention --drop`,
+    renderTable(['MONTH', 'OPERATIONS', 'SIZE', 'STATE'], rows),
+    'A month is named first, and due a day later: the daemon then drops it, or keywarden retention --drop does.',
   ].join('\n\n');
 }

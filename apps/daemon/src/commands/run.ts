@@ -15,20 +15,23 @@ import { connectionsOf, withContext } from './session.ts';
 
 /** The daemon: one pass at once, then by its schedules, until it is told to stop. Plans, and revokes nothing by itself (R6). */
 export async function runCommand(): Promise<number> {
-  return await withContext(async (context) => {
-    try {
-      await start(context);
-    } catch (error) {
-      if (context.signal.aborted) return exitCode.done; // told to stop before it was ready
-      throw error;
-    }
-    const stop = startSchedules({ ...context, progress: silentProgress });
-    context.log.info({ schedules: context.config.schedules }, 'the daemon runs');
-    await aborted(context.signal);
-    await stop();
-    context.log.info('the daemon has stopped');
-    return exitCode.done;
-  });
+  return await withContext(
+    async (context) => {
+      try {
+        await start(context);
+      } catch (error) {
+        if (context.signal.aborted) return exitCode.done; // told to stop before it was ready
+        throw error;
+      }
+      const stop = startSchedules({ ...context, progress: silentProgress });
+      context.log.info({ schedules: context.config.schedules }, 'the daemon runs');
+      await aborted(context.signal);
+      await stop();
+      context.log.info('the daemon has stopped');
+      return exitCode.done;
+    },
+    { setsRetention: true },
+  );
 }
 
 async function start(context: Context): Promise<void> {

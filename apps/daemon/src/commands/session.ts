@@ -16,7 +16,11 @@ import { createProgress } from '../progress.ts';
 /** Everything that a command works with, closed when it ends, however it ends. */
 export async function withContext<T>(
   work: (context: Context) => Promise<T>,
-  { needsControlPlane = true, migrations = 'auto' }: { needsControlPlane?: boolean; migrations?: Migrations } = {},
+  {
+    needsControlPlane = true,
+    migrations = 'auto',
+    setsRetention = false,
+  }: { needsControlPlane?: boolean; migrations?: Migrations; setsRetention?: boolean } = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
@@ -29,7 +33,8 @@ export async function withContext<T>(
     applicationName: 'keywarden',
     migrations,
     ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
-    operationRetentionMs: config.retention.operations?.ms ?? null,
+    // A command with another configuration must not change it in passing.
+    ...(setsRetention ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
   });
   try {
     return await work({

@@ -1,4 +1,5 @@
 import { collect } from '@keywarden/core/client';
+import { closeIncident, endPause, listIncidents, openPause } from '@keywarden/db/daemon';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf } from '../testing.ts';
@@ -63,6 +64,12 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
   expect(applied.items.map(({ item, outcome, usedInFlight }) => [item.key.name, outcome, usedInFlight])).toEqual([
     ['idle', 'revoked', true],
   ]);
+  const [incident] = await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 });
+  expect(incident).toMatchObject({ kind: 'used_in_flight', keyName: 'idle', planId: plan.id });
+  const closed = { number: incident?.number ?? '', by: 'ada', note: 'a forgotten cron job' };
+  expect(await closeIncident(bed.context.store.sql, closed)).toBe(true);
+  expect(await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 })).toEqual([]);
+  expect(await closeIncident(bed.context.store.sql, closed)).toBe(false);
   expect(applied.stopped).toMatch(/was used between its last listing and its revocation/);
   expect(await revokedNames()).toEqual(['idle']);
 });
@@ -126,4 +133,45 @@ test('R7: a refused credential stops its connection; the rest of the plan is not
   const applied = outcomes(await apply(plan));
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
+});
+
+const lock = { signal: new AbortController().signal };
+
+test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const { sql } = bed.context.store;
+  expect(await openPause(sql, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
+  expect(await openPause(sql, { by: 'bo', reason: null }, lock)).toBe(false);
+  expect(await apply(plan)).toMatchObject({ items: [], stopped: expect.stringMatching(/paused by ada .*an outage/) });
+  expect(await revokedNames()).toEqual([]);
+  expect(await endPause(sql, 'ada')).toBe(true);
+  expect(await endPause(sql, 'ada')).toBe(false);
+  expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked', forgotten: 'revoked' });
+});
+
+test('R7: a pause waits for the call that is under way, and after it none is made', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const slow = {
+    method: 'DELETE',
+    path: '/organizations/{org_id}/api_keys/{key_id}',
+    kind: 'latency',
+    latency_ms: 1000,
+  };
+  await bed.control('PUT', 'faults', [slow]);
+  const applying = apply(plan);
+  for (;;) {
+    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
+    if (intent) break;
+  }
+  await openPause(bed.context.store.sql, { by: 'ada', reason: null }, lock);
+  const atPause = await revokedNames();
+  expect(atPause).toHaveLength(1);
+  const open = await store.sql`
+    select 1 from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null`;
+  expect(open).toHaveLength(0);
+  await applying;
+  expect(await revokedNames()).toEqual(atPause);
 });

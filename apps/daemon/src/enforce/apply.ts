@@ -8,7 +8,9 @@ import {
   factScope,
   listGoneKeys,
   listObservers,
+  readPause,
   recordOutcome,
+  withDestructiveCall,
 } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -68,15 +70,24 @@ export async function applyPlan(
       applied.stopped = 'stopped by a signal';
       break;
     }
+    applied.stopped = await whyPaused(context);
+    if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, connections, refused });
     applied.items.push(result);
     if (result.usedInFlight) {
-      applied.stopped = `key ${item.key.id} was used between its last listing and its revocation`;
+      applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; keywarden incidents tells what is known, look at what uses it before you apply again`;
       break;
     }
   }
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
+}
+
+/** R7: somebody has paused every replica. */
+export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
+  const pause = await readPause(store.sql);
+  if (pause === null) return null;
+  return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; keywarden resume ends that`;
 }
 
 interface ItemTask {
@@ -101,17 +112,23 @@ async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem>
   return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async () => {
     const ready = await rejudge(context, task, place);
     if (typeof ready === 'string') return skipped(item, ready);
-    const intent = await beginRevocation(context.store.sql, {
-      planId: task.planId,
-      key: item.key.number,
-      connection: place.connection.name,
-      approval: task.approval,
-      listing: ready.listing,
+    return await withDestructiveCall(context.store.sql, context, async () => {
+      const intent = await beginRevocation(context.store.sql, {
+        planId: task.planId,
+        key: item.key.number,
+        connection: place.connection.name,
+        approval: task.approval,
+        listing: ready.listing,
+      });
+      if (intent !== undefined) {
+        return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
+      }
+      const pause = await whyPaused(context);
+      return skipped(
+        item,
+        pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again',
+      );
     });
-    if (intent === undefined) {
-      return skipped(item, 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again');
-    }
-    return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
   });
 }
 

@@ -27,9 +27,10 @@ interface Stored {
 export async function checkArchive(store: Store, world: World, served: Served | null): Promise<Tally> {
   const tally: Tally = { checks: 1, claimed: 0, unclaimed: 0, versions: 0 };
   for (const [projectId, operations] of await world.truth()) {
+    // Claims first: the last statement of a process that was killed may still commit, and rows that come after are no harm.
+    const claims = await claimsOf(store, projectId);
     const rows = await storedOf(store, projectId);
     const ids = new Set(rows.map(({ id }) => id));
-    const claims = await claimsOf(store, projectId);
     for (const [id, createdAt] of operations) {
       const isClaimed = claims(microsOf(createdAt));
       tally[isClaimed ? 'claimed' : 'unclaimed'] += 1;

@@ -1,10 +1,12 @@
 import { createTestStore, startTestPostgres } from '@keywarden/db/test-store';
 import { type Result, simulate } from './simulate.ts';
 
-// Runs simulations of the archive: RUNS FIRST_SEED. Each tenth has its passes killed. Ends with 1 if one failed.
+// Runs simulations of the archive: RUNS FIRST_SEED. Each twenty-fifth has its passes killed, and each tenth is a long one. Ends with 1 if one
+// failed.
 
 const [runs = 100, firstSeed = 1] = process.argv.slice(2).map(Number);
-const killedEvery = 10;
+const killedEvery = 25;
+const longEvery = 10;
 const postgres = await startTestPostgres();
 const store = await createTestStore(postgres.url);
 const total: Record<string, number> = {};
@@ -16,12 +18,13 @@ try {
     const seed = firstSeed + run;
     const kills = run % killedEvery === killedEvery - 1;
     try {
-      add(await simulate({ seed, store: daemon, databaseUrl: store.url, kills }));
+      const isShort = run % longEvery !== 0;
+      add(await simulate({ seed, store: daemon, databaseUrl: store.url, kills, isShort }));
     } catch (error) {
       failures += 1;
       console.error(error instanceof Error ? error.message : error);
     }
-    if ((run + 1) % 500 === 0 || run + 1 === runs) report(run + 1);
+    if ((run + 1) % 100 === 0 || run + 1 === runs) report(run + 1);
   }
 } finally {
   await store.close();

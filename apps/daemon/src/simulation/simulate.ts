@@ -29,6 +29,8 @@ export interface Result extends Tally {
   /** Of `claimed` and `unclaimed`, those of the last check, after a pass that nothing disturbed. */
   claimedAtEnd: number;
   unclaimedAtEnd: number;
+  /** Walks that went on where an earlier pass was cut short. */
+  resumedWalks: number;
   passes: number;
   failedPasses: number;
   kills: number;
@@ -86,6 +88,7 @@ async function live({
     versions: 0,
     claimedAtEnd: 0,
     unclaimedAtEnd: 0,
+    resumedWalks: 0,
     passes: 0,
     failedPasses: 0,
     kills: 0,
@@ -99,7 +102,8 @@ async function live({
     const passes = random.between(1, isShort ? 2 : 3);
     for (let pass = 0; pass < passes; pass += 1) {
       await world.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
-      if (random.chance(0.4)) await world.breakSomething();
+      const isArmed = random.chance(0.4);
+      if (isArmed) await world.breakSomething();
       const abort = new AbortController();
       const fetch = watchedFetch(world, {
         served,
@@ -107,22 +111,25 @@ async function live({
         abort,
         abortAfter: random.chance(0.3) ? random.below(30) : null,
       });
-      const passOnce = kills
-        ? killedSync({ databaseUrl, subject }, random.below(250))
-        : syncOnce(store, subject, { signal: abort.signal, fetch, ...(steps ? { steps } : {}) });
       result.passes += 1;
-      if (kills) result.kills += Number(await passOnce);
-      else
-        await passOnce.catch((error: unknown) => {
-          if (!isForeseen(error) && !abort.signal.aborted && steps === undefined) throw error;
+      if (kills) {
+        result.kills += Number(await killedSync({ databaseUrl, subject }, random.below(250)));
+      } else {
+        const options = { signal: abort.signal, fetch, ...(steps ? { steps } : {}) };
+        const resumed = await syncOnce(store, subject, options).catch((error: unknown) => {
+          const isExpected = (isArmed && isForeseen(error)) || (abort.signal.aborted && isAbort(error, abort.signal));
+          if (!isExpected && steps === undefined) throw error;
           result.failedPasses += 1;
+          return 0;
         });
+        result.resumedWalks += resumed;
+      }
       await world.control('PUT', 'faults', []);
       await check();
     }
     await world.control('POST', 'clock', { advance_seconds: 3600 });
     const fetch = watchedFetch(world, { served, disturbance: 0, abort: new AbortController(), abortAfter: null });
-    await syncOnce(store, subject, { fetch, ...(steps ? { steps } : {}) });
+    result.resumedWalks += await syncOnce(store, subject, { fetch, ...(steps ? { steps } : {}) });
     await check();
     if (settleMs === undefined && steps === undefined) await checkCurrent(store, world, pageLimit);
     return result;
@@ -134,6 +141,14 @@ async function live({
 /** What faults of the control plane come to; anything else is a defect of ours. */
 function isForeseen(error: unknown): boolean {
   return error instanceof UserError || error instanceof ControlPlaneError;
+}
+
+function isAbort(error: unknown, { reason }: AbortSignal): boolean {
+  return (
+    error === reason ||
+    (error instanceof Error && error.name === 'AbortError') ||
+    (error instanceof ControlPlaneError && error.code === 'aborted')
+  );
 }
 
 /** Notes what is served, disturbs the world between requests, and cuts the pass short after so many. */

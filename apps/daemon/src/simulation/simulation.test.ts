@@ -23,12 +23,12 @@ const run = async (simulation: Omit<Simulation, 'store' | 'databaseUrl'>) =>
   await simulate({ ...simulation, store: daemon, databaseUrl: store.url });
 
 test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what coverage claims is there, as it was served`, async () => {
-  const total = { claimed: 0, claimedAtEnd: 0, unclaimedAtEnd: 0, failedPasses: 0 };
+  const total = { claimed: 0, resumedWalks: 0, claimedAtEnd: 0, unclaimedAtEnd: 0, failedPasses: 0 };
   const seeds = Array.from({ length: runs }, (_, index) => index + 1).values();
   const lane = async () => {
     for (const seed of seeds) {
       const result = await run({ seed, isShort: true });
-      for (const name of ['claimed', 'claimedAtEnd', 'unclaimedAtEnd', 'failedPasses'] as const)
+      for (const name of ['claimed', 'resumedWalks', 'claimedAtEnd', 'unclaimedAtEnd', 'failedPasses'] as const)
         total[name] += result[name];
     }
   };
@@ -36,13 +36,17 @@ test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what co
   // The simulation would show nothing if hardly anything were claimed, or if nothing ever went wrong.
   expect(total.claimedAtEnd).toBeGreaterThan(total.unclaimedAtEnd);
   expect(total.failedPasses).toBeGreaterThan(runs / 50);
+  expect(total.resumedWalks).toBeGreaterThan(0);
 }, 600_000);
 
 test(`A3: ${killedRuns} lives of which each pass is a process that is killed with kill -9`, async () => {
-  let kills = 0;
-  for (let seed = 1; seed <= killedRuns; seed += 1)
-    kills += (await run({ seed: 1_000_000 + seed, isShort: true, kills: true })).kills;
-  expect(kills).toBeGreaterThan(0);
+  const total = { kills: 0, resumedWalks: 0 };
+  for (let seed = 1_000_001; seed <= 1_000_000 + killedRuns; seed += 1) {
+    const { kills, resumedWalks } = await run({ seed, isShort: true, kills: true });
+    total.kills += kills;
+    total.resumedWalks += resumedWalks;
+  }
+  expect(total.kills).toBeGreaterThan(0);
 }, 600_000);
 
 /** The first loss in seeded lives without a guard, or none. Each twin has seeds of its own: projects are named by them. */

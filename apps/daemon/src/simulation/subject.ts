@@ -26,12 +26,12 @@ export interface SyncOptions {
 /** The waits of retries are left out: nothing here depends on them. */
 const hurried = { now: Date.now, sleep: () => Promise.resolve() };
 
-/** One pass. Rejects as the command would. */
+/** One pass. Rejects as the command would; answers with the number of walks that it resumed. */
 export async function syncOnce(
   store: Store,
   { name, url, apiKey, pageLimit, settleMs }: Subject,
   { signal = new AbortController().signal, fetch = globalThis.fetch, steps = guardedSteps }: SyncOptions = {},
-): Promise<void> {
+): Promise<number> {
   const config = parseConfig(`operations: {page_limit: ${pageLimit}}`, 'the simulation');
   const settle = { ...config.operations.settle, ms: settleMs ?? config.operations.settle.ms };
   const connection = { name, url, identity: url, apiKey, keyId: null, share: 1 };
@@ -47,5 +47,6 @@ export async function syncOnce(
   const [opened] = await openConnections(store.sql, { ...context, time: hurried, fetch }, (_name, error) => {
     throw error;
   });
-  if (opened !== undefined) await syncOperations(context, opened, steps);
+  const counts = opened === undefined ? {} : await syncOperations(context, opened, steps);
+  return counts.resumed_walks ?? 0;
 }

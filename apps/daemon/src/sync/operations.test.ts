@@ -122,7 +122,7 @@ test('a project that cannot be read does not stop the others, and is named', asy
   await bed.control('PUT', 'faults', [
     { path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 },
   ]);
-  await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read whole/);
+  await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read whole: [\w-]+ \(/);
   await bed.control('PUT', 'faults', []);
   const [run] = await store.sql`select status, counts from keywarden.sync_run order by number desc limit 1`;
   expect(run).toMatchObject({ status: 'failed', counts: { projects: 6 } });
@@ -179,6 +179,49 @@ test('A3: a first walk that was cut short goes on at the page where it stood, an
   expect(await requests()).toBeLessThan(7);
   const [row] = await own.sql`select count(*)::int as n from keywarden.operation`;
   expect(row?.n).toBe(4000);
+  await other.close();
+  await own.close();
+});
+
+test('a page that cannot be had does not keep newer operations out, and the project is named until it can', async () => {
+  const own = await createTestStore(inject('postgresUrl'));
+  const other = await makeBed(own);
+  await other.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 3000, months: 5 });
+  const [project] = await other.control<{ id: string }[]>('GET', 'projects');
+  const route = { path: '/projects/{project_id}/operations', kind: 'status', status: 403 };
+  const pass = async () => await syncOperations(other.context, connectionOf(other));
+  await other.control('PUT', 'faults', [{ ...route, after: 4, times: 1 }]);
+  await expect(pass()).rejects.toThrow(project?.id);
+  const [[added]] = (await other.control<string[][]>('POST', 'operations', {
+    project_id: project?.id,
+    groups: [{}],
+  })) as [[string]];
+  // The page where the walk stands fails again; the newest are read beside it.
+  await other.control('PUT', 'faults', [{ ...route, times: 1 }]);
+  await expect(pass()).rejects.toThrow(project?.id);
+  expect(await own.sql`select 1 from keywarden.operation where id = ${added}`).toHaveLength(1);
+  expect(await pass()).toMatchObject({ resumed_walks: 1 });
+  const [row] = await own.sql`select count(*)::int as n from keywarden.operation`;
+  expect(row?.n).toBe(3001);
+  await other.close();
+  await own.close();
+});
+
+test('nothing is archived while our clock and the control plane’s are far apart: one of them would be claimed for good', async () => {
+  const connection = { ...connectionOf(bed), isSandbox: false, skewMs: 86_400_000 };
+  await expect(syncOperations(bed.context, connection)).rejects.toThrow(/Our clock is 86400 s off/);
+});
+
+test('a month that was dropped while this process lives is made again for a project that comes late', async () => {
+  const own = await createTestStore(inject('postgresUrl'));
+  const other = await makeBed(own);
+  const company = { organizations: 1, projects: 1, keys: 0, operations: 500, months: 4 };
+  await other.control('POST', 'generate', company);
+  await syncOperations(other.context, connectionOf(other));
+  const [oldest] = await own.sql`select min(tableoid::regclass::text) as name from keywarden.operation`;
+  await own.sql.unsafe(`drop table ${String(oldest?.name)}`);
+  await other.control('POST', 'generate', company);
+  expect(await syncOperations(other.context, connectionOf(other))).toMatchObject({ inserted: 500 });
   await other.close();
   await own.close();
 });

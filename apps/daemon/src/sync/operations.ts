@@ -1,45 +1,61 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { codeOf, UserError } from '@keywarden/core/process';
-import type { Connection } from '../connect.ts';
+import { assertSaneClock, type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { discoverProjects } from './discover.ts';
 import { presentOf } from './organizations.ts';
-import { guardedSteps, makePartitionsAhead, syncProject } from './project-operations.ts';
+import { guardedSteps, isOfOneProject, makePartitionsAhead, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
 
 /** Projects walked at once: enough to keep the control plane and the store both busy. */
 const concurrency = 4;
+/** So many projects that fail with an outage, one after the other, end the pass. */
+const outagesInARow = 5;
+/** Projects that a message names. */
+const namesShown = 5;
 
 /** One pass over the operations of every project that a connection sees, those with news first. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
   const requestsBefore = connection.requests();
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (_run, counts) => {
+    assertSaneClock(connection);
     await makePartitionsAhead(context.store.sql, presentOf(connection));
     const projects = await discoverProjects(context, connection);
     Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
     const say = paceOf(connection, { counts, total: projects.length });
     let done = 0;
-    const failures: unknown[] = [];
+    const failures: Failure[] = [];
+    let outages = 0;
     part.update(done, projects.length, await say(done));
     await eachAtOnce(projects, async (project) => {
       context.signal.throwIfAborted();
       try {
         await syncProject(context, { connection, project, counts, steps });
+        outages = 0;
       } catch (error) {
         if (!isOfOneProject(error)) throw error;
+        // One project's page may fail by itself; when one after the other does, the control plane is down (R7).
+        if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
         // Deleted since it was listed, or hidden: its coverage ends with its last completed walk.
         if (error instanceof ControlPlaneError && error.code === 'not_found') add(counts, 'vanished_projects');
-        else failures.push(error);
+        else failures.push({ project: project.id, error });
       }
       done += 1;
       part.update(done, projects.length, await say(done));
     });
     counts.requests = connection.requests() - requestsBefore;
+    for (const { project, error } of failures)
+      context.log.warn({ project, err: error }, 'a project could not be read whole');
     if (failures.length > 0) throw describeFailures(failures, projects.length);
   });
   part.end(summaryOf(counts));
   return counts;
+}
+
+interface Failure {
+  project: string;
+  error: unknown;
 }
 
 /** What is worth seeing while it runs: rows, their rate, requests left of this minute's share, and when it may end. */
@@ -79,21 +95,20 @@ async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<voi
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/**
- * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (class 22). A credential's
- * failure, an outage, and the end of this process do (R7).
- */
-function isOfOneProject(error: unknown): boolean {
-  if (error instanceof ControlPlaneError)
-    return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
-  return codeOf(error).startsWith('22');
+function isOutage(error: unknown): boolean {
+  return error instanceof ControlPlaneError && error.code === 'unavailable';
 }
 
-function describeFailures(failures: unknown[], total: number): UserError {
+function describeFailures(failures: Failure[], total: number): UserError {
   const [first] = failures;
-  const word = first instanceof ControlPlaneError ? first.message : `the store refuses a row: ${codeOf(first)}`;
+  const word =
+    first?.error instanceof ControlPlaneError
+      ? first.error.message
+      : `the store refuses a row: ${codeOf(first?.error)}`;
+  const names = failures.slice(0, namesShown).map(({ project }) => project);
+  const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';
   return new UserError(
-    `The operations of ${failures.length} of ${total} projects could not be read whole (${word}); the others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${total} projects could not be read whole: ${names.join(', ')}${more} (${word}); the others are stored, and the next sync tries again.`,
   );
 }
 

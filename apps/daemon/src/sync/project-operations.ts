@@ -1,4 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
+import { codeOf } from '@keywarden/core/process';
 import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
@@ -7,6 +8,7 @@ import {
   makeOperationPartitions,
   markOperationPruned,
   type OpenOperation,
+  type OpenWalk,
   saveOperationPage,
   type WalkedProject,
 } from '@keywarden/db/daemon';
@@ -15,7 +17,7 @@ import { type Connection, datedAt } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planWalk } from './follow.ts';
 import { presentOf } from './organizations.ts';
-import { before, proofOf } from './proof.ts';
+import { before, proofOf, servedMs } from './proof.ts';
 import { add, type Counts } from './run.ts';
 import { type Walk, walkOperations } from './walk.ts';
 
@@ -45,15 +47,15 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const { operations: settings } = context.config;
   const maxLimit = settings.page_limit;
   let { walkedAt } = task.project;
-  if (task.project.openWalk !== null) walkedAt = await resume(context, task);
+  const { openWalk } = task.project;
+  if (openWalk !== null) walkedAt = await resume(context, task, openWalk);
   if (walkedAt === null) {
     await walk(context, task, { walkedAt, from: null, floor: null, firstLimit: maxLimit });
     return;
   }
   const floor = before(walkedAt, settings.overlap.ms);
   const open = await readOpen(context, task, floor);
-  const since = { project: task.project.number, since: floor, max: maxLimit };
-  const recent = await countOperationsSince(context.store.sql, since);
+  const recent = await countRecent(context, task, floor);
   const plan = planWalk({ floor, recent, open, maxLimit });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
@@ -65,20 +67,39 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   await askEach(context, task, [...waiting.values()]);
 }
 
-/** Answers with the time of the last completed walk, which may then be this one. */
-async function resume(context: Context, task: Task): Promise<string | null> {
-  const { openWalk: from, walkedAt, number } = task.project;
+/**
+ * Goes on with a walk that was cut short. Answers with the time of the last completed walk, which may then be this one. Where its next
+ * page cannot be had, what came since is read all the same, without a place of its own: the old one is tried again by the next pass.
+ */
+async function resume(context: Context, task: Task, from: OpenWalk): Promise<string | null> {
+  const { walkedAt, number } = task.project;
+  const { page_limit: maxLimit, overlap } = context.config.operations;
   try {
-    const firstLimit = context.config.operations.page_limit;
-    await walk(context, task, { walkedAt, from, floor: null, firstLimit });
+    await walk(context, task, { walkedAt, from, floor: null, firstLimit: maxLimit });
     add(task.counts, 'resumed_walks');
-    return latest(from?.beganAt ?? null, walkedAt);
+    return latest(from.beganAt, walkedAt);
   } catch (error) {
-    const isOfThisPage = error instanceof ControlPlaneError && ['rejected', 'invalid_response'].includes(error.code);
-    if (!isOfThisPage) throw error;
-    await forgetOpenWalk(context.store.sql, number);
-    return walkedAt;
+    if (error instanceof ControlPlaneError && error.code === 'rejected') {
+      await forgetOpenWalk(context.store.sql, number);
+      return walkedAt;
+    }
+    if (!isOfOneProject(error)) throw error;
+    const floor = before(from.beganAt, overlap.ms);
+    const recent = await countRecent(context, task, floor);
+    const how = planWalk({ floor, recent, open: [], maxLimit });
+    await walk(context, task, { walkedAt, from: null, ...how, hasPlace: false });
+    throw error;
   }
+}
+
+/**
+ * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (class 22). A credential's
+ * failure, an outage, and the end of this process do (R7).
+ */
+export function isOfOneProject(error: unknown): boolean {
+  if (error instanceof ControlPlaneError)
+    return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
+  return codeOf(error).startsWith('22');
 }
 
 function latest(a: string | null, b: string | null): string | null {
@@ -91,10 +112,13 @@ async function walk(
   { connection, project, counts, steps }: Task,
   {
     walkedAt,
+    hasPlace = true,
     onPage,
     ...how
   }: Pick<Walk, 'from' | 'floor' | 'firstLimit'> & {
     walkedAt: string | null;
+    /** Its place is kept, and its end is a completed walk. */
+    hasPlace?: boolean;
     onPage?: (operations: WireOperation[]) => void;
   },
 ): Promise<void> {
@@ -111,7 +135,7 @@ async function walk(
     const { beganAt, floor, next, reached, isEnd } = page;
     await save(store.sql, { project, counts, steps }, page.operations, {
       proof,
-      walk: { beganAt, floor, next, reached, isEnd },
+      ...(hasPlace ? { walk: { beganAt, floor, next, reached, isEnd } } : {}),
     });
     onPage?.(page.operations);
     if (page.unprovedAt !== null) add(counts, 'unproved_instants');
@@ -124,11 +148,24 @@ async function save(
   operations: WireOperation[],
   walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
 ): Promise<void> {
+  const page = { project: project.number, operations, ...walked };
   await makePartitions(sql, operations);
-  const { inserted, changed } = await steps.saveOperationPage(sql, { project: project.number, operations, ...walked });
+  const { inserted, changed } = await steps.saveOperationPage(sql, page).catch(async (error: unknown) => {
+    // A month that this process made may have been dropped since.
+    if (codeOf(error) !== noPartition) throw error;
+    madeMonths.delete(sql);
+    await makePartitions(sql, operations);
+    return await steps.saveOperationPage(sql, page);
+  });
   add(counts, 'operations', operations.length);
   add(counts, 'inserted', inserted);
   add(counts, 'changed', changed);
+}
+
+/** How many rows the store has above a floor: so many the walk will see again. */
+async function countRecent({ store, config }: Context, { project }: Task, floor: string): Promise<number> {
+  const asked = { project: project.number, since: floor, max: config.operations.page_limit };
+  return await countOperationsSince(store.sql, asked);
 }
 
 /** Operations below the floor that have not ended, or that failed and are watched for a while yet (A4). */
@@ -158,10 +195,14 @@ async function askEach(
       throw error;
     });
     if (operation) await save(store.sql, { project, counts, steps }, [operation]);
-    else await markOperationPruned(store.sql, { project: project.number, createdAt, id });
+    // Younger ones must be there: the project itself may have gone, or be hidden, and come back (A7).
+    else if (compareInstants(createdAt, before(presentOf(connection), servedMs)) < 0)
+      await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
 }
 
+/** check_violation, which Postgres also says where a row has no partition. */
+const noPartition = '23514';
 const madeMonths = new WeakMap<Sql, Set<string>>();
 
 /** Makes the partitions that a page needs and that this process has not seen yet. */

@@ -3,7 +3,7 @@ import type { Proof } from '@keywarden/db/daemon';
 import type { WalkedPage } from './walk.ts';
 
 /** Less than any six months: operations this young are surely still served. */
-const servedMs = 180 * 86_400_000;
+export const servedMs = 180 * 86_400_000;
 
 /**
  * What a page proves, as times (A2). The newest are not proved yet: rows may become visible late (A8). At the list's end everything is

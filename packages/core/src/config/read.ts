@@ -61,7 +61,7 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   return { name: 'default', url: normalize(url), identity: normalize(url), apiKey, keyId: keyId ?? null, share: 0.5 };
 }
 
-/** The sandbox leaves its address and its administrator's key in the data folder; that key's id is 1. */
+/** The sandbox leaves its address, its id and its administrator's key in the data folder; that key's id is 1. */
 function sandboxConnection(environment: Environment, { secrets }: { secrets: boolean }): ConnectionConfig {
   const { KEYWARDEN_DATA: folder, SANDBOX_PORT: port } = environment;
   const url = readDataFile(folder, 'sandbox-url') ?? `http://127.0.0.1:${port}/api/v2`;
@@ -71,7 +71,9 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
       'No control plane is configured and the sandbox was never started; run npm start, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY.',
     );
   }
-  return { name: 'sandbox', url, identity: 'sandbox', apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
+  const id = readDataFile(folder, 'sandbox-id');
+  const identity = id === undefined ? 'sandbox' : `sandbox ${id}`;
+  return { name: 'sandbox', url, identity, apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
 }
 
 function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {

@@ -27,10 +27,14 @@ const connectionSchema = z
 /** The control plane serves six months; keeping less than seven would drop what the next walk brings back. */
 const shortestRetentionMs = 214 * 86_400_000;
 
+const shortestSettleMs = 600_000;
+
 /** How operations are read; see docs/OPERATIONS.md. Each default is what the control plane was seen to need. */
 const operationsSchema = z
   .strictObject({
-    settle: duration.prefault('15m'),
+    settle: duration
+      .refine(({ ms }) => ms >= shortestSettleMs, { error: 'settle is at least 10m: Dates may be off by five' })
+      .prefault('15m'),
     overlap: duration.prefault('24h'),
     follow_failed_for: duration.prefault('7d'),
     page_limit: z.int().min(2).max(1000).default(1000),

@@ -1,0 +1,70 @@
+import { exitCode, usageError } from '@keywarden/core/process';
+import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
+import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
+import { userName } from './user.ts';
+
+const shown = 200;
+
+/** Lists what a person has to look at, or closes one of them. Exits with 3 while any is open. */
+export async function incidentsCommand({
+  all = false,
+  close,
+  note = null,
+  json,
+}: {
+  all?: boolean;
+  close?: string;
+  note?: string | null;
+  json?: boolean;
+}): Promise<number> {
+  if (close !== undefined && !/^\d{1,18}$/.test(close))
+    throw usageError(`${close} is not an incident's number; keywarden incidents shows them.`);
+  return await withContext(
+    async ({ store }) => {
+      if (close !== undefined && !(await closeIncident(store.sql, { number: close, by: userName(), note })))
+        throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
+      const incidents = await listIncidents(store.sql, { isOpen: !all, limit: shown });
+      if (json) printJson({ incidents: incidents.map(toJson) });
+      else console.log(render(incidents, { all }));
+      return incidents.some(({ closedAt }) => closedAt === null) ? exitCode.needsPerson : exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+function render(incidents: Incident[], { all }: { all: boolean }): string {
+  if (incidents.length === 0) return all ? 'There never was an incident.' : 'No incident is open.';
+  const rows = incidents.map((each) => [
+    each.number,
+    each.openedAt,
+    each.keyId,
+    each.keyName,
+    each.closedAt === null ? 'open' : `closed by ${each.closedBy}`,
+    describe(each),
+  ]);
+  return [
+    renderTable(['INCIDENT', 'OPENED', 'KEY', 'NAME', 'STATE', 'WHAT'], rows),
+    'Find out what each was about, then: keywarden incidents --close INCIDENT --note WHY',
+  ].join('\n\n');
+}
+
+/** Each kind in words. */
+function describe({ planId, lastUsedAt, lastUsedFrom }: Incident): string {
+  const from = lastUsedFrom ? ` from ${lastUsedFrom}` : '';
+  return `used at ${lastUsedAt}${from}, between its last listing and its revocation by plan ${planId}`;
+}
+
+function toJson({ keyId, keyName, scope, planId, openedAt, closedAt, closedBy, ...rest }: Incident) {
+  const { lastUsedAt, lastUsedFrom, ...more } = rest;
+  return {
+    ...more,
+    last_used_at: lastUsedAt,
+    last_used_from: lastUsedFrom,
+    opened_at: openedAt,
+    key: { scope, id: keyId, name: keyName },
+    plan_id: planId,
+    closed_at: closedAt,
+    closed_by: closedBy,
+  };
+}

@@ -1,0 +1,31 @@
+import { exitCode } from '@keywarden/core/process';
+import { endPause, openPause, readPause } from '@keywarden/db/daemon';
+import { withContext } from './session.ts';
+import { userName } from './user.ts';
+
+/** Stops every replica before its next destructive call (R7), until `resume`. */
+export async function pauseCommand({ reason = null }: { reason?: string | null }): Promise<number> {
+  return await withContext(
+    async ({ store, signal, progress }) => {
+      const onWait = () => progress.note('A revocation is under way; waiting for its end.');
+      const isNew = await openPause(store.sql, { by: userName(), reason }, { signal, onWait });
+      const pause = await readPause(store.sql);
+      if (isNew) console.log('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
+      else if (pause)
+        console.log(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+export async function resumeCommand(): Promise<number> {
+  return await withContext(
+    async ({ store }) => {
+      const wasPaused = await endPause(store.sql, userName());
+      console.log(wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.');
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
