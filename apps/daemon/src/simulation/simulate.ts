@@ -117,7 +117,7 @@ async function live({
       } else {
         const options = { signal: abort.signal, fetch, ...(steps ? { steps } : {}) };
         const resumed = await syncOnce(store, subject, options).catch((error: unknown) => {
-          const isExpected = (isArmed && isForeseen(error)) || (abort.signal.aborted && isAbort(error, abort.signal));
+          const isExpected = isForeseen(error) ? isArmed || abort.signal.aborted : isAbort(error, abort.signal);
           if (!isExpected && steps === undefined) throw error;
           result.failedPasses += 1;
           return 0;
@@ -143,12 +143,8 @@ function isForeseen(error: unknown): boolean {
   return error instanceof UserError || error instanceof ControlPlaneError;
 }
 
-function isAbort(error: unknown, { reason }: AbortSignal): boolean {
-  return (
-    error === reason ||
-    (error instanceof Error && error.name === 'AbortError') ||
-    (error instanceof ControlPlaneError && error.code === 'aborted')
-  );
+function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
+  return aborted && (error === reason || (error instanceof Error && error.name === 'AbortError'));
 }
 
 /** Notes what is served, disturbs the world between requests, and cuts the pass short after so many. */
