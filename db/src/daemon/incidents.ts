@@ -1,3 +1,4 @@
+import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
 /** What a person has to look at. Times are RFC 3339. */
@@ -23,9 +24,9 @@ export async function listIncidents(
   { isOpen, limit }: { isOpen: boolean; limit: number },
 ): Promise<Incident[]> {
   const rows = await sql`
-    select c.number, c.kind, to_json(c.opened_at)#>>'{}' as opened_at, k.id, k.name, k.scope, i.plan_id, c.detail->>'last_used_at' as last_used_at,
+    select c.number, c.kind, c.opened_at, k.id, k.name, k.scope, i.plan_id, c.detail->>'last_used_at' as last_used_at,
       c.detail->>'last_used_from_addr' as last_used_from,
-      to_json(c.closed_at)#>>'{}' as closed_at, c.closed_by, c.note
+      c.closed_at, c.closed_by, c.note
     from keywarden.incident c join keywarden.key k on k.number = c.key_number
       left join keywarden.revocation_intent i on i.number = c.intent_number
     where not ${isOpen} or c.closed_at is null
@@ -33,14 +34,14 @@ export async function listIncidents(
   return rows.map((row) => ({
     number: String(row.number),
     kind: String(row.kind),
-    openedAt: String(row.opened_at),
+    openedAt: toInstant(String(row.opened_at)),
     keyId: String(row.id),
     keyName: String(row.name),
     scope: String(row.scope),
     planId: row.plan_id === null ? null : String(row.plan_id),
     lastUsedAt: row.last_used_at === null ? null : String(row.last_used_at),
     lastUsedFrom: row.last_used_from === null ? null : String(row.last_used_from),
-    closedAt: row.closed_at === null ? null : String(row.closed_at),
+    closedAt: row.closed_at === null ? null : toInstant(String(row.closed_at)),
     closedBy: row.closed_by === null ? null : String(row.closed_by),
     note: row.note === null ? null : String(row.note),
   }));

@@ -1,3 +1,4 @@
+import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 import { type LockOptions, withLock } from './locks.ts';
 
@@ -11,10 +12,15 @@ const destructiveCalls = 'destructive calls';
 
 /** The open pause, if there is one. */
 export async function readPause(sql: Sql): Promise<Pause | null> {
-  const [row] = await sql`select paused_at, paused_by, reason from keywarden.pause where resumed_at is null`;
+  const [row] = await sql`
+    select paused_at, paused_by, reason from keywarden.pause where resumed_at is null`;
   if (row === undefined) return null;
   const { paused_at: pausedAt, paused_by: pausedBy, reason } = row;
-  return { pausedAt: String(pausedAt), pausedBy: String(pausedBy), reason: reason === null ? null : String(reason) };
+  return {
+    pausedAt: toInstant(String(pausedAt)),
+    pausedBy: String(pausedBy),
+    reason: reason === null ? null : String(reason),
+  };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { codeOf, UserError } from '@keywarden/core/process';
+import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
 /** A month of operations that is over its retention. */
@@ -23,14 +24,14 @@ export async function readOperationRetention(sql: Sql): Promise<number | null> {
 /** The dry run: names the months that would go, and remembers when it first did. */
 export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   const rows = await sql`
-    select to_char(month, 'YYYY-MM') as month, operations, bytes, to_json(announced_at)#>>'{}' as announced_at,
+    select to_char(month, 'YYYY-MM') as month, operations, bytes, announced_at,
       announced_at <= now() - interval '23 hours' as is_due
     from keywarden.announce_operation_drops() order by month`;
   return rows.map((row) => ({
     month: String(row.month),
     operations: Number(row.operations),
     bytes: Number(row.bytes),
-    announcedAt: String(row.announced_at),
+    announcedAt: toInstant(String(row.announced_at)),
     isDue: Boolean(row.is_due),
   }));
 }

@@ -13,6 +13,6 @@ export const instant = customType<{ data: string; driverData: string }>({
 });
 
 /** Postgres's text of a timestamptz in UTC, as RFC 3339. */
-function toInstant(text: string): string {
+export function toInstant(text: string): string {
   return text.replace(' ', 'T').replace(/\+00$/, 'Z');
 }
