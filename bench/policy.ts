@@ -49,6 +49,7 @@ function makeFacts(count: number): Facts {
       projectId: null,
       creatorId: `user-${index % 1500}`,
       creatorName: null,
+      creator: 'member',
       createdAt: new Date(nowMs - 500 * dayMs).toISOString(),
       use: index % 4 === 0 ? { state: 'never' } : { state: 'used', at, from: '203.0.113.7' },
     };

@@ -1,7 +1,7 @@
 import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import { and, asc, inArray, isNull, sql as raw } from 'drizzle-orm';
-import { connection, connectionScope, key, keyListing } from '../schema/tables.ts';
+import { connection, connectionScope, key, keyListing, member } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
 /** The name of a scope in facts: its control plane's number and its own name. */
@@ -19,7 +19,8 @@ export async function readFacts(db: Db, nowMs: (controlPlane: string) => number 
     .from(key)
     .where(and(isNull(key.goneAt), isNull(key.missingSince)))
     .orderBy(asc(key.number));
-  return { keys: keys.map(toKeyFacts), ...(await readScopes(db, nowMs)) };
+  const creatorOf = await readCreators(db);
+  return { keys: keys.map((row) => toKeyFacts(row, creatorOf(row))), ...(await readScopes(db, nowMs)) };
 }
 
 async function readScopes(db: Db, nowMs: (controlPlane: string) => number | null): Promise<Omit<Facts, 'keys'>> {
@@ -74,7 +75,30 @@ function maySee(
   return isAccount || seen.length === 0 || seen.some((row) => row.scope === listing.scope);
 }
 
-function toKeyFacts(row: typeof key.$inferSelect): KeyFacts {
+/**
+ * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
+ * shown has left too, once an organization's members were listed twice. A listing is complete or not stored at all.
+ */
+async function readCreators(db: Db): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
+  const members = await db.select().from(member);
+  const placeOf = (controlPlane: string, organization: string | null) => `${controlPlane}/${organization}`;
+  const states = new Map<string, KeyFacts['creator']>();
+  const seen = new Map<string, Set<string>>();
+  for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince, firstSeenAt, lastSeenAt } of members) {
+    const place = placeOf(controlPlaneNumber, organizationId);
+    const present = missingSince === null ? 'member' : 'unknown';
+    states.set(`${place}/${userId}`, leftAt === null ? present : 'left');
+    const times = seen.get(place) ?? new Set();
+    seen.set(place, times.add(firstSeenAt).add(lastSeenAt));
+  }
+  return ({ controlPlaneNumber, organizationId, creatorId }) => {
+    const place = placeOf(controlPlaneNumber, organizationId);
+    const isListedTwice = (seen.get(place)?.size ?? 0) > 1;
+    return states.get(`${place}/${creatorId}`) ?? (isListedTwice ? 'left' : 'unknown');
+  };
+}
+
+function toKeyFacts(row: typeof key.$inferSelect, creator: KeyFacts['creator']): KeyFacts {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
   const scope = factScope(row.controlPlaneNumber, row.scope);
   return {
@@ -87,6 +111,7 @@ function toKeyFacts(row: typeof key.$inferSelect): KeyFacts {
     projectId,
     creatorId,
     creatorName,
+    creator,
     createdAt,
     use: useOf(row),
   };

@@ -91,3 +91,49 @@ test.each([
 ])('a duration %s is %s ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });
+
+const named = (...rules: object[]) =>
+  evaluate(policy(...rules), makeFacts(keysOfAllKinds)).map(({ key, reason }) => [key.number, reason]);
+const keysOfAllKinds = [
+  makeKey(1, { name: 'ci-deploy', createdAt: daysAgo(400), use: usedDaysAgo(1) }),
+  makeKey(2, { name: 'tmp', creator: 'left', creatorId: 'bela', creatorName: null }),
+  makeKey(3, { name: 'CI-deploy', kind: 'project', projectId: 'quiet-river', creator: 'unknown' }),
+  makeKey(4, { name: 'a.b', kind: 'project', projectId: 'quiet-river' }),
+];
+
+test('older_than looks at age alone, whatever the use', () => {
+  expect(named({ name: 'old', older_than: '365d', action: 'report' })).toEqual([
+    ['1', 'created 400 days ago, more than 365d'],
+  ]);
+});
+
+test('name_not_matching condemns names of none of the patterns; a point is a point, and case counts', () => {
+  const rule = { name: 'names', name_not_matching: ['ci-*', 'a?b'], action: 'report' };
+  expect(named(rule)).toEqual([
+    ['2', 'its name "tmp" is not of ci-* or a?b'],
+    ['3', 'its name "CI-deploy" is not of ci-* or a?b'],
+  ]);
+  expect(named({ ...rule, name_not_matching: ['a.b'] }).map(([number]) => number)).toEqual(['1', '2', '3']);
+});
+
+test('creator_left condemns where the creator is known to have left, and not where that is unknown', () => {
+  expect(named({ name: 'left', creator_left: true, action: 'report' })).toEqual([
+    ['2', 'its creator bela is no member of the organization any more'],
+  ]);
+});
+
+test('match narrows by project, creator and name; more_than counts by project the keys that have one', () => {
+  const old = { name: 'any', older_than: '1d', action: 'report' };
+  const numbers = (match: object) => named({ ...old, match }).map(([number]) => number);
+  expect(numbers({ projects: ['quiet-river'] })).toEqual(['3', '4']);
+  expect(numbers({ creators: ['bela'] })).toEqual(['2']);
+  expect(numbers({ name: '*deploy' })).toEqual(['1', '3']);
+  const many = { name: 'many', more_than: { number: 1, per: 'project' }, action: 'report' };
+  expect(named(many).map(([number]) => number)).toEqual(['4']);
+});
+
+test('a rule with two conditions, or with none, is refused', () => {
+  expect(() => policy({ ...unused, older_than: '1d' })).toThrow(/exactly one of/);
+  expect(() => policy({ name: 'x', action: 'report' })).toThrow(/exactly one of/);
+  expect(() => policy({ ...unused, even_in_use: true })).toThrow(/does not belong to rules on inactivity/);
+});

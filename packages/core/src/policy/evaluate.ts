@@ -1,6 +1,7 @@
 import { toMs } from '../wire/index.ts';
-import { daysInWords } from './duration.ts';
+import { type Judged, judgeKey, type KeyEvidence } from './conditions.ts';
 import type { Facts, KeyFacts, Use } from './facts.ts';
+import { matchesGlob } from './glob.ts';
 import type { Policy, Rule } from './schema.ts';
 
 /** Rule R holds for key K: the value that was found, the limit that it passed, the evidence, and the sentence that says so. */
@@ -13,14 +14,14 @@ export interface Finding {
   reason: string;
 }
 
-/** The facts that a finding was judged on, as JSON keeps them. Only what upstream said: no time that passes changes it. */
+/** The facts that a finding was judged on, as JSON keeps them. */
 export type Evidence =
-  | { condition: 'unused_for' | 'never_used_for'; created_at: string; use: Use }
+  | KeyEvidence
   | {
       condition: 'more_than';
       created_at: string;
       use: Use;
-      per: 'organization' | 'creator';
+      per: 'organization' | 'creator' | 'project';
       count: number;
       rank: number;
     };
@@ -44,52 +45,32 @@ export function evaluate(policy: Policy, facts: Facts): Finding[] {
   );
 }
 
-/** A key with its times as numbers: each is compared many times. */
-interface Judged {
-  key: KeyFacts;
-  nowMs: number;
-  createdMs: number;
-  lastUseMs: number;
-}
-
 function judgeRule(rule: Rule, judged: Judged[]): Finding[] {
   if (rule.more_than !== undefined) return judgeNumber(rule, rule.more_than, judged);
-  return judged.flatMap((each) => judgeInactivity(rule, each) ?? []);
+  return judged.flatMap((each) => {
+    const held = judgeKey(rule, each);
+    return held === undefined ? [] : [{ rule: rule.name, action: rule.action, key: each.key, ...held }];
+  });
 }
 
 function matches({ match }: Rule, key: KeyFacts): boolean {
-  if (match.kinds !== undefined && !match.kinds.includes(key.kind)) return false;
+  const isIn = (wanted: string[] | undefined, value: string | null) =>
+    wanted === undefined || (value !== null && wanted.includes(value));
   return (
-    match.organizations === undefined ||
-    (key.organizationId !== null && match.organizations.includes(key.organizationId))
+    isIn(match.kinds, key.kind) &&
+    isIn(match.organizations, key.organizationId) &&
+    isIn(match.projects, key.projectId) &&
+    isIn(match.creators, key.creatorId) &&
+    (match.name === undefined || matchesGlob(match.name, key.name))
   );
-}
-
-function judgeInactivity(rule: Rule, { key, nowMs, createdMs, lastUseMs }: Judged): Finding | undefined {
-  const { createdAt, use } = key;
-  if (rule.unused_for !== undefined && use.state === 'used') {
-    const idleMs = nowMs - lastUseMs;
-    if (!(idleMs > rule.unused_for.ms)) return undefined;
-    const reason = `last used ${daysInWords(idleMs)} ago, more than ${rule.unused_for.text}`;
-    const evidence: Evidence = { condition: 'unused_for', created_at: createdAt, use };
-    return { rule: rule.name, action: rule.action, key, limit: rule.unused_for.text, evidence, reason };
-  }
-  if (rule.never_used_for !== undefined && use.state === 'never') {
-    const ageMs = nowMs - createdMs;
-    if (!(ageMs > rule.never_used_for.ms)) return undefined;
-    const reason = `never used in the ${daysInWords(ageMs)} since it was created, more than ${rule.never_used_for.text}`;
-    const evidence: Evidence = { condition: 'never_used_for', created_at: createdAt, use };
-    return { rule: rule.name, action: rule.action, key, limit: rule.never_used_for.text, evidence, reason };
-  }
-  return undefined;
 }
 
 /** Of a group that is over the number, the longest unused are over; a group with a use that is unknown is not judged. */
 function judgeNumber(rule: Rule, { number, per }: NonNullable<Rule['more_than']>, judged: Judged[]): Finding[] {
-  const groups = Map.groupBy(
-    judged,
-    ({ key }) => `${key.scope} ${per === 'organization' ? key.organizationId : key.creatorId}`,
-  );
+  const groupOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
+  // A key of no project belongs to no project's number.
+  const counted = judged.filter(({ key }) => key[groupOf[per]] !== null || per !== 'project');
+  const groups = Map.groupBy(counted, ({ key }) => `${key.scope} ${key[groupOf[per]]}`);
   return [...groups.values()].flatMap((group) => {
     if (group.length <= number || group.some(({ key }) => key.use.state === 'unknown')) return [];
     const ranked = group.toSorted(byUse);

@@ -15,6 +15,8 @@ export interface KeyFacts {
   projectId: string | null;
   creatorId: string;
   creatorName: string | null;
+  /** Whether the creator is a member of the key's organization; unknown until two complete listings of its members say the same. */
+  creator: 'member' | 'left' | 'unknown';
   createdAt: string;
   use: Use;
 }

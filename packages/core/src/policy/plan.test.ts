@@ -41,6 +41,7 @@ const anyKey = fc.record({
   kind: fc.constantFrom('organization', 'project', 'personal'),
   creatorId: fc.constantFrom('ada', 'bo'),
   creatorName: fc.constantFrom('Ada', null),
+  creator: fc.constantFrom('member', 'left', 'unknown'),
   scope: fc.constantFrom('1/organization:acme', '1/user:ada'),
 });
 const rules = [
@@ -48,6 +49,9 @@ const rules = [
   { name: 'never', never_used_for: '90d', action: 'revoke' },
   { name: 'many', more_than: { number: 2, per: 'creator' }, action: 'revoke', even_in_use: true },
   { name: 'seen', unused_for: '7d', action: 'report' },
+  { name: 'old', older_than: '100d', action: 'revoke' },
+  { name: 'names', name_not_matching: ['key ?'], action: 'revoke' },
+  { name: 'left', creator_left: true, action: 'revoke', match: { name: 'key*' } },
 ];
 
 test('a plan’s text is canonical JSON whatever its keys, and their order does not matter', () => {

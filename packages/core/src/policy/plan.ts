@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Evidence, evaluate, type Finding } from './evaluate.ts';
-import type { Facts, KeyFacts, Use } from './facts.ts';
+import type { Facts, KeyFacts } from './facts.ts';
 import { guard, type Verdict } from './guard.ts';
 import type { KeyKind, Policy } from './schema.ts';
 
@@ -88,16 +88,9 @@ function toItem({ key, findings }: Verdict): PlanItem {
 }
 
 function toPlanned({ rule, limit, evidence }: Finding): PlannedFinding {
-  if (evidence.condition !== 'more_than') {
-    const { condition, created_at, use } = evidence;
-    return { evidence: { condition, created_at, use: orderedUse(use) }, limit, rule };
-  }
+  if (evidence.condition !== 'more_than') return { evidence, limit, rule };
   const { condition, count, created_at, per } = evidence;
   return { evidence: { condition, count, created_at, per }, limit, rule };
-}
-
-function orderedUse(use: Use): Use {
-  return use.state === 'used' ? { at: use.at, from: use.from, state: use.state } : use;
 }
 
 function toPlannedKey(key: KeyFacts): PlannedKey {

@@ -17,6 +17,15 @@ export const duration = z.string().transform((text, context): Duration => {
 
 const kind = z.enum(['personal', 'organization', 'project']);
 
+const conditions = [
+  'unused_for',
+  'never_used_for',
+  'older_than',
+  'more_than',
+  'name_not_matching',
+  'creator_left',
+] as const;
+
 const ruleSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
@@ -24,22 +33,27 @@ const ruleSchema = z
       .strictObject({
         kinds: z.array(kind).min(1).optional(),
         organizations: z.array(z.string()).min(1).optional(),
+        projects: z.array(z.string()).min(1).optional(),
+        creators: z.array(z.string()).min(1).optional(),
+        name: z.string().min(1).optional(),
       })
       .default({}),
     unused_for: duration.optional(),
     never_used_for: duration.optional(),
-    more_than: z.strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator']) }).optional(),
+    older_than: duration.optional(),
+    name_not_matching: z.array(z.string().min(1)).min(1).optional(),
+    creator_left: z.literal(true).optional(),
+    more_than: z
+      .strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) })
+      .optional(),
     action: z.enum(['report', 'revoke']),
     even_in_use: z.boolean().default(false),
   })
-  .refine(
-    (rule) =>
-      [rule.unused_for, rule.never_used_for, rule.more_than].filter((condition) => condition !== undefined).length ===
-      1,
-    { error: 'a rule has exactly one of unused_for, never_used_for and more_than' },
-  )
-  .refine((rule) => !rule.even_in_use || rule.more_than !== undefined, {
-    error: 'even_in_use belongs to rules on number; a key that is used is not unused',
+  .refine((rule) => conditions.filter((name) => rule[name] !== undefined).length === 1, {
+    error: `a rule has exactly one of ${conditions.join(', ')}`,
+  })
+  .refine((rule) => !rule.even_in_use || (rule.unused_for === undefined && rule.never_used_for === undefined), {
+    error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
   });
 
 export const policySchema = z

@@ -20,6 +20,7 @@ export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFact
     projectId: null,
     creatorId: 'ada',
     creatorName: 'Ada',
+    creator: 'member',
     createdAt: daysAgo(365),
     use: { state: 'never' },
     ...change,

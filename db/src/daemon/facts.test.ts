@@ -1,0 +1,55 @@
+import type { WireMember } from '@keywarden/core/wire';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createTestStore, type TestStore } from '../testing.ts';
+import { readFacts } from './facts.ts';
+import { saveMembers, saveOrganizations } from './inventory.ts';
+import { saveKeyListing } from './key-listing.ts';
+import { makeControlPlane, makeWireKey } from './testing.ts';
+
+let store: TestStore;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  controlPlane = await makeControlPlane(store.sql);
+  const acme = { id: 'acme', name: 'Acme', createdAt: '2026-01-01T00:00:00Z', extra: null };
+  await saveOrganizations(store.sql, { controlPlane, seenAt: hour(0) }, [acme]);
+  const keys = ['ada', 'bela', 'carl'].map((id, index) =>
+    makeWireKey(String(index + 1), { createdBy: { id, name: id } }),
+  );
+  await saveKeyListing(store.sql, {
+    controlPlane,
+    scope: 'organization:acme',
+    organizationId: 'acme',
+    connection: 'main',
+    run: null,
+    listedAt: hour(0),
+    begunAt: hour(0),
+    keys,
+  });
+});
+afterAll(async () => await store.close());
+
+const hour = (number: number) => `2026-06-01T0${number}:00:00Z`;
+const memberOf = (userId: string): WireMember => ({
+  id: userId,
+  userId,
+  role: 'member',
+  joinedAt: null,
+  email: `${userId}@acme.example`,
+});
+
+/** What is known of the creators of keys 1 to 3 after a listing of these members. */
+async function creatorsAfter(at: string, members: string[]) {
+  await saveMembers(store.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
+  const { keys } = await readFacts(store.db, () => Date.parse(at));
+  return keys.map(({ creator }) => creator);
+}
+
+test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
+  // Carl had left before anybody looked: one listing does not say so, two do.
+  expect(await creatorsAfter(hour(1), ['ada', 'bela'])).toEqual(['member', 'member', 'unknown']);
+  expect(await creatorsAfter(hour(2), ['ada'])).toEqual(['member', 'unknown', 'left']);
+  expect(await creatorsAfter(hour(3), [])).toEqual(['member', 'unknown', 'left']);
+  expect(await creatorsAfter(hour(4), ['ada'])).toEqual(['member', 'left', 'left']);
+  expect(await creatorsAfter(hour(5), ['ada', 'bela'])).toEqual(['member', 'member', 'left']);
+});
