@@ -60,5 +60,5 @@ function makeFacts(count: number): Facts {
     nowMs,
     unknownOwnKey: [],
   }));
-  return { keys, scopes, ownKeys: [{ connection: 'main', keyId: '0' }] };
+  return { keys, scopes, ownKeys: [{ connection: 'main', keyId: '0' }], revokedLastDay: 0 };
 }

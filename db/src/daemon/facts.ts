@@ -1,7 +1,15 @@
 import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
-import { and, asc, inArray, isNull, sql as raw } from 'drizzle-orm';
-import { connection, connectionScope, key, keyListing, member } from '../schema/tables.ts';
+import { and, asc, count, eq, gt, inArray, isNull, or, sql as raw } from 'drizzle-orm';
+import {
+  connection,
+  connectionScope,
+  key,
+  keyListing,
+  member,
+  revocationIntent,
+  revocationOutcome,
+} from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 
 /** The name of a scope in facts: its control plane's number and its own name. */
@@ -20,10 +28,32 @@ export async function readFacts(db: Db, nowMs: (controlPlane: string) => number 
     .where(and(isNull(key.goneAt), isNull(key.missingSince)))
     .orderBy(asc(key.number));
   const creatorOf = await readCreators(db);
-  return { keys: keys.map((row) => toKeyFacts(row, creatorOf(row))), ...(await readScopes(db, nowMs)) };
+  return {
+    keys: keys.map((row) => toKeyFacts(row, creatorOf(row))),
+    ...(await readScopes(db, nowMs)),
+    revokedLastDay: await countRevokedLastDay(db),
+  };
 }
 
-async function readScopes(db: Db, nowMs: (controlPlane: string) => number | null): Promise<Omit<Facts, 'keys'>> {
+/** An attempt whose outcome is not known yet counts: it may have revoked. */
+async function countRevokedLastDay(db: Db): Promise<number> {
+  const [row] = await db
+    .select({ n: count() })
+    .from(revocationIntent)
+    .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
+    .where(
+      and(
+        gt(revocationIntent.createdAt, raw`now() - interval '24 hours'`),
+        or(isNull(revocationOutcome.outcome), eq(revocationOutcome.outcome, 'revoked')),
+      ),
+    );
+  return row?.n ?? 0;
+}
+
+async function readScopes(
+  db: Db,
+  nowMs: (controlPlane: string) => number | null,
+): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
   const listings = await db
     .selectDistinctOn([keyListing.controlPlaneNumber, keyListing.scope])
     .from(keyListing)

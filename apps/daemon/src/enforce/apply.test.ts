@@ -189,3 +189,19 @@ test('R2: an own key’s id that no listing shows is as good as none', async () 
     'connection main sees this scope and its own key is not known; set its key_id',
   ]);
 });
+
+test('R3: what a day’s quota does not allow waits in the plan, and what was revoked counts for a day', async () => {
+  const policy = policySchema.parse({ quotas: { per_day: 1 }, rules: [neverUsedRule] });
+  await prepare(['idle', 'forgotten', 'busy'], { policy });
+  const plan = await makeStoredPlan();
+  expect(plan.document.items.map((item) => item.key.name)).toEqual(['idle']);
+  expect(plan.document.held.map(({ key, why }) => [key.name, why])).toEqual([
+    ['forgotten', 'it waits: at most 1 keys are revoked in 24 hours'],
+  ]);
+  expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
+  expect((await makeStoredPlan()).document.items).toEqual([]);
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 day'`;
+  const nextDay = await makeStoredPlan();
+  expect(outcomes(await apply(nextDay))).toEqual({ forgotten: 'revoked' });
+  expect(await revokedNames()).toEqual(['idle', 'forgotten']);
+});

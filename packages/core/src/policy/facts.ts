@@ -38,4 +38,6 @@ export interface Facts {
   scopes: ScopeFacts[];
   /** The own keys of all connections that were ever configured, as far as they are known. */
   ownKeys: { connection: string; keyId: string }[];
+  /** Keys that were revoked, or begun to be, in the last 24 hours, whatever the plan. */
+  revokedLastDay: number;
 }

@@ -61,3 +61,37 @@ test('R8: a key in use is revoked by a rule on number only if that rule says eve
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[2]).toMatch(/it was used within 30d/);
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [{ ...rule, even_in_use: true }] }))[2]).toBeNull();
 });
+
+test('R3: a plan holds what the quotas allow, the longest unused first; the rest waits in it, named', () => {
+  const keys = [10, 40, 30, 20].map((days, index) =>
+    makeKey(index + 1, { use: usedDaysAgo(days + 100), creatorId: `user-${index % 2}` }),
+  );
+  const survivor = makeKey(9, { use: usedDaysAgo(1) });
+  const judge = (quotas: object, revokedLastDay = 0) => {
+    const policy = policySchema.parse({ quotas, rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
+    const facts = { ...makeFacts([...keys, survivor]), revokedLastDay };
+    return guard(policy, facts, evaluate(policy, facts)).map(({ key, held }) => [key.number, held]);
+  };
+  const waits = (why: string) => expect.stringMatching(why);
+  expect(judge({})).toEqual([
+    ['2', null],
+    ['3', null],
+    ['4', null],
+    ['1', null],
+  ]);
+  expect(judge({ per_run: 3 })).toEqual([
+    ['2', null],
+    ['3', null],
+    ['4', null],
+    ['1', waits('at most 3 keys$')],
+  ]);
+  expect(judge({ per_day: 3 }, 2)).toEqual([
+    ['2', null],
+    ...['3', '4', '1'].map((number) => [number, waits('3 keys are revoked in 24 hours')]),
+  ]);
+  expect(judge({ per_creator: 1 })).toEqual([
+    ['2', null],
+    ['3', null],
+    ...['4', '1'].map((number) => [number, waits('1 keys of one creator')]),
+  ]);
+});

@@ -23,7 +23,8 @@ export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdic
     if (key === undefined || scope === undefined) return [];
     return [{ key, findings: group, held: reasonToHold(policy, facts, { key, scope, findings: group }) }];
   });
-  return keepOnePerOrganization(facts, mostRecentlyUsedFirst(verdicts, ({ key }) => key).toReversed());
+  const longestUnusedFirst = mostRecentlyUsedFirst(verdicts, ({ key }) => key).toReversed();
+  return holdOverQuota(policy, facts, keepOnePerOrganization(facts, longestUnusedFirst));
 }
 
 function reasonToHold(policy: Policy, facts: Facts, { key, scope, findings }: Condemned): string | null {
@@ -66,6 +67,26 @@ function inUse(policy: Policy, { key, scope, findings }: Condemned): string | nu
   const allowed = policy.rules.filter((rule) => rule.even_in_use).map((rule) => rule.name);
   if (findings.some((finding) => allowed.includes(finding.rule))) return null;
   return `it was used within ${policy.active_within.text}, and no rule that condemns it says even_in_use`;
+}
+
+/** R3: a plan holds what the quotas allow, the longest unused first; the others wait, named, for a later one. */
+function holdOverQuota({ quotas }: Policy, { revokedLastDay }: Facts, verdicts: Verdict[]): Verdict[] {
+  const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = quotas;
+  const ofCreator = new Map<string, number>();
+  let going = 0;
+  return verdicts.map((verdict) => {
+    if (verdict.held !== null) return verdict;
+    const creator = `${verdict.key.scope} ${verdict.key.creatorId}`;
+    const own = ofCreator.get(creator) ?? 0;
+    if (own >= perCreator)
+      return { ...verdict, held: `it waits: a plan revokes at most ${perCreator} keys of one creator` };
+    if (going >= perRun) return { ...verdict, held: `it waits: a plan revokes at most ${perRun} keys` };
+    if (going + revokedLastDay >= perDay)
+      return { ...verdict, held: `it waits: at most ${perDay} keys are revoked in 24 hours` };
+    ofCreator.set(creator, own + 1);
+    going += 1;
+    return verdict;
+  });
 }
 
 /** R2: an organization keeps one key that is not condemned; if all are, the most recently used stays. */

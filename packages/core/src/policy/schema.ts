@@ -56,11 +56,19 @@ const ruleSchema = z
     error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
   });
 
+/** How many keys a plan may hold (R3): in all, with those of the last 24 hours, and of one creator. */
+const quotasSchema = z.strictObject({
+  per_run: z.int().min(1).optional(),
+  per_day: z.int().min(1).optional(),
+  per_creator: z.int().min(1).optional(),
+});
+
 export const policySchema = z
   .strictObject({
     active_within: duration.prefault('30d'),
     max_evidence_age: duration.prefault('1h'),
     max_clock_skew: duration.prefault('60s'),
+    quotas: quotasSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
   })
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {

@@ -44,5 +44,5 @@ export function makeFacts(
     unknownOwnKey: [],
     ...change,
   }));
-  return { keys, scopes, ownKeys };
+  return { keys, scopes, ownKeys, revokedLastDay: 0 };
 }
