@@ -48,9 +48,14 @@ export async function checkArchive(store: Store, world: World, served: Served | 
 
 /**
  * After a pass that nothing disturbed: what is served now is stored as it is served, but for those of an instant that more operations
- * bear than a page can show.
+ * bear than a page can show, and for what the control plane has done by itself since the pass began.
  */
-export async function checkCurrent(store: Store, world: World, pageLimit: number): Promise<void> {
+export async function checkCurrent(
+  store: Store,
+  world: World,
+  { pageLimit, passBeganAt }: { pageLimit: number; passBeganAt: string },
+): Promise<void> {
+  const began = microsOf(passBeganAt);
   const projects = await world.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects');
   for (const { id: projectId } of projects.filter((project) => project.deleted_at === null)) {
     const stored = new Map(
@@ -63,16 +68,17 @@ export async function checkCurrent(store: Store, world: World, pageLimit: number
     const bearers = new Map<string, number>();
     for (const id of served) bearers.set(times[id] ?? '', (bearers.get(times[id] ?? '') ?? 0) + 1);
     for (const id of served) {
-      if (stored.has(id) || (bearers.get(times[id] ?? '') ?? 0) >= pageLimit) continue;
-      throw new Error(`${projectId} has not operation ${id} of ${times[id]}, which is served`);
+      const at = times[id] ?? '';
+      if (stored.has(id) || microsOf(at) >= began || (bearers.get(at) ?? 0) >= pageLimit) continue;
+      throw new Error(`${projectId} has not operation ${id} of ${at}, which is served`);
     }
-    await compareVersions(world, { projectId, stored });
+    await compareVersions(world, { projectId, stored, began });
   }
 }
 
 async function compareVersions(
   { sandbox }: World,
-  { projectId, stored }: { projectId: string; stored: Map<string, string> },
+  { projectId, stored, began }: { projectId: string; stored: Map<string, string>; began: number },
 ): Promise<void> {
   for (let cursor = ''; ; ) {
     const response = await fetch(`${sandbox.url}/projects/${projectId}/operations?limit=1000${cursor}`, {
@@ -82,7 +88,8 @@ async function compareVersions(
     const page = (await response.json()) as { operations: ServedRow[]; pagination?: { cursor: string } };
     for (const row of page.operations) {
       const version = stored.get(row.id);
-      if (version !== undefined && version !== versionOf(row)) {
+      const isOlder = microsOf(row.updated_at) < began;
+      if (isOlder && version !== undefined && version !== versionOf(row)) {
         throw new Error(`operation ${row.id} is served as ${versionOf(row)} and stored as ${version}`);
       }
     }

@@ -127,11 +127,11 @@ async function live({
       await world.control('PUT', 'faults', []);
       await check();
     }
-    await world.control('POST', 'clock', { advance_seconds: 3600 });
+    const { now: passBeganAt } = await world.control<{ now: string }>('POST', 'clock', { advance_seconds: 3600 });
     const fetch = watchedFetch(world, { served, disturbance: 0, abort: new AbortController(), abortAfter: null });
     result.resumedWalks += await syncOnce(store, subject, { fetch, ...(steps ? { steps } : {}) });
     await check();
-    if (settleMs === undefined && steps === undefined) await checkCurrent(store, world, pageLimit);
+    if (settleMs === undefined && steps === undefined) await checkCurrent(store, world, { pageLimit, passBeganAt });
     return result;
   } finally {
     await world.close();
