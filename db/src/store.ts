@@ -46,7 +46,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const url = options.databaseUrl ?? embedded?.url ?? '';
   const migrations = options.migrations ?? 'auto';
   const migrates = migrations === 'migrate' || (migrations === 'auto' && embedded !== undefined);
-  if (migrates) await migrateAsOwner(url, options);
+  // A connection to the embedded server that stays open would keep a failed process alive.
+  if (migrates)
+    await migrateAsOwner(url, options).catch(async (error: unknown) => {
+      await embedded?.close();
+      throw error;
+    });
   const sql = connect(url, options);
   const close = async () => {
     await sql.end({ timeout: 5 });
