@@ -11,6 +11,7 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/core/process';
+import type { Totals } from '@keywarden/db/read';
 import { bringToPresent, prepareSandbox, runToEnd } from './sandbox-company.ts';
 import { startService } from './supervisor.ts';
 
@@ -25,14 +26,7 @@ interface ReportReady {
 }
 
 interface DaemonReady {
-  totals: {
-    organizations: number;
-    projects: number;
-    keys: number;
-    operations: number;
-    oldest: string | null;
-    unserved: number;
-  };
+  totals: Totals;
   plan: { id: string; revoke: number; held: number; report: number };
 }
 

@@ -45,6 +45,25 @@ async function creatorsAfter(at: string, members: string[]) {
   return keys.map(({ creator }) => creator);
 }
 
+test('a creator nobody has ever listed is unknown for a key that is younger than the listings', async () => {
+  await creatorsAfter(hour(1), ['ada', 'bela']);
+  await creatorsAfter(hour(2), ['ada', 'bela']);
+  await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
+  expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('unknown');
+  await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
+  expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('left');
+  await store.sql`delete from keywarden.member`;
+});
+
+test('A7: members of whom most are suddenly absent have not left before a day of it', async () => {
+  const many = ['ada', 'bela', 'carl', 'dora', 'emil', 'fay'];
+  await creatorsAfter(hour(1), many);
+  await creatorsAfter(hour(2), ['fay']);
+  expect(await creatorsAfter(hour(3), ['fay'])).toEqual(['unknown', 'unknown', 'unknown']);
+  expect(await creatorsAfter('2026-06-02T03:00:00Z', ['fay'])).toEqual(['left', 'left', 'left']);
+  await store.sql`delete from keywarden.member`;
+});
+
 test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
   // Carl had left before anybody looked: one listing does not say so, two do.
   expect(await creatorsAfter(hour(1), ['ada', 'bela'])).toEqual(['member', 'member', 'unknown']);

@@ -107,7 +107,7 @@ function maySee(
 
 /**
  * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
- * shown has left too, once an organization's members were listed twice. A listing is complete or not stored at all.
+ * shown has left too, if two are known to be younger than the key: where members can be listed no more, a new creator is unknown.
  */
 async function readCreators(db: Db): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
   const members = await db.select().from(member);
@@ -121,10 +121,10 @@ async function readCreators(db: Db): Promise<(row: typeof key.$inferSelect) => K
     const times = seen.get(place) ?? new Set();
     seen.set(place, times.add(firstSeenAt).add(lastSeenAt));
   }
-  return ({ controlPlaneNumber, organizationId, creatorId }) => {
+  return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
     const place = placeOf(controlPlaneNumber, organizationId);
-    const isListedTwice = (seen.get(place)?.size ?? 0) > 1;
-    return states.get(`${place}/${creatorId}`) ?? (isListedTwice ? 'left' : 'unknown');
+    const since = [...(seen.get(place) ?? [])].filter((at) => toMs(at) > toMs(createdAt));
+    return states.get(`${place}/${creatorId}`) ?? (since.length > 1 ? 'left' : 'unknown');
   };
 }
 

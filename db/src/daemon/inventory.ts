@@ -3,8 +3,11 @@ import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toJson } from './rows.ts';
 
-/** Fewer projects than this may go between two lists without a doubt. */
+/** Fewer rows than this may go between two lists without a doubt. */
 const leastSuddenDrop = 4;
+
+/** Most of what was there is absent at once: it takes a day of that to be believed (A7). */
+const isSuddenDrop = (known: number, there: number) => known - there >= leastSuddenDrop && there * 2 < known;
 
 interface Place {
   controlPlane: string;
@@ -55,9 +58,14 @@ export async function saveMembers(
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
         missing_since = null, left_at = null`;
     if (members.length === 0) return;
+    const [known] = await tx`
+      select count(*)::int as n from keywarden.member
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
+    const isSudden = isSuddenDrop(Number(known?.n), members.length);
     await tx`
       update keywarden.member set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
-        left_at = case when missing_since is null then null else ${seenAt}::timestamptz end
+        left_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
+          then null else ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
         and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
   });
@@ -107,7 +115,7 @@ export async function saveProjects(
     const [known] = await tx`
       select count(*)::int as n from keywarden.project
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
-    const isSudden = Number(known?.n) - there.length >= leastSuddenDrop && there.length * 2 < Number(known?.n);
+    const isSudden = isSuddenDrop(Number(known?.n), there.length);
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
         gone_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
