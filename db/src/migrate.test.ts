@@ -2,6 +2,7 @@ import { getTableColumns, getTableName } from 'drizzle-orm';
 import { type PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assertCurrent, migrateStore } from './migrate.ts';
+import * as governance from './schema/governance.ts';
 import * as tables from './schema/tables.ts';
 import { createTestStore, type TestStore } from './testing.ts';
 
@@ -15,7 +16,9 @@ test('a database that is up to date is left as it is, also by two at once', asyn
   expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([0, 0]);
 });
 
-test.each(Object.entries(tables))(
+const { keywarden: _schema, ...others } = tables;
+
+test.each(Object.entries({ ...others, ...governance }))(
   'the table %s is as the queries see it: columns, types, nulls',
   async (_name, table: PgTable) => {
     const rows = await store.sql<{ name: string; type: string; nullable: boolean }[]>`

@@ -1,10 +1,14 @@
 import { exitCode, runMain, usageError } from '@keywarden/core/process';
 import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
+import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
 import { coverageCommand } from './commands/coverage.ts';
+import { enforceCommand } from './commands/enforce.ts';
+import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { planCommand } from './commands/plan.ts';
 import { retentionCommand } from './commands/retention.ts';
@@ -21,7 +25,7 @@ function describe(done: (code: number) => void): Command {
     .showSuggestionAfterError();
   program
     .command('run')
-    .description('the daemon: syncs and plans by schedule, and revokes nothing by itself')
+    .description('the daemon: syncs, plans and announces by schedule, and revokes what is in mode: enforce')
     .action(async () => done(await runCommand()));
   const sync = program.command('sync').description('one pass over keys and operations');
   for (const kind of ['keys', 'operations'] as const)
@@ -40,13 +44,18 @@ function describe(done: (code: number) => void): Command {
     .option('--json', 'for machines')
     .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
   program
+    .command('enforce')
+    .description('one pass of what the daemon does by schedule: list, plan, announce, revoke what is in mode: enforce')
+    .option('--json', 'for machines')
+    .action(async (options: { json?: boolean }) => done(await enforceCommand(options)));
+  program
     .command('pause')
     .description('stop every replica before its next revocation')
     .option('--reason <text>', 'why, for those who find it paused')
     .action(async (options: { reason?: string }) => done(await pauseCommand(options)));
   program
     .command('resume')
-    .description('end the pause')
+    .description('end the pause, and let this store enforce by itself what the policy has in mode: enforce')
     .action(async () => done(await resumeCommand()));
   program
     .command('incidents')
@@ -58,6 +67,43 @@ function describe(done: (code: number) => void): Command {
     .action(async (options: { all?: boolean; close?: string; note?: string; json?: boolean }) =>
       done(await incidentsCommand(options)),
     );
+  program
+    .command('exempt')
+    .description('except keys that exist now from the policy, for a time and with a reason')
+    .argument('[key...]', 'their ids')
+    .option('--name <pattern>', 'those whose name is of it: ci-*')
+    .option('--organization <id>', 'those of this organization')
+    .option('--kind <kind>', 'personal, organization or project')
+    .option('--rule <name...>', 'only from these rules')
+    .requiredOption('--reason <text>', 'why')
+    .requiredOption('--until <when>', 'a date, or a duration from now: 2027-03-31, 90d')
+    .action(async (keys: string[], options: ExemptOptions) => done(await exemptCommand(keys, options)));
+  program
+    .command('exemptions')
+    .description('the exemptions in force')
+    .option('--all', 'lapsed and ended ones too')
+    .option('--end <number>', 'end this one now')
+    .option('--json', 'for machines')
+    .action(async (options: { all?: boolean; end?: string; json?: boolean }) => done(await exemptionsCommand(options)));
+  const owner = program.command('owner').description('who answers for keys; without a word of yours their creators');
+  owner
+    .command('set')
+    .description('assign one key')
+    .argument('<key>', 'its id')
+    .option('--owner <name>', 'an e-mail address or a name; left out, its creator')
+    .action(async (key: string, options: { owner?: string }) => done(await ownerSetCommand(key, options)));
+  owner
+    .command('import')
+    .description('assign those of a CSV file with the columns key_id and owner: all of them, or none')
+    .argument('<file>')
+    .action(async (file: string) => done(await ownerImportCommand(file)));
+  program
+    .command('backtest')
+    .description('replay a policy over what was observed: what it would have revoked, and whether that was used later')
+    .requiredOption('--from <date>', 'the first day: 2026-03-31')
+    .option('--policy <file>', 'a configuration file with another policy')
+    .option('--json', 'for machines')
+    .action(async (options: { from: string; policy?: string; json?: boolean }) => done(await backtestCommand(options)));
   program
     .command('coverage')
     .description('of which times the archive has every operation, and where not and why')

@@ -3,6 +3,7 @@ import { Cron } from 'croner';
 import { connectionsOf } from './commands/session.ts';
 import type { Connection } from './connect.ts';
 import type { Context } from './context.ts';
+import { type Enforced, enforce } from './enforce/enforce.ts';
 import { planKeys } from './enforce/plan.ts';
 import { enforceRetention } from './retention.ts';
 import { syncKeys } from './sync/keys.ts';
@@ -22,7 +23,7 @@ export function startSchedules(context: Context): () => Promise<void> {
     });
   const schedule = (name: string, pattern: string, work: (connections: Connection[]) => Promise<void>) =>
     start(name, pattern, async () => await work(await connectionsOf(context, { goesOn: true })));
-  const { keys, operations, sweep, retention } = context.config.schedules;
+  const { keys, operations, sweep, enforce: enforcement, retention } = context.config.schedules;
   const jobs = [
     schedule('keys', keys, async (connections) => {
       await forEachConnection(context, connections, syncKeys);
@@ -32,12 +33,23 @@ export function startSchedules(context: Context): () => Promise<void> {
     }),
     schedule('operations', operations, (connections) => forEachConnection(context, connections, syncOperations)),
     schedule('sweep', sweep, (connections) => forEachConnection(context, connections, sweepOperations)),
+    schedule('enforce', enforcement, async (connections) => {
+      await forEachConnection(context, connections, syncKeys);
+      logEnforced(context, await enforce(context, connections));
+    }),
     start('retention', retention, () => enforceRetention(context)),
   ];
   return async () => {
     for (const job of jobs) job.stop();
     await Promise.allSettled(running);
   };
+}
+
+function logEnforced({ log }: Context, { plan, announced, approved, byItself, why }: Enforced): void {
+  const revoked = [...approved, ...(byItself === null ? [] : [byItself])]
+    .flatMap(({ items }) => items)
+    .filter(({ outcome }) => outcome === 'revoked').length;
+  log.info({ plan: plan.id, revoked, notices: announced, ...(why === null ? {} : { why }) }, 'enforced');
 }
 
 /** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */

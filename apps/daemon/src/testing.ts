@@ -1,4 +1,7 @@
-import { parseConfig } from '@keywarden/core/config';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ChannelConfig, parseConfig } from '@keywarden/core/config';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { TestStore } from '@keywarden/db/testing';
@@ -25,6 +28,8 @@ export interface BedOptions {
   policy?: Policy;
   /** The connection's clock, sleep and fetch. */
   client?: Pick<OpenOptions, 'time' | 'fetch'>;
+  /** Where notices go. */
+  channels?: ChannelConfig[];
   /** The id of the connection's own key; null leaves it unknown. */
   keyId?: string | null;
 }
@@ -35,10 +40,10 @@ export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 /** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
 export async function makeBed(
   store: TestStore,
-  { sandbox: options = {}, policy = defaultPolicy, client = {}, keyId = '1' }: BedOptions = {},
+  { sandbox: options = {}, policy = defaultPolicy, client = {}, keyId = '1', channels = [] }: BedOptions = {},
 ): Promise<Bed> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
-  const environment = readEnvironment({});
+  const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-bed-')) };
   const connection = {
     name: 'main',
     url: sandbox.url,
@@ -49,7 +54,7 @@ export async function makeBed(
   };
   const context: Context = {
     store: await store.as('keywarden_daemon'),
-    config: { ...parseConfig('{}', 'no file'), connections: [connection], policy, usesSandbox: false },
+    config: { ...parseConfig('{}', 'no file'), connections: [connection], channels, policy, usesSandbox: false },
     environment,
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     progress: silentProgress,
@@ -77,7 +82,10 @@ export async function makeBed(
       });
       return bed.connections;
     },
-    close: () => sandbox.close(),
+    async close() {
+      await sandbox.close();
+      rmSync(environment.KEYWARDEN_DATA, { recursive: true, force: true });
+    },
   };
   await bed.reconnect();
   return bed;

@@ -73,7 +73,9 @@ async function fill(): Promise<void> {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(sql, { ...listing, listedAt: present, begunAt: present, keys });
+    // Two listings in a row, the second begun after the first had ended.
+    for (const begunAt of [present, '2999-01-01T00:00:00Z'])
+      await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
   }
   // The connection's own key is one that its listings show.
   await sql`update keywarden.connection set own_key_id = 12`;
@@ -83,7 +85,14 @@ async function fill(): Promise<void> {
   );
   await saveOperationPage(sql, { project: String(row?.number), operations: rows });
   const policy = policySchema.parse({ rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }] });
-  await savePlan(sql, makePlan(policy, await readFacts(store.db, () => Date.parse(present))));
+  const facts = await readFacts(store, {
+    nowMs: () => Date.parse(present),
+    policySha256: '',
+    channels: [],
+    addressesSinceMs: null,
+    needsProjects: false,
+  });
+  await savePlan(sql, makePlan(policy, facts), policy);
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });
   await finishRun(sql, run, { status: 'finished', counts: { keys: 3 } });
 }
@@ -241,7 +250,7 @@ test('a plan is shown with the document that its hash is of', async () => {
   const [plan] = (await get('/v1/plans')).body.items;
   const { status, body } = await get(`/v1/plans/${String(plan?.id)}`);
   expect(status).toBe(200);
-  expect(body).toMatchObject({ items: 1, held: 2, document: { version: 1 } });
+  expect(body).toMatchObject({ items: 1, held: 2, document: { version: 2 } });
   expect((await get('/v1/plans/p-none')).status).toBe(404);
 });
 

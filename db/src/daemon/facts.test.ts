@@ -41,7 +41,13 @@ const memberOf = (userId: string): WireMember => ({
 /** What is known of the creators of keys 1 to 3 after a listing of these members. */
 async function creatorsAfter(at: string, members: string[]) {
   await saveMembers(store.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
-  const { keys } = await readFacts(store.db, () => Date.parse(at));
+  const { keys } = await readFacts(store, {
+    nowMs: () => Date.parse(at),
+    policySha256: '',
+    channels: [],
+    addressesSinceMs: null,
+    needsProjects: false,
+  });
   return keys.map(({ creator }) => creator);
 }
 

@@ -4,15 +4,15 @@ import type { Sql } from '../store.ts';
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind: string;
+  kind: 'used_in_flight' | 'breaker' | 'high_water_mark';
   openedAt: string;
-  keyId: string;
-  keyName: string;
+  /** Null for what is of a scope, or of everything, and of no key. */
+  keyId: string | null;
+  keyName: string | null;
+  /** Control plane and scope, as plans name them; empty for what is of none. */
   scope: string;
+  detail: Record<string, unknown>;
   planId: string | null;
-  /** The use that was not known before. */
-  lastUsedAt: string | null;
-  lastUsedFrom: string | null;
   closedAt: string | null;
   closedBy: string | null;
   note: string | null;
@@ -24,27 +24,35 @@ export async function listIncidents(
   { isOpen, limit }: { isOpen: boolean; limit: number },
 ): Promise<Incident[]> {
   const rows = await sql`
-    select c.number, c.kind, c.opened_at, k.id, k.name, k.scope, i.plan_id, c.detail->>'last_used_at' as last_used_at,
-      c.detail->>'last_used_from_addr' as last_used_from,
+    select c.number, c.kind, c.opened_at, k.id, k.name, c.scope, i.plan_id, c.detail,
       c.closed_at, c.closed_by, c.note
-    from keywarden.incident c join keywarden.key k on k.number = c.key_number
+    from keywarden.incident c left join keywarden.key k on k.number = c.key_number
       left join keywarden.revocation_intent i on i.number = c.intent_number
     where not ${isOpen} or c.closed_at is null
     order by c.closed_at is not null, c.number desc limit ${limit}`;
   return rows.map((row) => ({
     number: String(row.number),
-    kind: String(row.kind),
+    kind: row.kind as Incident['kind'],
     openedAt: toInstant(String(row.opened_at)),
-    keyId: String(row.id),
-    keyName: String(row.name),
+    keyId: row.id === null ? null : String(row.id),
+    keyName: row.name === null ? null : String(row.name),
     scope: String(row.scope),
     planId: row.plan_id === null ? null : String(row.plan_id),
-    lastUsedAt: row.last_used_at === null ? null : String(row.last_used_at),
-    lastUsedFrom: row.last_used_from === null ? null : String(row.last_used_from),
+    detail: row.detail as Record<string, unknown>,
     closedAt: row.closed_at === null ? null : toInstant(String(row.closed_at)),
     closedBy: row.closed_by === null ? null : String(row.closed_by),
     note: row.note === null ? null : String(row.note),
   }));
+}
+
+/** What stops enforcement in a scope, or everywhere where it is empty. One is opened while none of its kind is open there. */
+export async function openIncident(
+  sql: Sql,
+  { kind, scope, detail }: { kind: 'breaker' | 'high_water_mark'; scope: string; detail: object },
+): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, scope, detail) values (${kind}, ${scope}, ${JSON.stringify(detail)}::jsonb)
+    on conflict (kind, scope) where closed_at is null and key_number is null do nothing`;
 }
 
 /** A person has looked. False when there is no such open incident. */

@@ -1,9 +1,28 @@
 export { removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
-export { factScope, readFacts } from './facts.ts';
-export { closeIncident, type Incident, listIncidents } from './incidents.ts';
+export {
+  endExemption,
+  grantExemption,
+  listExemptions,
+  type NewExemption,
+  type StoredExemption,
+} from './exemptions.ts';
+export { type FactsAsked, readFacts } from './facts.ts';
+export { type HighWaterMark, isMarkCurrent, makeMark, moveMark } from './high-water-mark.ts';
+export { readHistory } from './history.ts';
+export { closeIncident, type Incident, listIncidents, openIncident } from './incidents.ts';
 export { saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
 export { withLock } from './locks.ts';
+export { factScope } from './names.ts';
+export {
+  endAnnouncements,
+  listPending,
+  listWritten,
+  type NewMessage,
+  type PendingMessage,
+  recordAttempt,
+  writeMessage,
+} from './notices.ts';
 export {
   makeOperationPartitions,
   markOperationPruned,
@@ -11,13 +30,15 @@ export {
   saveOperationPage,
   type WalkStep,
 } from './operation-pages.ts';
+export { type Assignment, assignOwners, listLiveKeys, type NamedKey } from './owners.ts';
 export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses.ts';
-export { approvePlan, readPlan, savePlan } from './plans.ts';
+export { type Approval, approvePlan, endApproval, listReportApprovals, readPlan, savePlan } from './plans.ts';
 export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
 export {
   beginRevocation,
   listGoneKeys,
   listObservers,
+  listUnsettledScopes,
   type Outcome,
   readNow,
   reconcileIntents,

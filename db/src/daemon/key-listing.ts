@@ -24,6 +24,8 @@ export interface SavedListing {
   number: string | null;
   /** Why absences in it prove nothing; null for a listing that is believed. */
   doubt: string | null;
+  /** It is the first, or the first after a doubted one: inactivity is judged on two in a row. */
+  isAlone: boolean;
 }
 
 /**
@@ -36,13 +38,16 @@ export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<Sav
     const [later] = await tx`
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
-    if (later) return { number: null, doubt: null };
+    if (later) return { number: null, doubt: null, isAlone: false };
     const doubt = await findDoubt(tx, listing);
+    const [last] = await tx`
+      select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
+      order by number desc limit 1`;
     const number = await insertListing(tx, listing, doubt);
     await saveKeys(tx, listing);
     await saveUse(tx, listing);
     if (doubt === null) await markAbsent(tx, listing);
-    return { number, doubt };
+    return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
   });
 }
 
@@ -104,15 +109,17 @@ async function saveKeys(
       from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope}
     ), written as (
       insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
-        creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at)
+        creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at, present_since)
       select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
-        created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz from incoming
+        created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+      from incoming
       on conflict (control_plane_number, scope, id) do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
           then excluded.last_used_from else k.last_used_from end,
+        present_since = case when k.missing_since is null and k.gone_at is null then k.present_since else excluded.present_since end,
         missing_since = null, gone_at = null
       where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.last_used_at, k.last_used_from)
           is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,

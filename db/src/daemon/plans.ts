@@ -1,38 +1,53 @@
-import type { Plan } from '@keywarden/core/policy';
+import { canonicalJson, explain, type Finding, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
 import { eq } from 'drizzle-orm';
-import { plan as planTable } from '../schema/tables.ts';
+import { plan as planTable } from '../schema/governance.ts';
 import type { Db, Sql } from '../store.ts';
+import { toJson } from './rows.ts';
 
-/** Stores a plan with its findings; the same plan twice is stored once. Answers whether it is new. */
-export async function savePlan(sql: Sql, plan: Plan): Promise<boolean> {
+/** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */
+export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
-  const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key.number, verdict]));
-  const findings = plan.findings.map((finding) => {
-    const held = finding.action === 'revoke' ? (verdicts.get(finding.key.number)?.held ?? null) : null;
-    const planned = held === null ? 'planned' : 'held';
-    return {
-      key_number: finding.key.number,
-      rule: finding.rule,
-      action: finding.action,
-      disposition: finding.action === 'report' ? 'reported' : planned,
-      why_held: held,
-      rule_limit: finding.limit,
-      evidence: finding.evidence,
-      reason: finding.reason,
-    };
-  });
   return await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.policy_version (sha256, document) values (${document.policy_sha256}, ${canonicalJson(policy)}::jsonb)
+      on conflict (sha256) do nothing`;
     const saved = await tx`
       insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count)
-      values (${plan.id}, ${plan.sha256}, ${plan.canonical}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
+      values (${plan.id}, ${plan.sha256}, ${plan.canonical.join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
       on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
     if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
     await tx`
-      insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, rule_limit, evidence, reason)
-      select ${plan.id}::text, key_number, rule, action, disposition, why_held, rule_limit, evidence, reason
-      from json_to_recordset(${JSON.stringify(findings)}::json) as t(key_number bigint, rule text, action text, disposition text,
-        why_held text, rule_limit text, evidence jsonb, reason text)`;
+      insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
+      select ${plan.id}::text, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason
+      from json_to_recordset(${toJson(toRows(plan))}::json) as t(key_number bigint, rule text, action text, disposition text,
+        why_held text, hold_kind text, rule_limit text, evidence jsonb, reason text)`;
     return true;
+  });
+}
+
+/** Each finding with all that it was judged on, and what the plan makes of it. */
+function toRows(plan: Plan) {
+  const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key, verdict]));
+  const exempt = new Map(plan.document.held.map((item) => [item.key.number, item.why]));
+  const holdOf = ({ rule, key }: Finding) => {
+    if (rule.action === 'revoke') return verdicts.get(key)?.held ?? null;
+    return verdicts.has(key) ? null : (exempt.get(key.number) ?? null);
+  };
+  return plan.findings.map((finding) => {
+    const { rule, key, evidence } = finding;
+    const hold = holdOf(finding);
+    const free = rule.action === 'revoke' ? 'planned' : 'reported';
+    return {
+      key_number: key.number,
+      rule: rule.name,
+      action: rule.action,
+      disposition: hold === null ? free : 'held',
+      why_held: hold?.text ?? null,
+      hold_kind: hold?.kind ?? null,
+      rule_limit: limitInWords(evidence),
+      evidence: { ...evidence, created_at: key.createdAt, use: key.use },
+      reason: explain(finding),
+    };
   });
 }
 
@@ -41,12 +56,36 @@ export async function readPlan(db: Db, id: string): Promise<typeof planTable.$in
   return found;
 }
 
-/** Records that a person approves exactly this plan, by carrying it out from the command line. */
+export interface Approval {
+  number: string;
+  planId: string;
+  approvedBy: string;
+}
+
+/** Records who lets a plan be carried out: a person from the command line, or the policy where it enforces by itself. */
 export async function approvePlan(
   sql: Sql,
-  { planId, approvedBy }: { planId: string; approvedBy: string },
-): Promise<string> {
+  { planId, approvedBy, via }: { planId: string; approvedBy: string; via: 'command line' | 'enforcement' },
+): Promise<Approval> {
   const [row] = await sql`
-    insert into keywarden.plan_approval (plan_id, approved_by, via) values (${planId}, ${approvedBy}, 'command line') returning number`;
-  return String(row?.number);
+    insert into keywarden.plan_approval (plan_id, approved_by, via) values (${planId}, ${approvedBy}, ${via}) returning number`;
+  return { number: String(row?.number), planId, approvedBy };
+}
+
+/** Approvals by the report that are not carried out, and younger than 24 hours: older ones have expired. */
+export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
+  const rows = await sql`
+    select number, plan_id, approved_by from keywarden.plan_approval
+    where via = 'report' and approved_at > now() - interval '24 hours'
+      and not exists (select from keywarden.approval_end e where e.approval_number = number) order by number`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    planId: String(row.plan_id),
+    approvedBy: String(row.approved_by),
+  }));
+}
+
+/** What an approval was for has been done, as far as it could be. */
+export async function endApproval(sql: Sql, approval: string): Promise<void> {
+  await sql`insert into keywarden.approval_end (approval_number) values (${approval}) on conflict do nothing`;
 }

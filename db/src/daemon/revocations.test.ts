@@ -51,7 +51,16 @@ async function list(ids: string[]): Promise<string | null> {
   ).number;
 }
 
-const begin = () => beginRevocation(store.sql, { planId: 'p-1', key, connection: 'main', approval, listing });
+const begin = () =>
+  beginRevocation(store.sql, {
+    planId: 'p-1',
+    key,
+    connection: 'main',
+    approval,
+    listing,
+    judgedAt: '2026-06-01T00:00:00Z',
+    policySha256: 'x',
+  });
 /** The outcome of the last attempt; null while it is open. */
 const outcome = async () => {
   const [row] = await store.sql`

@@ -7,6 +7,9 @@ export interface NewIntent {
   approval: string;
   /** The listing on which the key was judged a moment ago. */
   listing: string;
+  /** The control plane's present at that moment, and the policy. */
+  judgedAt: string;
+  policySha256: string;
 }
 
 /**
@@ -15,8 +18,10 @@ export interface NewIntent {
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
   const rows = await sql`
-    insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number)
-    select ${intent.planId}, ${intent.key}, count(i.number) + 1, ${intent.connection}, ${intent.approval}::bigint, ${intent.listing}::bigint
+    insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number,
+      judged_at, policy_sha256)
+    select ${intent.planId}, ${intent.key}, count(i.number) + 1, ${intent.connection}, ${intent.approval}::bigint, ${intent.listing}::bigint,
+      ${intent.judgedAt}::timestamptz, ${intent.policySha256}
     from keywarden.revocation_intent i
     join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
@@ -50,9 +55,9 @@ export async function recordOutcome(
       values (${intent}, ${outcome}, ${usedInFlight}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
     if (usedInFlight) {
       await tx`
-        insert into keywarden.incident (kind, key_number, intent_number, detail)
-        select 'used_in_flight', key_number, number, ${JSON.stringify(detail ?? {})}::jsonb
-        from keywarden.revocation_intent where number = ${intent}`;
+        insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+        select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
+        from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number where i.number = ${intent}`;
     }
     if (outcome !== 'revoked') return;
     await tx`
@@ -111,4 +116,14 @@ export async function listObservers(
     select connection from keywarden.connection_scope where control_plane_number = ${controlPlane} and scope = ${scope}
     order by seen_at desc, connection`;
   return rows.map((row) => String(row.connection));
+}
+
+/** Scopes in which an intent is still without an outcome. */
+export async function listUnsettledScopes(sql: Sql): Promise<{ controlPlane: string; scope: string }[]> {
+  const rows = await sql`
+    select distinct k.control_plane_number, k.scope from keywarden.revocation_intent i
+      join keywarden.key k on k.number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null order by 1, 2`;
+  return rows.map((row) => ({ controlPlane: String(row.control_plane_number), scope: String(row.scope) }));
 }

@@ -1,5 +1,6 @@
 import { and, asc, desc, eq, inArray, sql } from 'drizzle-orm';
-import { finding, key, plan, planApproval, revocationIntent, revocationOutcome, syncRun } from '../schema/tables.ts';
+import { finding, plan, planApproval, revocationIntent, revocationOutcome } from '../schema/governance.ts';
+import { key, syncRun } from '../schema/tables.ts';
 import type { Db } from '../store.ts';
 import { afterPosition, type PageRequest } from './keyset.ts';
 

@@ -2,9 +2,9 @@ import { bigint, boolean, integer, jsonb, pgSchema, text, uuid } from 'drizzle-o
 import { instant, int64 } from './columns.ts';
 
 // The tables as queries see them. migrations/ makes them; a test holds the two together.
-const keywarden = pgSchema('keywarden');
+export const keywarden = pgSchema('keywarden');
 
-type JsonObject = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
 export const controlPlane = keywarden.table('control_plane', {
   number: int64('number').notNull(),
@@ -125,6 +125,7 @@ export const key = keywarden.table('key', {
   firstSeenAt: instant('first_seen_at').notNull(),
   missingSince: instant('missing_since'),
   goneAt: instant('gone_at'),
+  presentSince: instant('present_since').notNull(),
 });
 
 export const keyObservation = keywarden.table('key_observation', {
@@ -172,58 +173,6 @@ export const operationPruned = keywarden.table('operation_pruned', {
   createdAt: instant('created_at').notNull(),
   id: uuid('id').notNull(),
   foundAt: instant('found_at').notNull(),
-});
-
-export const plan = keywarden.table('plan', {
-  id: text('id').notNull(),
-  sequence: int64('sequence').notNull(),
-  sha256: text('sha256').notNull(),
-  document: text('document').notNull(),
-  createdAt: instant('created_at').notNull(),
-  lastMadeAt: instant('last_made_at').notNull(),
-  itemCount: integer('item_count').notNull(),
-  heldCount: integer('held_count').notNull(),
-  reportedCount: integer('reported_count').notNull(),
-});
-
-export const finding = keywarden.table('finding', {
-  number: int64('number').notNull(),
-  planId: text('plan_id').notNull(),
-  keyNumber: int64('key_number').notNull(),
-  rule: text('rule').notNull(),
-  action: text('action').$type<'report' | 'revoke'>().notNull(),
-  disposition: text('disposition').$type<'planned' | 'held' | 'reported'>().notNull(),
-  whyHeld: text('why_held'),
-  limit: text('rule_limit').notNull(),
-  evidence: jsonb('evidence').$type<JsonObject>().notNull(),
-  reason: text('reason').notNull(),
-});
-
-export const planApproval = keywarden.table('plan_approval', {
-  number: int64('number').notNull(),
-  planId: text('plan_id').notNull(),
-  approvedBy: text('approved_by').notNull(),
-  via: text('via').notNull(),
-  approvedAt: instant('approved_at').notNull(),
-});
-
-export const revocationIntent = keywarden.table('revocation_intent', {
-  number: int64('number').notNull(),
-  planId: text('plan_id').notNull(),
-  keyNumber: int64('key_number').notNull(),
-  attempt: integer('attempt').notNull(),
-  connection: text('connection').notNull(),
-  approvalNumber: int64('approval_number').notNull(),
-  lastListingNumber: int64('last_listing_number').notNull(),
-  createdAt: instant('created_at').notNull(),
-});
-
-export const revocationOutcome = keywarden.table('revocation_outcome', {
-  intentNumber: int64('intent_number').notNull(),
-  outcome: text('outcome').$type<'revoked' | 'gone' | 'not_revoked' | 'failed'>().notNull(),
-  usedInFlight: boolean('used_in_flight').notNull(),
-  detail: jsonb('detail').$type<JsonObject>(),
-  at: instant('at').notNull(),
 });
 
 export const reportToken = keywarden.table('report_token', {

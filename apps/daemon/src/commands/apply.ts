@@ -1,11 +1,10 @@
 import { createInterface } from 'node:readline/promises';
-import { type PlanDocument, sha256 } from '@keywarden/core/policy';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
-import { readPlan } from '@keywarden/db/daemon';
-import type { Context } from '../context.ts';
-import { type Applied, applyPlan, remainingItems, whyPaused } from '../enforce/apply.ts';
+import { applyPlan, remainingItems } from '../enforce/apply.ts';
+import { whyPaused } from '../enforce/item.ts';
+import { readDocument } from '../enforce/plan.ts';
+import { appliedToJson, renderApplied } from './applied.ts';
 import { connectionsOf, printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
 import { userName } from './user.ts';
 
 export interface ApplyOptions {
@@ -16,8 +15,8 @@ export interface ApplyOptions {
 /** Approves a stored plan and carries out exactly that, or refuses. */
 export async function applyCommand(planId: string, options: ApplyOptions): Promise<number> {
   return await withContext(async (context) => {
-    const document = await findDocument(context, planId);
-    const remaining = await remainingItems(context, document);
+    const document = await readDocument(context, planId);
+    const remaining = await remainingItems(context, document.items);
     if (remaining.length === 0) {
       const why =
         document.items.length === 0
@@ -34,23 +33,13 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       return exitCode.done;
     }
     const connections = await connectionsOf(context);
-    const approvedBy = userName();
-    const applied = await applyPlan(context, { planId, document, approvedBy, connections });
-    print(planId, applied, options);
+    const approver = { via: 'command line', approvedBy: userName() } as const;
+    const applied = await applyPlan(context, { planId, items: document.items, approver, connections });
+    if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied) });
+    else console.log(renderApplied(applied));
     const isWhole = applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
     return isWhole ? exitCode.done : exitCode.needsPerson;
   });
-}
-
-async function findDocument({ store }: Context, planId: string): Promise<PlanDocument> {
-  const plan = await readPlan(store.db, planId);
-  if (plan === undefined)
-    throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
-  if (sha256(plan.document) !== plan.sha256) {
-    throw new UserError(`Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`);
-  }
-  // The text is what makePlan wrote: its hash says so.
-  return JSON.parse(plan.document) as PlanDocument;
 }
 
 async function confirm(count: number, planId: string): Promise<boolean> {
@@ -64,28 +53,4 @@ async function confirm(count: number, planId: string): Promise<boolean> {
   const answer = await prompt.question(`Revoke ${keys} for good, as plan ${planId} says? Type yes: `).catch(() => 'no');
   prompt.close();
   return answer.trim() === 'yes';
-}
-
-function print(planId: string, applied: Applied, { json }: ApplyOptions): void {
-  const revoked = applied.items.filter((each) => each.outcome === 'revoked').length;
-  if (json) {
-    const items = applied.items.map(({ item, outcome, why, usedInFlight }) => ({
-      key: { scope: item.key.scope, id: item.key.id, name: item.key.name },
-      outcome,
-      why,
-      used_in_flight: usedInFlight,
-    }));
-    printJson({ plan_id: planId, changed: revoked, done_before: applied.doneBefore, stopped: applied.stopped, items });
-    return;
-  }
-  const rows = applied.items.map(({ item, outcome, why }) => [
-    item.key.id,
-    item.key.kind,
-    item.key.name,
-    outcome,
-    why ?? '',
-  ]);
-  console.log(renderTable(['KEY', 'KIND', 'NAME', 'OUTCOME', 'WHY'], rows));
-  console.log(`\n${revoked} keys revoked, ${applied.items.length - revoked} not.`);
-  if (applied.stopped !== null) console.log(`The run was stopped: ${applied.stopped}.`);
 }

@@ -38,31 +38,43 @@ function render(incidents: Incident[], { all }: { all: boolean }): string {
   const rows = incidents.map((each) => [
     each.number,
     each.openedAt,
-    each.keyId,
-    each.keyName,
+    each.keyId ?? '-',
+    each.keyName ?? (each.scope || '-'),
     each.closedAt === null ? 'open' : `closed by ${each.closedBy}`,
     describe(each),
   ]);
   return [
-    renderTable(['INCIDENT', 'OPENED', 'KEY', 'NAME', 'STATE', 'WHAT'], rows),
+    renderTable(['INCIDENT', 'OPENED', 'KEY', 'NAME OR SCOPE', 'STATE', 'WHAT'], rows),
     'Find out what each was about, then: keywarden incidents --close INCIDENT --note WHY',
   ].join('\n\n');
 }
 
 /** Each kind in words. */
-function describe({ planId, lastUsedAt, lastUsedFrom }: Incident): string {
-  const from = lastUsedFrom ? ` from ${lastUsedFrom}` : '';
-  return `used at ${lastUsedAt}${from}, between its last listing and its revocation by plan ${planId}`;
+function describe({ kind, planId, detail }: Incident): string {
+  const text = (name: string) => {
+    const value = detail[name];
+    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  };
+  switch (kind) {
+    case 'used_in_flight': {
+      const from = text('last_used_from_addr');
+      return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by plan ${planId}`;
+    }
+    case 'breaker':
+      return `plan ${text('plan_id')} condemns ${text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing goes there by itself until a person applies a plan`;
+    case 'high_water_mark':
+      return `nothing is enforced: ${text('why')}`;
+    default:
+      return kind satisfies never;
+  }
 }
 
 function toJson({ keyId, keyName, scope, planId, openedAt, closedAt, closedBy, ...rest }: Incident) {
-  const { lastUsedAt, lastUsedFrom, ...more } = rest;
   return {
-    ...more,
-    last_used_at: lastUsedAt,
-    last_used_from: lastUsedFrom,
+    ...rest,
+    scope,
     opened_at: openedAt,
-    key: { scope, id: keyId, name: keyName },
+    key: keyId === null ? null : { id: keyId, name: keyName },
     plan_id: planId,
     closed_at: closedAt,
     closed_by: closedBy,

@@ -1,5 +1,6 @@
 import { exitCode } from '@keywarden/core/process';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
+import { resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';
 
@@ -21,9 +22,15 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
 
 export async function resumeCommand(): Promise<number> {
   return await withContext(
-    async ({ store }) => {
-      const wasPaused = await endPause(store.sql, userName());
-      console.log(wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.');
+    async (context) => {
+      const wasPaused = await endPause(context.store.sql, userName());
+      const mayEnforce = (await whyNotEnforcing(context)) === null;
+      if (!mayEnforce) await resumeEnforcement(context);
+      const said = [
+        wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
+        ...(mayEnforce ? [] : ['From now on this store may enforce by itself what the policy has in mode: enforce.']),
+      ];
+      console.log(said.join('\n'));
       return exitCode.done;
     },
     { needsControlPlane: false },

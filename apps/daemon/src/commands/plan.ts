@@ -1,4 +1,4 @@
-import type { Plan } from '@keywarden/core/policy';
+import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
 import { exitCode, UserError } from '@keywarden/core/process';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -19,7 +19,7 @@ export async function planCommand(options: { json?: boolean }): Promise<number> 
       });
     }
     const plan = await planKeys(context, connections);
-    const warnings = [...failures, ...describeBlindness(context, connections)];
+    const warnings = [...failures, ...describeBlindness(context, connections, plan)];
     if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
     else console.log([renderPlan(plan), ...warnings].join('\n\n'));
@@ -28,31 +28,49 @@ export async function planCommand(options: { json?: boolean }): Promise<number> 
 }
 
 /** What this plan cannot see or does not judge. */
-function describeBlindness({ config }: Context, connections: Connection[]): string[] {
+function describeBlindness({ config }: Context, connections: Connection[], { document }: Plan): string[] {
   const clocks = connections
     .filter((connection) => !isClockTrusted(config.policy, connection))
     .map(
       ({ name, skewMs }) =>
         `Nothing of connection ${name} was judged: our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's, more than max_clock_skew; set the clock right.`,
     );
-  return [...clocks, 'Personal keys of other members are not in this plan: only their owner can list them.'];
+  const personal = document.blind_spots.filter(({ kind }) => kind === 'personal_keys');
+  const members = personal.reduce((sum, spot) => sum + (spot.members ?? 0), 0);
+  const unlisted = personal.filter((spot) => spot.members === null).length;
+  const others = [
+    ...(members > 0 ? [`those of ${members} members of ${personal.length - unlisted} organizations`] : []),
+    ...(unlisted > 0 ? [`those of ${unlisted} organizations whose members cannot be listed`] : []),
+  ];
+  if (others.length === 0) return clocks;
+  return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];
 }
 
-/** The plan's document with each finding's reason in words. */
-function describePlan({ document, findings }: Plan) {
-  const reasons = (number: string) =>
-    findings.filter((finding) => finding.key.number === number).map(({ rule, reason }) => ({ rule, reason }));
-  const withReasons = <T extends { key: { number: string } }>(items: T[]) =>
-    items.map((item) => ({ ...item, reasons: reasons(item.key.number) }));
+/** The plan's document with each finding's reason in words, and whether an item goes by itself. */
+function describePlan({ document, findings, unattended }: Plan) {
+  const byKey = Map.groupBy(findings, ({ key }) => key.number);
+  const alone = new Map(unattended.map((each) => [each.verdict.key.number, each]));
+  const withReasons = <T extends PlanItem>(items: T[]) =>
+    items.map((item) => ({
+      ...item,
+      reasons: (byKey.get(item.key.number) ?? [])
+        .filter(({ rule }) => item.findings.some((each) => each.rule === rule.name))
+        .map((finding) => ({ rule: finding.rule.name, reason: explain(finding) })),
+    }));
   return {
-    items: withReasons(document.items),
+    items: withReasons(document.items).map((item) => {
+      const { isEnforced = false, waits = null } = alone.get(item.key.number) ?? {};
+      return { ...item, enforced: isEnforced, waits: isEnforced ? waits : null };
+    }),
     held: withReasons(document.held),
     reported: withReasons(document.reported),
+    breakers: document.breakers,
+    blind_spots: document.blind_spots,
   };
 }
 
 function renderPlan(plan: Plan & { isNew: boolean }): string {
-  const { items, held, reported } = describePlan(plan);
+  const { items, held, reported, breakers } = describePlan(plan);
   const cells = ({ key, reasons }: (typeof items)[number] | (typeof reported)[number]) => [
     key.id,
     key.kind,
@@ -68,14 +86,35 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
   if (held.length > 0) {
     const rows = byPlace(held).map((item) => [
       ...cells(item).slice(0, 4),
-      `${item.why} (${item.reasons.map(({ rule }) => rule).join(', ')})`,
+      [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
     ]);
     sections.push(`Condemned, but held:\n${renderTable(headers, rows)}`);
   }
-  if (reported.length > 0) sections.push(`To report only:\n${renderTable(headers, byPlace(reported).map(cells))}`);
+  if (reported.length > 0) {
+    const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
+    sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows)}`);
+  }
+  sections.push(...breakers.map(describeBreaker), ...describeEnforced(items));
   if (items.length > 0)
     sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);
   return sections.join('\n\n');
+}
+
+function describeBreaker({ scope, condemned, active, percent }: Plan['document']['breakers'][number]): string {
+  return `The breaker of ${scope} is open: ${condemned} of ${active} keys are condemned, more than ${percent} percent. None goes there by itself until a person applies this plan.`;
+}
+
+function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {
+  const enforced = items.filter((item) => item.enforced);
+  if (enforced.length === 0) return [];
+  const waiting = [...Map.groupBy(enforced, ({ waits }) => waits ?? '')].filter(([why]) => why !== '');
+  const going = enforced.length - waiting.reduce((sum, [, group]) => sum + group.length, 0);
+  return [
+    [
+      `In mode: enforce are ${enforced.length} of them; ${going} may go with the next run of the schedule enforce.`,
+      ...waiting.map(([why, group]) => `${group.length} wait: ${why}.`),
+    ].join('\n'),
+  ];
 }
 
 /** For reading: an organization's keys together. */

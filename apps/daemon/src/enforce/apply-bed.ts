@@ -1,3 +1,4 @@
+import type { PlanItem } from '@keywarden/core/policy';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterEach, beforeEach, inject } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
@@ -52,8 +53,9 @@ export async function makeStoredPlan() {
   return await planKeys(bed.context, bed.connections);
 }
 
-export async function apply({ id, document }: { id: string; document: Parameters<typeof applyPlan>[1]['document'] }) {
-  return await applyPlan(bed.context, { planId: id, document, approvedBy: 'ada', connections: bed.connections });
+export async function apply({ id, document }: { id: string; document: { items: PlanItem[] } }) {
+  const approver = { via: 'command line', approvedBy: 'ada' } as const;
+  return await applyPlan(bed.context, { planId: id, items: document.items, approver, connections: bed.connections });
 }
 
 export async function revokedNames(): Promise<string[]> {

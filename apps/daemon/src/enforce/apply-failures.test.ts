@@ -109,8 +109,8 @@ test('R4: an answer that does not say that this very key is revoked is unknown',
     };
     const applied = await applyPlan(bed.context, {
       planId: plan.id,
-      document: plan.document,
-      approvedBy: 'ada',
+      items: plan.document.items,
+      approver: { via: 'command line', approvedBy: 'ada' },
       connections: [{ ...connection, client: odd }],
     });
     expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);

@@ -1,21 +1,45 @@
-import { makePlan, type Plan, type Policy } from '@keywarden/core/policy';
-import { readFacts, savePlan } from '@keywarden/db/daemon';
-import type { Db } from '@keywarden/db/store';
+import {
+  canonicalJson,
+  type Facts,
+  makePlan,
+  mentions,
+  type Plan,
+  type PlanDocument,
+  type Policy,
+  planVersion,
+  sha256,
+} from '@keywarden/core/policy';
+import { UserError, usageError } from '@keywarden/core/process';
+import { readFacts, readPlan, savePlan } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 
 /** Judges the stored keys, lays down a plan and stores it. Changes nothing upstream. `isNew` is false for a plan known before. */
-export async function planKeys(context: Context, connections: Connection[]): Promise<Plan & { isNew: boolean }> {
-  const plan = await judge(context.store.db, { policy: context.config.policy, connections });
-  return { ...plan, isNew: await savePlan(context.store.sql, plan) };
+export async function planKeys(
+  context: Context,
+  connections: Connection[],
+): Promise<Plan & { isNew: boolean; facts: Facts }> {
+  const plan = await judge(context, connections);
+  return { ...plan, isNew: await savePlan(context.store.sql, plan, context.config.policy) };
 }
 
 /** The policy in force on the facts as they are stored now. */
 export async function judge(
-  db: Db,
-  { policy, connections }: { policy: Policy; connections: Connection[] },
-): Promise<Plan> {
-  return makePlan(policy, await readFacts(db, clockOf(policy, connections)));
+  { store, config: { policy, channels } }: Pick<Context, 'store' | 'config'>,
+  connections: Connection[],
+): Promise<Plan & { facts: Facts }> {
+  const nowMs = clockOf(policy, connections);
+  const mention = (name: 'used_outside' | 'unscoped') =>
+    policy.rules.some(({ condition }) => mentions(condition, [name]));
+  const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? Date.now());
+  const facts = await readFacts(store, {
+    nowMs,
+    policySha256: sha256(canonicalJson(policy)),
+    channels: channels.map(({ name }) => name),
+    addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
+    needsProjects: mention('unscoped'),
+  });
+  return { ...makePlan(policy, facts), facts };
 }
 
 /**
@@ -35,4 +59,18 @@ export function isClockTrusted(
   { skewMs, isSandbox }: Pick<Connection, 'skewMs' | 'isSandbox'>,
 ): boolean {
   return isSandbox || Math.abs(skewMs) <= policy.max_clock_skew.ms;
+}
+
+/** A stored plan's document, if it is what it was when it was made. Throws a UserError that names the mend. */
+export async function readDocument({ store }: Pick<Context, 'store'>, planId: string): Promise<PlanDocument> {
+  const plan = await readPlan(store.db, planId);
+  if (plan === undefined)
+    throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
+  if (sha256(plan.document) !== plan.sha256) {
+    throw new UserError(`Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`);
+  }
+  // The text is what makePlan wrote: its hash says so.
+  const document = JSON.parse(plan.document) as PlanDocument;
+  if (document.version === planVersion) return document;
+  throw new UserError(`Plan ${planId} was made by another version of Keywarden; make a new one with keywarden plan.`);
 }

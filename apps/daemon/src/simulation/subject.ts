@@ -37,7 +37,13 @@ export async function syncOnce(
   const connection = { name, url, identity: url, apiKey, keyId: null, share: 1 };
   const context: Context = {
     store,
-    config: { ...config, operations: { ...config.operations, settle }, connections: [connection], usesSandbox: false },
+    config: {
+      ...config,
+      operations: { ...config.operations, settle },
+      connections: [connection],
+      channels: [],
+      usesSandbox: false,
+    },
     environment: readEnvironment({}),
     log: createLogger({ level: 'silent', format: 'json', name: 'simulation' }),
     progress: silentProgress,

@@ -45,9 +45,11 @@ async function syncScope(
   try {
     const { store, signal, log } = context;
     const lock = scopeLock(connection.controlPlane, scope);
-    const { keys, doubt } = await withProcessLock(context, lock, () =>
-      listScope(store.sql, connection, { scope, run, signal }),
-    );
+    const { keys, doubt } = await withProcessLock(context, lock, async () => {
+      const first = await listScope(store.sql, connection, { scope, run, signal });
+      // A lone listing shows nothing of inactivity: a second one right after it does.
+      return first.isAlone ? await listScope(store.sql, connection, { scope, run, signal }) : first;
+    });
     add(counts, 'keys', keys.length);
     if (doubt === null) return;
     add(counts, 'doubted_listings');

@@ -12,7 +12,7 @@ const findingItem = z
   .object({
     plan_id: z.string(),
     rule: z.string(),
-    action: z.enum(['report', 'revoke']),
+    action: z.enum(['report', 'notify', 'rotate', 'revoke']),
     disposition: dispositions,
     why_held: z.string().nullable(),
     limit: z.string(),

@@ -1,1 +1,1 @@
-export { type Config, type ConnectionConfig, parseConfig, readConfig } from './read.ts';
+export { type ChannelConfig, type Config, type ConnectionConfig, parseConfig, readConfig } from './read.ts';

@@ -48,7 +48,10 @@ test.each([
     'a duration is a number and a unit',
   ],
   ['policy:\n  rules:\n    - {name: x, unused_for: 9d, action: delete}\n', 'policy.rules.0.action'],
-  ['policy:\n  rules:\n    - {name: x, action: revoke}\n', 'exactly one of unused_for, never_used_for, older_than'],
+  [
+    'policy:\n  rules:\n    - {name: x, action: revoke}\n',
+    'exactly one of preset, unused_for, never_used_for, older_than',
+  ],
   ['polcy: {}\n', 'line 1, column 8: polcy'],
   ['schedules: {keys: every day}\n', 'not a cron expression'],
   ['connections: [\n', 'line 2, column 1'],

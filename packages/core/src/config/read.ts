@@ -16,11 +16,21 @@ export interface ConnectionConfig {
   share: number;
 }
 
+/** A channel of notices. Address and secret are never printed: the address of a chat's webhook is a secret too. */
+export interface ChannelConfig {
+  name: string;
+  format: 'standard-webhooks' | 'slack';
+  url: string;
+  secret: string | null;
+}
+
 export interface Config {
   connections: ConnectionConfig[];
   schedules: ConfigFile['schedules'];
   operations: ConfigFile['operations'];
   retention: ConfigFile['retention'];
+  /** Where notices go. */
+  channels: ChannelConfig[];
   policy: Policy;
   /** Nothing else is configured, so that the local sandbox is the control plane. */
   usesSandbox: boolean;
@@ -50,7 +60,8 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   }));
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
-  return { connections, schedules, operations, retention, policy, usesSandbox };
+  const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
+  return { connections, schedules, operations, retention, channels, policy, usesSandbox };
 }
 
 function singleConnection(environment: Environment): ConnectionConfig | undefined {
@@ -78,17 +89,54 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
 
 function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {
   const { name, api_key_env: variable, api_key_file: file } = connection;
+  return readOutside(
+    { what: `Connection ${name} takes its key`, setting: 'api_key_file' },
+    { variable, file },
+    variables,
+  );
+}
+
+function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.ProcessEnv): ChannelConfig {
+  const { name, format } = channel;
+  const readUrl = () => {
+    const place = { variable: channel.url_env, file: channel.url_file };
+    return readOutside({ what: `Channel ${name} takes its address`, setting: 'url_file' }, place, variables);
+  };
+  const url = channel.url ?? readUrl();
+  if (!isSafeAddress(url))
+    throw usageError(`The address of channel ${name} is not one that begins with https://; mend it.`);
+  const place = { variable: channel.secret_env, file: channel.secret_file };
+  const secret =
+    format === 'slack'
+      ? null
+      : readOutside({ what: `Channel ${name} takes its secret`, setting: 'secret_file' }, place, variables);
+  if (secret !== null && !/^(whsec_)?[A-Za-z0-9+/]{24,}={0,2}$/.test(secret))
+    throw usageError(`The secret of channel ${name} is not base64 of at least 18 bytes, as whsec_...; mend it.`);
+  return { name, format, url, secret };
+}
+
+/** Notices tell of keys and people: they leave this machine encrypted. */
+function isSafeAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname));
+}
+
+/** What must not stand in the configuration itself: from a variable, or from a file. */
+function readOutside(
+  { what, setting }: { what: string; setting: string },
+  { variable, file = '' }: { variable: string | undefined; file: string | undefined },
+  variables: NodeJS.ProcessEnv,
+): string {
   if (variable !== undefined) {
     const value = variables[variable];
-    if (!value) throw usageError(`Connection ${name} takes its key from ${variable}, which is not set; set it.`);
+    if (!value) throw usageError(`${what} from ${variable}, which is not set; set it.`);
     return value;
   }
   try {
-    return readFileSync(file ?? '', 'utf8').trim();
+    return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw usageError(
-      `Connection ${name} takes its key from ${file}, which cannot be read (${codeOf(error)}); mend api_key_file.`,
-    );
+    throw usageError(`${what} from ${file}, which cannot be read (${codeOf(error)}); mend ${setting}.`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
-import { defaultPolicy, duration, policySchema } from '../policy/schema.ts';
+import { duration } from '../policy/duration.ts';
+import { defaultPolicy, policySchema } from '../policy/schema.ts';
 
 const address = z.url({ protocol: /^https?$/, error: 'an address begins with https:// or http://' });
 
@@ -51,25 +52,62 @@ const retentionSchema = z.strictObject({
     .optional(),
 });
 
-export const configSchema = z.strictObject({
-  connections: z
-    .array(connectionSchema)
-    .default([])
-    .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-      error: 'two connections bear the same name',
-    }),
-  schedules: z
-    .strictObject({
-      keys: schedule.default('*/15 * * * *'),
-      operations: schedule.default('*/15 * * * *'),
-      sweep: schedule.default('20 4 * * *'),
-      retention: schedule.default('50 4 * * *'),
-    })
-    .prefault({}),
-  operations: operationsSchema.prefault({}),
-  retention: retentionSchema.prefault({}),
-  policy: policySchema.default(defaultPolicy),
-});
+const channelSchema = z
+  .strictObject({
+    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a channel is named by small letters, digits and hyphens'),
+    format: z.enum(['standard-webhooks', 'slack']),
+    url: address.optional(),
+    url_env: z.string().optional(),
+    url_file: z.string().optional(),
+    secret_env: z.string().optional(),
+    secret_file: z.string().optional(),
+  })
+  .refine((each) => [each.url, each.url_env, each.url_file].filter((value) => value !== undefined).length === 1, {
+    error: 'a channel has exactly one of url, url_env and url_file',
+  })
+  .refine(
+    (each) =>
+      [each.secret_env, each.secret_file].filter((value) => value !== undefined).length ===
+      (each.format === 'slack' ? 0 : 1),
+    { error: 'standard-webhooks signs, and has exactly one of secret_env and secret_file; slack has none' },
+  );
+
+export const configSchema = z
+  .strictObject({
+    connections: z
+      .array(connectionSchema)
+      .default([])
+      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
+        error: 'two connections bear the same name',
+      }),
+    schedules: z
+      .strictObject({
+        keys: schedule.default('*/15 * * * *'),
+        operations: schedule.default('*/15 * * * *'),
+        sweep: schedule.default('20 4 * * *'),
+        enforce: schedule.default('10 * * * *'),
+        retention: schedule.default('50 4 * * *'),
+      })
+      .prefault({}),
+    operations: operationsSchema.prefault({}),
+    retention: retentionSchema.prefault({}),
+    channels: z
+      .array(channelSchema)
+      .default([])
+      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
+        error: 'two channels bear the same name',
+      }),
+    policy: policySchema.default(defaultPolicy),
+  })
+  .refine(
+    ({ channels, policy }) =>
+      channels.length > 0 || !policy.rules.some(({ action, notices }) => action === 'notify' || notices.length > 0),
+    {
+      path: ['policy', 'rules'],
+      error: 'a rule announces (notices, or action: notify), and there is no channel to do so; add one to channels',
+      when: ({ issues }) => issues.length === 0,
+    },
+  );
 
 /** keywarden.yaml as parsed; docs/POLICY.md describes each setting. */
 export type ConfigFile = z.output<typeof configSchema>;

@@ -1,67 +1,159 @@
-import { daysInWords } from './duration.ts';
-import type { KeyFacts, Use } from './facts.ts';
-import { matchesGlob } from './glob.ts';
-import type { Rule } from './schema.ts';
+import type { Condition } from './condition-schema.ts';
+import { conditionInWords } from './explain.ts';
+import { makeGlobTest } from './glob.ts';
+import type { Grouping, Judged } from './judged.ts';
+import { clientAddress, makeNetworkTest } from './network.ts';
+import { rankByGroup } from './ranks.ts';
 
-/** A key with its times as numbers: each is compared many times. */
-export interface Judged {
-  key: KeyFacts;
-  nowMs: number;
-  createdMs: number;
-  lastUseMs: number;
+/**
+ * The facts that a condition was judged on. Only what upstream said and what the policy says, names in order: no time that passes
+ * changes it.
+ */
+export type Evidence =
+  | { condition: 'unused_for'; last_used_at: string; limit: string }
+  | { condition: 'never_used_for' | 'older_than'; created_at: string; limit: string }
+  | { condition: 'more_than'; count: number; limit: number; per: Grouping; rank: number }
+  | { addresses: string[]; condition: 'used_outside'; limit: string[] }
+  | { condition: 'creator_left'; creator_id: string }
+  | { condition: 'name_not_matching'; limit: string[]; name: string }
+  | { by: 'only_project' | 'name'; condition: 'unscoped'; project_id: string }
+  | { condition: 'all' | 'any'; of: Evidence[] }
+  | { condition: 'not'; of: string };
+
+/** Why a condition can be neither said nor denied of a key. */
+export interface Unknown {
+  unknown: string;
 }
 
-/** The facts of one key that a condition was judged on. Only what upstream said, names in order: no time that passes changes it. */
-export type KeyEvidence =
-  | { condition: 'unused_for' | 'never_used_for' | 'older_than'; created_at: string; use: Use }
-  | { condition: 'name_not_matching'; created_at: string; name: string; use: Use }
-  | { condition: 'creator_left'; created_at: string; creator_id: string; use: Use };
+/** Judges a key: the evidence if the condition holds, false if it does not, and unknown where nobody can tell. */
+export type Test = (judged: Judged) => Evidence | Unknown | false;
 
-/** What a condition says of a key: the limit that it passed, the evidence, and the sentence. */
-export interface Held {
-  limit: string;
-  evidence: KeyEvidence;
-  reason: string;
+export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
+
+const unknownUse: Unknown = { unknown: 'its last use is unknown: it went backwards, or lies before its creation' };
+
+/** Makes the test of a condition. Groups are counted among the keys that its rule looks at, which come most recently used first. */
+export function compile(condition: Condition, matched: () => Judged[]): Test {
+  if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, matched)));
+  if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, matched)));
+  if (condition.not !== undefined) return negate(condition.not, compile(condition.not, matched));
+  return compileUse(condition) ?? compilePlace(condition, matched) ?? (() => false);
 }
 
-/** Judges one key by the condition of a rule that looks at single keys; undefined where it does not hold, or is not known. */
-export function judgeKey(rule: Rule, judged: Judged): Held | undefined {
-  const { key, nowMs, createdMs, lastUseMs } = judged;
-  const { createdAt, creatorId, creatorName, name } = key;
-  const use = orderedUse(key.use);
-  if (rule.unused_for !== undefined) {
-    const idleMs = nowMs - lastUseMs;
-    if (use.state !== 'used' || !(idleMs > rule.unused_for.ms)) return undefined;
-    const reason = `last used ${daysInWords(idleMs)} ago, more than ${rule.unused_for.text}`;
-    return { limit: rule.unused_for.text, evidence: { condition: 'unused_for', created_at: createdAt, use }, reason };
+function compileUse(condition: Condition): Test | undefined {
+  const { unused_for: unused, never_used_for: never, older_than: older } = condition;
+  if (unused !== undefined) {
+    return ({ key: { use }, nowMs, lastUseMs, createdMs }) => {
+      if (use.state === 'unknown') return unknownUse;
+      if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
+      return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
+    };
   }
-  const ageMs = nowMs - createdMs;
-  if (rule.never_used_for !== undefined) {
-    if (use.state !== 'never' || !(ageMs > rule.never_used_for.ms)) return undefined;
-    const reason = `never used in the ${daysInWords(ageMs)} since it was created, more than ${rule.never_used_for.text}`;
-    const evidence: KeyEvidence = { condition: 'never_used_for', created_at: createdAt, use };
-    return { limit: rule.never_used_for.text, evidence, reason };
+  if (never !== undefined) {
+    return ({ key: { use, createdAt }, nowMs, createdMs }) => {
+      if (use.state === 'unknown') return unknownUse;
+      if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
+      return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
+    };
   }
-  if (rule.older_than !== undefined) {
-    if (!(ageMs > rule.older_than.ms)) return undefined;
-    const reason = `created ${daysInWords(ageMs)} ago, more than ${rule.older_than.text}`;
-    return { limit: rule.older_than.text, evidence: { condition: 'older_than', created_at: createdAt, use }, reason };
-  }
-  if (rule.name_not_matching !== undefined) {
-    if (rule.name_not_matching.some((pattern) => matchesGlob(pattern, name))) return undefined;
-    const limit = rule.name_not_matching.join(' or ');
-    const evidence: KeyEvidence = { condition: 'name_not_matching', created_at: createdAt, name, use };
-    return { limit, evidence, reason: `its name "${name}" is not of ${limit}` };
-  }
-  if (rule.creator_left === true) {
-    if (key.creator !== 'left') return undefined;
-    const reason = `its creator ${creatorName ?? creatorId} is no member of the organization any more`;
-    const evidence: KeyEvidence = { condition: 'creator_left', created_at: createdAt, creator_id: creatorId, use };
-    return { limit: 'a member', evidence, reason };
-  }
-  return undefined;
+  if (older === undefined) return undefined;
+  return ({ key: { createdAt }, nowMs, createdMs }) =>
+    nowMs - createdMs > older.ms && { condition: 'older_than', created_at: createdAt, limit: older.text };
 }
 
-function orderedUse(use: Use): Use {
-  return use.state === 'used' ? { at: use.at, from: use.from, state: use.state } : use;
+function compilePlace(condition: Condition, matched: () => Judged[]): Test | undefined {
+  const { more_than: more, used_outside: networks, creator_left: left, name_not_matching: patterns } = condition;
+  if (more !== undefined) {
+    const rankOf = rankByGroup(matched(), more.per);
+    return (judged) => {
+      const place = rankOf(judged);
+      if (place === undefined || place.count <= more.number) return false;
+      if (place.rank === undefined) return { unknown: `the last use of a key of its ${more.per} is unknown` };
+      if (place.rank <= more.number) return false;
+      return { condition: 'more_than', count: place.count, limit: more.number, per: more.per, rank: place.rank };
+    };
+  }
+  if (networks !== undefined) return usedOutside(networks);
+  if (left !== undefined) {
+    return ({ key: { creator, creatorId } }) => {
+      if (creator === 'unknown') return { unknown: 'whether its creator is a member still is unknown' };
+      return creator === 'left' && { condition: 'creator_left', creator_id: creatorId };
+    };
+  }
+  if (patterns !== undefined) {
+    const tests = patterns.map(makeGlobTest);
+    return ({ key: { name } }) =>
+      !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
+  }
+  return condition.unscoped === undefined ? undefined : unscoped;
+}
+
+function usedOutside(networks: string[]): Test {
+  const isInside = makeNetworkTest(networks);
+  return ({ key: { use, addresses = [] } }) => {
+    const last = use.state === 'used' && use.from !== null ? [use.from] : [];
+    const clients = [...new Set([...last, ...addresses.map(({ address }) => address)].map(clientAddress))];
+    const outside = clients.filter((address) => isInside(address) === false).toSorted();
+    if (outside.length > 0) return { addresses: outside, condition: 'used_outside', limit: networks };
+    return (
+      clients.some((address) => isInside(address) === undefined) && { unknown: 'an address of its use is not readable' }
+    );
+  };
+}
+
+/**
+ * An organization's key whose use a project's key would serve, as far as anybody can tell: nothing upstream says what a key does. The
+ * organization has one project, or the key's name names one of them.
+ */
+const unscoped: Test = ({ key, scope: { projects = [] } }) => {
+  if (key.kind !== 'organization' || key.use.state !== 'used') return false;
+  const [only] = projects;
+  if (only !== undefined && projects.length === 1)
+    return { by: 'only_project', condition: 'unscoped', project_id: only.id };
+  const named = projects.filter(({ id, name }) => key.name.includes(id) || (name !== '' && hasWord(key.name, name)));
+  const [one] = named;
+  return one !== undefined && named.length === 1 && { by: 'name', condition: 'unscoped', project_id: one.id };
+};
+
+function hasWord(text: string, word: string): boolean {
+  const at = text.toLowerCase().indexOf(word.toLowerCase());
+  const isLetter = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}]/u.test(character);
+  return at >= 0 && !isLetter(text[at - 1]) && !isLetter(text[at + word.length]);
+}
+
+function allOf(tests: Test[]): Test {
+  return (judged) => {
+    const { known, unknown, isDenied } = judgeParts(tests, judged);
+    return !isDenied && (unknown ?? { condition: 'all', of: known });
+  };
+}
+
+function anyOf(tests: Test[]): Test {
+  return (judged) => {
+    const { known, unknown } = judgeParts(tests, judged);
+    return known.length > 0 ? { condition: 'any', of: known } : (unknown ?? false);
+  };
+}
+
+/** What the parts say: those that hold, the first of which nobody can tell, and whether one does not hold. */
+function judgeParts(tests: Test[], judged: Judged) {
+  const known: Evidence[] = [];
+  let unknown: Unknown | undefined;
+  let isDenied = false;
+  for (const test of tests) {
+    const result = test(judged);
+    if (result === false) isDenied = true;
+    else if (isUnknown(result)) unknown ??= result;
+    else known.push(result);
+  }
+  return { known, unknown, isDenied };
+}
+
+function negate(condition: Condition, test: Test): Test {
+  const of = conditionInWords(condition);
+  return (judged) => {
+    const result = test(judged);
+    if (result === false) return { condition: 'not', of };
+    return isUnknown(result) && result;
+  };
 }

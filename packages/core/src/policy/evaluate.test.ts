@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseDuration } from './duration.ts';
-import { evaluate } from './evaluate.ts';
 import { type Policy, policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const policy = (...rules: object[]): Policy => policySchema.parse({ rules });
 const unused = { name: 'unused', unused_for: '90d', action: 'revoke' };
@@ -10,8 +9,8 @@ const neverUsed = { name: 'never-used', never_used_for: '30d', action: 'revoke' 
 
 test('unused_for condemns a key whose last use is longer ago than the limit, and not one used at the limit', () => {
   const facts = makeFacts([makeKey(1, { use: usedDaysAgo(91) }), makeKey(2, { use: usedDaysAgo(90) }), makeKey(3)]);
-  const findings = evaluate(policy(unused), facts);
-  expect(findings.map((finding) => [finding.key.number, finding.reason])).toEqual([
+  const findings = findAll(policy(unused), facts);
+  expect(findings.map(({ number, reason }) => [number, reason])).toEqual([
     ['1', 'last used 91 days ago, more than 90d'],
   ]);
 });
@@ -22,12 +21,12 @@ test('never_used_for is judged apart: by age, and only for keys without any use'
     makeKey(2, { createdAt: daysAgo(30) }),
     makeKey(3, { use: usedDaysAgo(300) }),
   ];
-  expect(evaluate(policy(neverUsed), makeFacts(keys)).map(({ key }) => key.number)).toEqual(['1']);
+  expect(findAll(policy(neverUsed), makeFacts(keys)).map(({ number }) => number)).toEqual(['1']);
 });
 
 test('a use that went backwards is unknown, and condemns nothing', () => {
   const facts = makeFacts([makeKey(1, { use: { state: 'unknown' } })]);
-  expect(evaluate(policy(unused, neverUsed), facts)).toEqual([]);
+  expect(findAll(policy(unused, neverUsed), facts)).toEqual([]);
 });
 
 test('more_than condemns the longest unused beyond the number, in each group of its own', () => {
@@ -38,8 +37,8 @@ test('more_than condemns the longest unused beyond the number, in each group of 
     makeKey(4, { creatorId: 'bela' }),
   ];
   const rule = { name: 'too-many', more_than: { number: 1, per: 'creator' }, action: 'report' };
-  const findings = evaluate(policy(rule), makeFacts(keys));
-  expect(findings.map(({ key, evidence }) => [key.number, evidence])).toMatchObject([
+  const findings = findAll(policy(rule), makeFacts(keys));
+  expect(findings.map(({ number, evidence }) => [number, evidence])).toMatchObject([
     ['2', { count: 3, rank: 2 }],
     ['3', { count: 3, rank: 3 }],
   ]);
@@ -48,7 +47,7 @@ test('more_than condemns the longest unused beyond the number, in each group of 
 test('a group with an unknown use is not ranked: nobody knows who is the longest unused', () => {
   const keys = [makeKey(1), makeKey(2, { use: { state: 'unknown' } }), makeKey(3)];
   const rule = { name: 'too-many', more_than: { number: 1, per: 'organization' }, action: 'report' };
-  expect(evaluate(policy(rule), makeFacts(keys))).toEqual([]);
+  expect(findAll(policy(rule), makeFacts(keys))).toEqual([]);
 });
 
 test('a rule looks only at the kinds and organizations that it matches', () => {
@@ -58,13 +57,13 @@ test('a rule looks only at the kinds and organizations that it matches', () => {
     makeKey(3, { organizationId: 'other', scope: '1/organization:other' }),
   ];
   const rule = { ...neverUsed, match: { kinds: ['organization'], organizations: ['acme'] } };
-  expect(evaluate(policy(rule), makeFacts(keys)).map(({ key }) => key.number)).toEqual(['1']);
+  expect(findAll(policy(rule), makeFacts(keys)).map(({ number }) => number)).toEqual(['1']);
 });
 
 test('a scope whose time is unknown is judged by nothing (R1); with its time known it is', () => {
   const keys = [makeKey(1)];
-  expect(evaluate(policy(neverUsed), makeFacts(keys, { nowMs: null }))).toEqual([]);
-  expect(evaluate(policy(neverUsed), makeFacts(keys))).toHaveLength(1);
+  expect(findAll(policy(neverUsed), makeFacts(keys, { nowMs: null }))).toEqual([]);
+  expect(findAll(policy(neverUsed), makeFacts(keys))).toHaveLength(1);
 });
 
 test('the order of the keys does not matter', () => {
@@ -76,7 +75,7 @@ test('the order of the keys does not matter', () => {
     more_than: { number: 3, per: 'organization' },
     action: 'report',
   });
-  expect(evaluate(rules, makeFacts(keys.toReversed()))).toEqual(evaluate(rules, makeFacts(keys)));
+  expect(findAll(rules, makeFacts(keys.toReversed()))).toEqual(findAll(rules, makeFacts(keys)));
 });
 
 test.each([
@@ -93,7 +92,7 @@ test.each([
 });
 
 const named = (...rules: object[]) =>
-  evaluate(policy(...rules), makeFacts(keysOfAllKinds)).map(({ key, reason }) => [key.number, reason]);
+  findAll(policy(...rules), makeFacts(keysOfAllKinds)).map(({ number, reason }) => [number, reason]);
 const keysOfAllKinds = [
   makeKey(1, { name: 'ci-deploy', createdAt: daysAgo(400), use: usedDaysAgo(1) }),
   makeKey(2, { name: 'tmp', creator: 'left', creatorId: 'bela', creatorName: null }),

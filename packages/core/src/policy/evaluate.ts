@@ -1,117 +1,83 @@
-import { toMs } from '../wire/index.ts';
-import { type Judged, judgeKey, type KeyEvidence } from './conditions.ts';
-import type { Facts, KeyFacts, Use } from './facts.ts';
-import { matchesGlob } from './glob.ts';
+import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
+import type { Facts, KeyFacts } from './facts.ts';
+import { makeGlobTest } from './glob.ts';
+import { type Judged, toJudged } from './judged.ts';
+import { byNumber, byUse } from './ranks.ts';
 import type { Policy, Rule } from './schema.ts';
 
-/** Rule R holds for key K: the value that was found, the limit that it passed, the evidence, and the sentence that says so. */
+/** Rule R holds for key K, with the evidence. `explain` says it in words. */
 export interface Finding {
-  rule: string;
-  action: Rule['action'];
+  rule: Rule;
   key: KeyFacts;
-  limit: string;
+  /** The control plane's present at which it was judged. */
+  nowMs: number;
   evidence: Evidence;
-  reason: string;
 }
 
-/** The facts that a finding was judged on, as JSON keeps them. */
-export type Evidence =
-  | KeyEvidence
-  | {
-      condition: 'more_than';
-      created_at: string;
-      use: Use;
-      per: 'organization' | 'creator' | 'project';
-      count: number;
-      rank: number;
-    };
+/** What the rules say of one key. */
+export interface Judgement {
+  judged: Judged;
+  key: KeyFacts;
+  findings: Finding[];
+  /** Rules that would revoke it and of which nobody can tell whether they hold, with why. */
+  unknowns: { rule: Rule; why: string }[];
+}
 
 /**
- * Judges every key by every rule. Pure: the same facts, policy and times give the same findings in the same order, whatever
- * the order of the keys. Keys of a scope whose time is unknown are judged by nothing.
+ * Judges every key by every rule. Pure: the same facts, policy and times give the same judgements in the same order, whatever
+ * the order of the keys. Keys of which nothing is found are left out, and keys of a scope whose time is unknown are judged by nothing.
  */
-export function evaluate(policy: Policy, facts: Facts): Finding[] {
-  const nowByScope = new Map(facts.scopes.map((scope) => [scope.scope, scope.nowMs]));
+export function evaluate(policy: Policy, facts: Facts): Judgement[] {
+  const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   const judged = facts.keys.toSorted(byNumber).flatMap((key): Judged[] => {
-    const nowMs = nowByScope.get(key.scope);
-    if (nowMs === undefined || nowMs === null) return [];
-    return [{ key, nowMs, createdMs: toMs(key.createdAt), lastUseMs: lastUseMs(key) }];
+    const scope = scopes.get(key.scope);
+    return scope === undefined || scope.nowMs === null ? [] : [toJudged(key, scope, scope.nowMs)];
   });
-  return policy.rules.flatMap((rule) =>
-    judgeRule(
-      rule,
-      judged.filter(({ key }) => matches(rule, key)),
-    ),
-  );
-}
-
-function judgeRule(rule: Rule, judged: Judged[]): Finding[] {
-  if (rule.more_than !== undefined) return judgeNumber(rule, rule.more_than, judged);
+  const mostRecentFirst = judged.toSorted(byUse);
+  const rules = policy.rules.map((rule) => compileRule(rule, mostRecentFirst));
   return judged.flatMap((each) => {
-    const held = judgeKey(rule, each);
-    return held === undefined ? [] : [{ rule: rule.name, action: rule.action, key: each.key, ...held }];
+    const judgement = judgeKey(rules, each);
+    return judgement.findings.length + judgement.unknowns.length === 0 ? [] : [judgement];
   });
 }
 
-function matches({ match }: Rule, key: KeyFacts): boolean {
-  const isIn = (wanted: string[] | undefined, value: string | null) =>
-    wanted === undefined || (value !== null && wanted.includes(value));
-  return (
-    isIn(match.kinds, key.kind) &&
-    isIn(match.organizations, key.organizationId) &&
-    isIn(match.projects, key.projectId) &&
-    isIn(match.creators, key.creatorId) &&
-    (match.name === undefined || matchesGlob(match.name, key.name))
-  );
+interface CompiledRule {
+  rule: Rule;
+  matches: (judged: Judged) => boolean;
+  test: Test;
 }
 
-/** Of a group that is over the number, the longest unused are over; a group with a use that is unknown is not judged. */
-function judgeNumber(rule: Rule, { number, per }: NonNullable<Rule['more_than']>, judged: Judged[]): Finding[] {
-  const groupOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
-  // A key of no project belongs to no project's number.
-  const counted = judged.filter(({ key }) => key[groupOf[per]] !== null || per !== 'project');
-  const groups = Map.groupBy(counted, ({ key }) => `${key.scope} ${key[groupOf[per]]}`);
-  return [...groups.values()].flatMap((group) => {
-    if (group.length <= number || group.some(({ key }) => key.use.state === 'unknown')) return [];
-    const ranked = group.toSorted(byUse);
-    return ranked.slice(number).map(({ key }, index) => {
-      const rank = number + index + 1;
-      const reason = `number ${rank} by last use of ${group.length} keys of one ${per}, more than ${number}`;
-      const { createdAt, use } = key;
-      const evidence: Evidence = { condition: 'more_than', created_at: createdAt, use, per, count: group.length, rank };
-      return { rule: rule.name, action: rule.action, key, limit: `${number} per ${per}`, evidence, reason };
-    });
-  });
+function compileRule(rule: Rule, mostRecentFirst: Judged[]): CompiledRule {
+  const matches = makeMatch(rule);
+  return { rule, matches, test: compile(rule.condition, () => mostRecentFirst.filter(matches)) };
 }
 
-/** Most recently used first, then the unknown, then the never used; among equals the younger, then the smaller number. */
-export function mostRecentlyUsedFirst<T>(items: readonly T[], keyOf: (item: T) => KeyFacts): T[] {
-  return items
-    .map((item) => ({ item, key: keyOf(item) }))
-    .map((each) => ({ ...each, createdMs: toMs(each.key.createdAt), lastUseMs: lastUseMs(each.key) }))
-    .toSorted(byUse)
-    .map(({ item }) => item);
-}
-
-type Ranked = Omit<Judged, 'nowMs'>;
-
-function byUse(a: Ranked, b: Ranked): number {
-  return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || byNumber(a.key, b.key);
-}
-
-function lastUseMs({ use }: KeyFacts): number {
-  switch (use.state) {
-    case 'used':
-      return toMs(use.at);
-    case 'unknown':
-      return 1;
-    case 'never':
-      return 0;
-    default:
-      return use satisfies never;
+function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
+  const { key, nowMs } = judged;
+  const judgement: Judgement = { judged, key, findings: [], unknowns: [] };
+  for (const { rule, matches, test } of rules) {
+    const result = matches(judged) && test(judged);
+    if (result === false) continue;
+    if (!isUnknown(result)) judgement.findings.push({ rule, key, nowMs, evidence: result });
+    else if (rule.action === 'revoke') judgement.unknowns.push({ rule, why: result.unknown });
   }
+  return judgement;
 }
 
-function byNumber(a: KeyFacts, b: KeyFacts): number {
-  return Number(a.number) - Number(b.number);
+/** Whether a rule looks at a key at all. */
+function makeMatch({ match }: Rule): (judged: Judged) => boolean {
+  const isIn = (wanted: string[] | undefined, valueOf: (key: KeyFacts) => string | null) => {
+    const set = new Set<string | null>(wanted);
+    return wanted === undefined ? [] : [(key: KeyFacts) => set.has(valueOf(key))];
+  };
+  const hasName = match.name === undefined ? undefined : makeGlobTest(match.name);
+  const tests = [
+    ...isIn(match.kinds, (key) => key.kind),
+    ...isIn(match.organizations, (key) => key.organizationId),
+    ...isIn(match.projects, (key) => key.projectId),
+    ...isIn(match.creators, (key) => key.creatorId),
+    ...isIn(match.owners, (key) => key.owner),
+    ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.name)]),
+  ];
+  return ({ key }) => tests.every((test) => test(key));
 }

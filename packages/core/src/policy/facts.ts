@@ -17,19 +17,66 @@ export interface KeyFacts {
   creatorName: string | null;
   /** Whether the creator is a member of the key's organization; unknown until two complete listings of its members say the same. */
   creator: 'member' | 'left' | 'unknown';
+  /** Who answers for the key: its creator, unless it was assigned otherwise. */
+  owner: string;
   createdAt: string;
   use: Use;
+  /** From which addresses it was used of late, with the last time of each; absent where no rule asks. */
+  addresses?: { address: string; at: string }[];
+  /** Since which listing every believed one has shown it. */
+  presentSince: string;
+  /** When a listing showed it for the first time. */
+  firstSeenAt: string;
+  exemptions: Exemption[];
+  /** Its announced revocations, by rule. */
+  announcements: Announcement[];
+  /** A person has applied a plan that condemns it: it does not count for the breaker any more. */
+  isAcknowledged: boolean;
 }
 
-/** What is known of a scope: its last complete listing, and who sees it without knowing its own key. */
+/** A person's exception from rules, in force; `rules` null means all. */
+export interface Exemption {
+  number: string;
+  rules: string[] | null;
+  reason: string;
+  grantedBy: string;
+  until: string;
+}
+
+/** The exemption that covers a rule for a key. */
+export function exemptionOf({ exemptions }: KeyFacts, rule: string): Exemption | undefined {
+  return exemptions.find(({ rules }) => rules === null || rules.includes(rule));
+}
+
+/** Which notices of a rule every channel has accepted, and when the last of them did, by the control plane's clock. */
+export interface Announcement {
+  rule: string;
+  /** The use that the finding rested on when it was announced: another use is another finding. */
+  basis: string;
+  accepted: { step: string; at: string }[];
+}
+
+/** What is known of a scope: its last complete listings, who sees it without knowing its own key, and what was done there. */
 export interface ScopeFacts {
   scope: string;
   /** RFC 3339 by the control plane's own Date. */
   listedAt: string;
+  /** The complete listing right before the last one, which had ended when that began; null if it was doubted, or there was none. */
+  priorListedAt: string | null;
+  /** The youngest such listing that lies at least an hour before the last, with no doubted one since. */
+  hourPriorListedAt: string | null;
   /** The control plane's present by its own Date, in ms; null when our clock and its disagree by more than allowed. */
   nowMs: number | null;
   /** Connections that see the scope, or may, and whose own key is not known. */
   unknownOwnKey: string[];
+  /** When keys were revoked here without a person, under the policy in force. */
+  unattended: string[];
+  /** Incidents of this scope that nobody has closed. */
+  openIncidents: number;
+  /** The organization's projects; absent where no rule asks. */
+  projects?: { id: string; name: string }[];
+  /** Members whose personal keys no connection can list; null where the members are not known. */
+  unseenMembers: number | null;
 }
 
 /** Everything that a judgement rests on. */

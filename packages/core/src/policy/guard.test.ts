@@ -11,7 +11,7 @@ const survivor = makeKey(99, { use: usedDaysAgo(1) });
 /** Which keys go and why the others stay, by number. */
 function decide(facts: Facts, policy = neverUsed): Record<string, string | null> {
   const verdicts = guard(policy, facts, evaluate(policy, facts));
-  return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held]));
+  return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held?.text ?? null]));
 }
 
 test('a condemned key goes when nothing holds it', () => {
@@ -70,7 +70,7 @@ test('R3: a plan holds what the quotas allow, the longest unused first; the rest
   const judge = (quotas: object, revokedLastDay = 0) => {
     const policy = policySchema.parse({ quotas, rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
     const facts = { ...makeFacts([...keys, survivor]), revokedLastDay };
-    return guard(policy, facts, evaluate(policy, facts)).map(({ key, held }) => [key.number, held]);
+    return guard(policy, facts, evaluate(policy, facts)).map(({ key, held }) => [key.number, held?.text ?? null]);
   };
   const waits = (why: string) => expect.stringMatching(why);
   expect(judge({})).toEqual([

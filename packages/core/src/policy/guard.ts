@@ -1,72 +1,173 @@
 import { toMs } from '../wire/index.ts';
-import { type Finding, mostRecentlyUsedFirst } from './evaluate.ts';
-import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { isOnInactivity, restsOnUse } from './condition-schema.ts';
+import type { Finding, Judgement } from './evaluate.ts';
+import { type Exemption, exemptionOf, type Facts, type KeyFacts, type ScopeFacts } from './facts.ts';
+import { graceEnd } from './notices.ts';
+import { byUse, mostRecentlyUsed } from './ranks.ts';
 import type { Policy } from './schema.ts';
 
-/** A key that a rule would revoke: either it may go, or `held` says why it stays. */
+/** Why a condemned key stays. */
+export interface Hold {
+  kind:
+    | 'own_key'
+    | 'own_key_unknown'
+    | 'stale_evidence'
+    | 'unknown'
+    | 'exempt'
+    | 'seen_once'
+    | 'watched_too_short'
+    | 'in_use'
+    | 'last_of_organization'
+    | 'unannounced'
+    | 'over_quota';
+  text: string;
+}
+
+/** A key that a rule would revoke: either it may go, for the findings that it names, or `held` says why it stays. */
 export interface Verdict {
   key: KeyFacts;
   findings: Finding[];
-  held: string | null;
+  held: Hold | null;
 }
 
-/** Groups findings whose action is to revoke by key, longest unused first, and holds what must not go. Pure; order does not matter. */
-export function guard(policy: Policy, facts: Facts, findings: Finding[]): Verdict[] {
-  const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
-  const condemned = Map.groupBy(
-    findings.filter((finding) => finding.action === 'revoke'),
-    (finding) => finding.key.number,
-  );
-  const verdicts = [...condemned.values()].flatMap((group): Verdict[] => {
-    const key = group[0]?.key;
-    const scope = key && scopes.get(key.scope);
-    if (key === undefined || scope === undefined) return [];
-    return [{ key, findings: group, held: reasonToHold(policy, facts, { key, scope, findings: group }) }];
-  });
-  const longestUnusedFirst = mostRecentlyUsedFirst(verdicts, ({ key }) => key).toReversed();
-  return holdOverQuota(policy, facts, keepOnePerOrganization(facts, longestUnusedFirst));
+/**
+ * Decides which of the keys that rules would revoke may go, longest unused first, and holds what must not. Pure; order does not
+ * matter.
+ */
+export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
+  const longestUnusedFirst = judgements.filter(isCondemned).toSorted((a, b) => byUse(b.judged, a.judged));
+  const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
+  const kept = keepOnePerOrganization(facts, verdicts);
+  return holdOverQuota(policy, facts, kept.map(holdUnannounced));
 }
 
-function reasonToHold(policy: Policy, facts: Facts, { key, scope, findings }: Condemned): string | null {
-  return ownKey(facts, key, scope) ?? staleEvidence(policy, scope) ?? inUse(policy, { key, scope, findings });
+/** Rules would revoke it, or may: of one whose last use is unknown nobody can tell. */
+function isCondemned({ key, findings, unknowns }: Judgement): boolean {
+  return findings.some(isRevoking) || (unknowns.length > 0 && key.use.state === 'unknown');
 }
 
-interface Condemned {
-  key: KeyFacts;
-  scope: ScopeFacts;
-  findings: Finding[];
+const isRevoking = ({ rule }: Finding) => rule.action === 'revoke';
+
+function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings, unknowns }: Judgement): Verdict {
+  const condemning = findings.filter(isRevoking);
+  const [unknown] = unknowns;
+  if (condemning.length === 0 && unknown !== undefined)
+    return { key, findings: [], held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` } };
+  const held = ownKey(facts, key, scope) ?? staleEvidence(policy, scope);
+  if (held !== null) return { key, findings: condemning, held };
+  const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
+  const free = condemning.filter((_finding, index) => holds[index] === null);
+  return free.length > 0 ? { key, findings: free, held: null } : { key, findings: condemning, held: holds[0] ?? null };
 }
 
 /**
  * R2: a connection's own key never goes, whichever connection looks and whatever address it looks through; while one is not
  * known, nothing goes in any scope that its connection sees.
  */
-function ownKey({ ownKeys }: Facts, key: KeyFacts, scope: ScopeFacts): string | null {
+function ownKey({ ownKeys }: Facts, key: KeyFacts, scope: ScopeFacts): Hold | null {
   const own = ownKeys.find(({ keyId }) => keyId === key.id);
-  if (own !== undefined) return `connection ${own.connection} itself uses this key`;
+  if (own !== undefined) return { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
   const [unknown] = scope.unknownOwnKey;
-  return unknown === undefined
-    ? null
-    : `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
+  if (unknown === undefined) return null;
+  const text = `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
+  return { kind: 'own_key_unknown', text };
 }
 
 /** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
 const aheadMs = 300_000;
 
 /** R1: evidence must be fresh, and not of a time that is still to come. */
-function staleEvidence(policy: Policy, { listedAt, nowMs }: ScopeFacts): string | null {
+function staleEvidence(policy: Policy, { listedAt, nowMs }: ScopeFacts): Hold | null {
   const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
   if (ageMs <= policy.max_evidence_age.ms && ageMs >= -aheadMs) return null;
-  return `its last complete listing, of ${listedAt}, is not within ${policy.max_evidence_age.text}; run keywarden sync keys`;
+  const text = `its last complete listing, of ${listedAt}, is not within ${policy.max_evidence_age.text}; run keywarden sync keys`;
+  return { kind: 'stale_evidence', text };
 }
 
-/** R8: a key in use is revoked by a rule on number only if that rule says so. */
-function inUse(policy: Policy, { key, scope, findings }: Condemned): string | null {
-  if (key.use.state !== 'used' || scope.nowMs === null) return null;
-  if (scope.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
-  const allowed = policy.rules.filter((rule) => rule.even_in_use).map((rule) => rule.name);
-  if (findings.some((finding) => allowed.includes(finding.rule))) return null;
-  return `it was used within ${policy.active_within.text}, and no rule that condemns it says even_in_use`;
+interface Condemned {
+  finding: Finding;
+  key: KeyFacts;
+  scope: ScopeFacts;
+}
+
+/** What keeps one rule from revoking the key; another rule may. */
+function holdFinding(policy: Policy, condemned: Condemned): Hold | null {
+  return exempt(condemned) ?? seenOnce(condemned) ?? watchedTooShort(policy, condemned) ?? inUse(policy, condemned);
+}
+
+function exempt({ finding, key }: Condemned): Hold | null {
+  const found = exemptionOf(key, finding.rule.name);
+  return found === undefined ? null : { kind: 'exempt', text: exemptionInWords(found) };
+}
+
+export function exemptionInWords({ number, grantedBy, until, reason }: Exemption): string {
+  return `exempt until ${until} by ${grantedBy}: ${reason} (exemption ${number})`;
+}
+
+/** Inactivity is judged on two complete listings in a row, the second begun after the first had ended. */
+function seenOnce({ finding, key, scope: { priorListedAt } }: Condemned): Hold | null {
+  if (!restsOnUse(finding.rule.condition) || hasSeen(priorListedAt, key)) return null;
+  return { kind: 'seen_once', text: 'one complete listing shows it so far, and inactivity is judged on two in a row' };
+}
+
+/** Whether the key was in a listing and in all since. */
+export function hasSeen(listedAt: string | null, { presentSince }: KeyFacts): boolean {
+  return listedAt !== null && toMs(presentSince) <= toMs(listedAt);
+}
+
+function watchedTooShort(policy: Policy, { finding, key }: Condemned): Hold | null {
+  const wanted = policy.min_observation;
+  if (wanted === undefined || finding.nowMs - toMs(key.firstSeenAt) >= wanted.ms) return null;
+  return {
+    kind: 'watched_too_short',
+    text: `it is watched since ${key.firstSeenAt}, which is less than ${wanted.text}`,
+  };
+}
+
+/** R8: a key in use is revoked by a rule that is not on inactivity only if that rule says so. */
+function inUse(policy: Policy, { finding, key }: Condemned): Hold | null {
+  if (key.use.state === 'never' || finding.rule.even_in_use || isOnInactivity(finding.rule.condition)) return null;
+  if (key.use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
+  if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
+  return {
+    kind: 'in_use',
+    text: `it was used within ${policy.active_within.text}, and no rule that condemns it says even_in_use`,
+  };
+}
+
+/** R2: an organization keeps one key that is not condemned; if all are, the most recently used stays. */
+function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
+  const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key));
+  const keysByScope = Map.groupBy(
+    facts.keys.filter((key) => key.kind !== 'personal'),
+    (key) => key.scope,
+  );
+  const kept = new Set<KeyFacts>();
+  for (const scope of facts.scopes) {
+    const keys = keysByScope.get(scope.scope) ?? [];
+    const last = keys.every((key) => going.has(key)) ? mostRecentlyUsed(keys, scope) : undefined;
+    if (last !== undefined) kept.add(last);
+  }
+  const text = 'every key of its organization is condemned, and the most recently used one stays';
+  return verdicts.map((verdict) =>
+    kept.has(verdict.key) ? { ...verdict, held: { kind: 'last_of_organization', text } } : verdict,
+  );
+}
+
+/** R9: where a rule announces its revocations, a key goes by it when all notices were accepted and their grace is over. */
+function holdUnannounced(verdict: Verdict): Verdict {
+  if (verdict.held !== null) return verdict;
+  const graces = verdict.findings.map((finding) => ({ finding, grace: graceEnd(finding) }));
+  const over = graces.filter(({ finding, grace }) => grace.endMs !== null && grace.endMs <= finding.nowMs);
+  if (over.length > 0) return verdict;
+  const [first] = graces;
+  if (first === undefined) return verdict;
+  const { endMs, missing } = first.grace;
+  const text =
+    endMs === null
+      ? `its notice of ${missing} ahead was not accepted yet`
+      : `its revocation was announced, and may come after ${new Date(endMs).toISOString()}`;
+  return { ...verdict, held: { kind: 'unannounced', text } };
 }
 
 /** R3: a plan holds what the quotas allow, the longest unused first; the others wait, named, for a later one. */
@@ -74,34 +175,19 @@ function holdOverQuota({ quotas }: Policy, { revokedLastDay }: Facts, verdicts: 
   const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = quotas;
   const ofCreator = new Map<string, number>();
   let going = 0;
+  const wait = (verdict: Verdict, text: string): Verdict => ({
+    ...verdict,
+    held: { kind: 'over_quota', text: `it waits: ${text}` },
+  });
   return verdicts.map((verdict) => {
     if (verdict.held !== null) return verdict;
     const creator = `${verdict.key.scope} ${verdict.key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
-    if (own >= perCreator)
-      return { ...verdict, held: `it waits: a plan revokes at most ${perCreator} keys of one creator` };
-    if (going >= perRun) return { ...verdict, held: `it waits: a plan revokes at most ${perRun} keys` };
-    if (going + revokedLastDay >= perDay)
-      return { ...verdict, held: `it waits: at most ${perDay} keys are revoked in 24 hours` };
+    if (own >= perCreator) return wait(verdict, `a plan revokes at most ${perCreator} keys of one creator`);
+    if (going >= perRun) return wait(verdict, `a plan revokes at most ${perRun} keys`);
+    if (going + revokedLastDay >= perDay) return wait(verdict, `at most ${perDay} keys are revoked in 24 hours`);
     ofCreator.set(creator, own + 1);
     going += 1;
     return verdict;
   });
-}
-
-/** R2: an organization keeps one key that is not condemned; if all are, the most recently used stays. */
-function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
-  const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key.number));
-  const organizations = Map.groupBy(
-    facts.keys.filter((key) => key.kind !== 'personal'),
-    (key) => key.scope,
-  );
-  const kept = new Set<string>();
-  for (const keys of organizations.values()) {
-    if (!keys.every((key) => going.has(key.number))) continue;
-    const [last] = mostRecentlyUsedFirst(keys, (key) => key);
-    if (last !== undefined) kept.add(last.number);
-  }
-  const held = 'every key of its organization is condemned, and the most recently used one stays';
-  return verdicts.map((verdict) => (kept.has(verdict.key.number) ? { ...verdict, held } : verdict));
 }

@@ -1,59 +1,76 @@
 import { z } from 'zod';
-import { parseDuration } from './duration.ts';
-
-/** A duration as it was written, and in milliseconds. */
-export interface Duration {
-  text: string;
-  ms: number;
-}
-
-/** Written as a number and a unit. */
-export const duration = z.string().transform((text, context): Duration => {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms > 0) return { text, ms };
-  context.addIssue({ code: 'custom', message: 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w' });
-  return z.NEVER;
-});
+import {
+  type Condition,
+  conditionNames,
+  conditionShape,
+  conditionsOf,
+  isOnInactivity,
+  mentions,
+} from './condition-schema.ts';
+import { duration } from './duration.ts';
+import { presetNames, presets } from './presets.ts';
 
 const kind = z.enum(['personal', 'organization', 'project']);
+const mode = z.enum(['plan', 'enforce']);
+const ids = z.array(z.string()).min(1).optional();
 
-const conditions = [
-  'unused_for',
-  'never_used_for',
-  'older_than',
-  'more_than',
-  'name_not_matching',
-  'creator_left',
-] as const;
+const matchSchema = z.strictObject({
+  kinds: z.array(kind).min(1).optional(),
+  organizations: ids,
+  projects: ids,
+  creators: ids,
+  owners: ids,
+  name: z.string().min(1).optional(),
+});
+
+const actions = z.enum(['report', 'notify', 'rotate', 'revoke']);
 
 const ruleSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
-    match: z
-      .strictObject({
-        kinds: z.array(kind).min(1).optional(),
-        organizations: z.array(z.string()).min(1).optional(),
-        projects: z.array(z.string()).min(1).optional(),
-        creators: z.array(z.string()).min(1).optional(),
-        name: z.string().min(1).optional(),
-      })
-      .default({}),
-    unused_for: duration.optional(),
-    never_used_for: duration.optional(),
-    older_than: duration.optional(),
-    name_not_matching: z.array(z.string().min(1)).min(1).optional(),
-    creator_left: z.literal(true).optional(),
-    more_than: z
-      .strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) })
-      .optional(),
-    action: z.enum(['report', 'revoke']),
+    match: matchSchema.default({}),
+    preset: z.enum(presetNames).optional(),
+    ...conditionShape,
+    action: actions,
+    mode: mode.default('plan'),
+    notices: z.array(duration).min(1).optional(),
     even_in_use: z.boolean().default(false),
   })
-  .refine((rule) => conditions.filter((name) => rule[name] !== undefined).length === 1, {
-    error: `a rule has exactly one of ${conditions.join(', ')}`,
+  .refine((rule) => conditionsOf(rule).length + (rule.preset === undefined ? 0 : 1) === 1, {
+    error: `a rule has exactly one of preset, ${conditionNames.join(', ')}`,
   })
-  .refine((rule) => !rule.even_in_use || (rule.unused_for === undefined && rule.never_used_for === undefined), {
+  .transform(({ name, match, preset, action, mode: ruleMode, notices = [], even_in_use, ...rest }) => {
+    const known = preset === undefined ? undefined : presets[preset];
+    const condition: Condition = known?.condition ?? rest;
+    return {
+      name,
+      match,
+      condition,
+      source: known?.source ?? null,
+      action,
+      mode: ruleMode,
+      notices: notices.toSorted((a, b) => b.ms - a.ms),
+      even_in_use,
+    };
+  })
+  .refine((rule) => !rule.even_in_use || !isOnInactivity(rule.condition), {
     error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
+  })
+  .refine(
+    (rule) => ['report', 'notify'].includes(rule.action) || !mentions(rule.condition, ['used_outside', 'unscoped']),
+    {
+      error:
+        'used_outside and unscoped may be wrong (an address can be forged), so that their action is report or notify',
+    },
+  )
+  .refine((rule) => rule.action === 'revoke' || rule.mode === 'plan', {
+    error: 'mode: enforce belongs to action: revoke; nothing else is done by itself',
+  })
+  .refine((rule) => rule.action === 'revoke' || rule.notices.length === 0, {
+    error: 'notices belong to action: revoke; an action: notify tells its owner once, by itself',
+  })
+  .refine((rule) => new Set(rule.notices.map(({ ms }) => ms)).size === rule.notices.length, {
+    error: 'two notices are of the same time',
   });
 
 /** How many keys a plan may hold (R3): in all, with those of the last 24 hours, and of one creator. */
@@ -63,12 +80,22 @@ const quotasSchema = z.strictObject({
   per_creator: z.int().min(1).optional(),
 });
 
+/** What holds where keys are revoked without a person (R3, R6). */
+const enforcementSchema = z.strictObject({
+  /** By an organization's id; `*` for those not named, `personal` for the keys of connections' own users. */
+  organizations: z.record(z.string(), z.strictObject({ mode })).default({}),
+  breaker_percent: z.number().gt(0).max(100).default(20),
+  canary_wait: duration.prefault('24h'),
+});
+
 export const policySchema = z
   .strictObject({
     active_within: duration.prefault('30d'),
     max_evidence_age: duration.prefault('1h'),
     max_clock_skew: duration.prefault('60s'),
+    min_observation: duration.optional(),
     quotas: quotasSchema.prefault({}),
+    enforcement: enforcementSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
   })
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {
@@ -79,6 +106,7 @@ export const policySchema = z
 /** A policy as parsed; docs/POLICY.md describes each setting. */
 export type Policy = z.output<typeof policySchema>;
 export type Rule = Policy['rules'][number];
+export type Action = Rule['action'];
 export type KeyKind = z.output<typeof kind>;
 
 /** The policy of a configuration that has none. */

@@ -1,4 +1,7 @@
+import { evaluate } from './evaluate.ts';
+import { explain } from './explain.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import type { Policy } from './schema.ts';
 
 const now = '2026-06-01T00:00:00Z';
 export const nowMs = Date.parse(now);
@@ -21,8 +24,14 @@ export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFact
     creatorId: 'ada',
     creatorName: 'Ada',
     creator: 'member',
+    owner: 'ada',
     createdAt: daysAgo(365),
     use: { state: 'never' },
+    presentSince: daysAgo(100),
+    firstSeenAt: daysAgo(100),
+    exemptions: [],
+    announcements: [],
+    isAcknowledged: false,
     ...change,
   };
 }
@@ -40,9 +49,26 @@ export function makeFacts(
   const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
     scope,
     listedAt: now,
+    priorListedAt: daysAgo(1 / 96),
+    hourPriorListedAt: daysAgo(1 / 24),
     nowMs,
     unknownOwnKey: [],
+    unattended: [],
+    openIncidents: 0,
+    unseenMembers: 0,
     ...change,
   }));
   return { keys, scopes, ownKeys, revokedLastDay: 0 };
+}
+
+/** What the rules find, key by key: the rule, the reason in words and the evidence. */
+export function findAll(policy: Policy, facts: Facts) {
+  return evaluate(policy, facts).flatMap(({ findings }) =>
+    findings.map((finding) => ({
+      number: finding.key.number,
+      rule: finding.rule.name,
+      reason: explain(finding),
+      evidence: finding.evidence,
+    })),
+  );
 }

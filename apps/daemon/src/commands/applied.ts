@@ -1,0 +1,30 @@
+import type { Applied } from '../enforce/apply.ts';
+import { renderTable } from './table.ts';
+
+/** What a plan's carrying out did, for machines. */
+export function appliedToJson({ items, doneBefore, stopped }: Applied) {
+  return {
+    changed: countRevoked(items),
+    done_before: doneBefore,
+    stopped,
+    items: items.map(({ item, outcome, why, usedInFlight }) => ({
+      key: { scope: item.key.scope, id: item.key.id, name: item.key.name },
+      outcome,
+      why,
+      used_in_flight: usedInFlight,
+    })),
+  };
+}
+
+/** The same for people. */
+export function renderApplied({ items, stopped }: Applied): string {
+  const rows = items.map(({ item, outcome, why }) => [item.key.id, item.key.kind, item.key.name, outcome, why ?? '']);
+  const revoked = countRevoked(items);
+  return [
+    `${renderTable(['KEY', 'KIND', 'NAME', 'OUTCOME', 'WHY'], rows)}\n`,
+    `${revoked} keys revoked, ${items.length - revoked} not.`,
+    ...(stopped === null ? [] : [`The run was stopped: ${stopped}.`]),
+  ].join('\n');
+}
+
+const countRevoked = (items: Applied['items']) => items.filter(({ outcome }) => outcome === 'revoked').length;

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { parseConfig } from '@keywarden/core/config';
+import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
+import { codeOf, exitCode, usageError } from '@keywarden/core/process';
+import { readHistory } from '@keywarden/db/daemon';
+import { presentOf } from '../sync/organizations.ts';
+import { connectionsOf, printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
+
+/** Replays a policy over what was observed. Changes nothing anywhere. */
+export async function backtestCommand({
+  from,
+  policy: file,
+  json,
+}: {
+  from: string;
+  policy?: string;
+  json?: boolean;
+}): Promise<number> {
+  const fromMs = Date.parse(from);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(from) || Number.isNaN(fromMs))
+    throw usageError(`${from} is not a date; write it as 2026-03-31.`);
+  return await withContext(async (context) => {
+    const policy = file === undefined ? context.config.policy : readPolicy(file);
+    const presents = (await connectionsOf(context)).map((connection) => Date.parse(presentOf(connection)));
+    const toMs = Math.max(...presents);
+    if (fromMs > toMs) throw usageError(`${from} is still to come; name a day that has been.`);
+    const history = await readHistory(context.store, new Date(fromMs).toISOString());
+    const result = backtest(policy, history, { fromMs, toMs });
+    if (json) printJson(toJson(result));
+    else console.log(render(result));
+    return exitCode.done;
+  });
+}
+
+/** The policy of another configuration file. */
+function readPolicy(file: string): Policy {
+  try {
+    return parseConfig(readFileSync(file, 'utf8'), file).policy;
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw usageError(`There is no file ${file}; name one with a policy.`);
+    throw error;
+  }
+}
+
+function render({ from, to, revoked, unjudged }: Backtest): string {
+  const wrong = revoked.filter(({ usedAfter }) => usedAfter !== null);
+  const rows = revoked.map(({ key, at, findings, usedAfter }) => [
+    at.slice(0, 10),
+    key.id,
+    key.name,
+    key.organizationId ?? '(personal)',
+    usedAfter ?? 'no',
+    findings.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
+  ]);
+  return [
+    `From ${from} to ${to} the policy would have revoked ${revoked.length} keys; ${wrong.length} of them were used afterwards.`,
+    ...(rows.length > 0 ? [renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows)] : []),
+    ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${days} days, for want of a complete listing.`),
+    'Replayed without quotas, notices and exemptions, and with names and owners as they are now.',
+  ].join('\n\n');
+}
+
+function toJson({ from, to, revoked, unjudged }: Backtest) {
+  return {
+    from,
+    to,
+    revoked: revoked.map(({ key, at, findings, usedAfter }) => ({
+      key: { scope: key.scope, id: key.id, name: key.name },
+      at,
+      findings,
+      used_after: usedAfter,
+    })),
+    unjudged,
+  };
+}

@@ -1,0 +1,59 @@
+import { makeGlobTest } from '@keywarden/core/policy';
+import { usageError } from '@keywarden/core/process';
+import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import type { Context } from '../context.ts';
+
+/**
+ * The live key that a person names, by its id, or as SCOPE/ID where two control planes or accounts have the same. Throws a UserError
+ * that names the mend.
+ */
+export function chooseKey(keys: NamedKey[], name: string): NamedKey {
+  const at = name.lastIndexOf('/');
+  const id = name.slice(at + 1);
+  const scope = at < 0 ? undefined : name.slice(0, at);
+  const found = keys.filter(
+    (key) => key.id === id && (scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope)),
+  );
+  const [one, other] = found;
+  if (one === undefined) throw usageError(`There is no key ${name}; keywarden plan and the report show their ids.`);
+  if (other === undefined) return one;
+  const names = found.map((key) => `${key.controlPlane}/${key.scope}/${key.id}`).join(', ');
+  throw usageError(`More than one key has the id ${id}; name one of ${names}.`);
+}
+
+export interface KeyPattern {
+  name?: string;
+  organization?: string;
+  kind?: string;
+}
+
+/** The live keys that are named, or those that a pattern covers. */
+export async function chooseKeys(
+  { store }: Pick<Context, 'store'>,
+  { names, pattern }: { names: string[]; pattern: KeyPattern },
+): Promise<NamedKey[]> {
+  const keys = await listLiveKeys(store.sql);
+  const isPattern = Object.values(pattern).some((value) => value !== undefined);
+  if (names.length > 0 === isPattern)
+    throw usageError('Name keys by their ids, or describe them with --name, --organization or --kind; not both.');
+  if (!isPattern) return names.map((name) => chooseKey(keys, name));
+  const hasName = pattern.name === undefined ? undefined : makeGlobTest(pattern.name);
+  const found = keys.filter(
+    (key) =>
+      (hasName?.(key.name) ?? true) &&
+      (pattern.organization === undefined || key.organizationId === pattern.organization) &&
+      (pattern.kind === undefined || key.kind === pattern.kind),
+  );
+  if (found.length === 0) throw usageError('No key is so; look at the names with keywarden plan or in the report.');
+  return found;
+}
+
+/** A pattern in words, as it is stored. */
+export function patternInWords({ name, organization, kind }: KeyPattern): string | null {
+  const parts = [
+    ...(name === undefined ? [] : [`name ${name}`]),
+    ...(organization === undefined ? [] : [`organization ${organization}`]),
+    ...(kind === undefined ? [] : [`kind ${kind}`]),
+  ];
+  return parts.length === 0 ? null : parts.join(', ');
+}

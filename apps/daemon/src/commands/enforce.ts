@@ -1,0 +1,50 @@
+import { exitCode, UserError } from '@keywarden/core/process';
+import { type Enforced, enforce } from '../enforce/enforce.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { appliedToJson, renderApplied } from './applied.ts';
+import { connectionsOf, printJson, withContext } from './session.ts';
+
+/** One pass of enforcement, on keys listed right before. Exits with 3 where a person must look. */
+export async function enforceCommand(options: { json?: boolean }): Promise<number> {
+  return await withContext(async (context) => {
+    const connections = await connectionsOf(context);
+    const failures: string[] = [];
+    for (const connection of connections) {
+      await syncKeys(context, connection).catch((error: unknown) => {
+        if (!(error instanceof UserError)) throw error;
+        failures.push(error.message);
+      });
+    }
+    const enforced = await enforce(context, connections);
+    if (options.json) printJson({ ...toJson(enforced), failures });
+    else console.log([...render(enforced), ...failures].join('\n\n'));
+    const runs = [...enforced.approved, ...(enforced.byItself === null ? [] : [enforced.byItself])];
+    const isWhole = runs.every(
+      ({ stopped, items }) => stopped === null && items.every(({ usedInFlight }) => !usedInFlight),
+    );
+    return isWhole && failures.length === 0 ? exitCode.done : exitCode.needsPerson;
+  });
+}
+
+function toJson({ plan, announced, approved, byItself, why }: Enforced) {
+  return {
+    plan_id: plan.id,
+    notices: announced,
+    approved: approved.map(appliedToJson),
+    enforced: byItself === null ? null : appliedToJson(byItself),
+    why,
+  };
+}
+
+function render({ plan, announced, approved, byItself, why }: Enforced): string[] {
+  const waiting = [...Map.groupBy(plan.unattended, ({ waits }) => waits)].flatMap(([wait, group]) =>
+    wait === null ? [] : [`${group.length} of ${plan.document.items.length} keys wait: ${wait}.`],
+  );
+  return [
+    `Plan ${plan.id}: ${plan.document.items.length} keys may go, ${plan.document.held.length} are held. Notices: ${announced.accepted} accepted, ${announced.pending} not yet.`,
+    ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
+    ...(byItself === null ? [`Nothing is revoked by itself: ${why}.`] : []),
+    ...(byItself !== null && byItself.items.length > 0 ? [`By the policy itself:\n${renderApplied(byItself)}`] : []),
+    ...(waiting.length > 0 ? [waiting.join('\n')] : []),
+  ];
+}

@@ -1,0 +1,102 @@
+import { parseDuration } from '@keywarden/core/policy';
+import { exitCode, usageError } from '@keywarden/core/process';
+import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
+import type { Connection } from '../connect.ts';
+import { presentOf } from '../sync/organizations.ts';
+import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
+import { connectionsOf, printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
+import { userName } from './user.ts';
+
+export interface ExemptOptions extends KeyPattern {
+  rule?: string[];
+  reason: string;
+  until: string;
+}
+
+/** Grants an exception to keys that exist now, for a time, with a reason. */
+export async function exemptCommand(
+  names: string[],
+  { rule, reason, until, ...pattern }: ExemptOptions,
+): Promise<number> {
+  return await withContext(async (context) => {
+    const now = latestPresent(await connectionsOf(context));
+    const end = parseUntil(until, now);
+    if (reason.trim() === '') throw usageError('An exemption bears a reason; say it with --reason.');
+    const known = context.config.policy.rules.map(({ name }) => name);
+    const strange = rule?.find((each) => !known.includes(each));
+    if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
+    const keys = await chooseKeys(context, { names, pattern });
+    const number = await grantExemption(context.store.sql, {
+      keys: [...new Set(keys.map((key) => key.number))],
+      rules: rule ?? null,
+      pattern: patternInWords(pattern),
+      reason,
+      grantedBy: userName(),
+      grantedAt: now,
+      until: end,
+    });
+    const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+    console.log(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
+    return exitCode.done;
+  });
+}
+
+/** Lists exemptions, or ends one. */
+export async function exemptionsCommand({
+  all = false,
+  end,
+  json,
+}: {
+  all?: boolean;
+  end?: string;
+  json?: boolean;
+}): Promise<number> {
+  if (end !== undefined && !/^\d{1,18}$/.test(end))
+    throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
+  return await withContext(async (context) => {
+    const { sql } = context.store;
+    if (end !== undefined && !(await endExemption(sql, { number: end, by: userName() })))
+      throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
+    const now = latestPresent(await connectionsOf(context));
+    const exemptions = await listExemptions(sql, { all, now });
+    if (json) printJson({ exemptions: exemptions.map(toJson) });
+    else console.log(render(exemptions, now));
+    return exitCode.done;
+  });
+}
+
+/** The control planes' present; of several the latest. */
+const latestPresent = (connections: Connection[]) => connections.map(presentOf).toSorted().at(-1) ?? '';
+
+function parseUntil(text: string, now: string): string {
+  const lastingMs = parseDuration(text);
+  const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
+  if (lastingMs === undefined && (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(atMs)))
+    throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
+  if (atMs <= Date.parse(now)) throw usageError(`${text} is over already; an exemption ends later than now.`);
+  return new Date(atMs).toISOString();
+}
+
+function render(exemptions: StoredExemption[], now: string): string {
+  if (exemptions.length === 0) return 'No exemption is in force.';
+  const rows = exemptions.map((each) => [
+    each.number,
+    each.pattern ?? each.keys.map(({ id }) => id).join(', '),
+    String(each.keys.length),
+    each.rules?.join(', ') ?? 'all',
+    stateOf(each, now),
+    each.grantedBy,
+    each.reason,
+  ]);
+  return renderTable(['EXEMPTION', 'OF', 'KEYS', 'RULES', 'STATE', 'BY', 'REASON'], rows);
+}
+
+function stateOf({ endedAt, endedBy, until }: StoredExemption, now: string): string {
+  if (endedAt !== null) return `ended by ${endedBy}`;
+  return Date.parse(until) > Date.parse(now) ? `until ${until}` : `lapsed ${until}`;
+}
+
+function toJson({ grantedBy, grantedAt, endedAt, endedBy, ...rest }: StoredExemption) {
+  return { ...rest, granted_by: grantedBy, granted_at: grantedAt, ended_at: endedAt, ended_by: endedBy };
+}

@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { codeOf, exitCode, usageError } from '@keywarden/core/process';
+import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import { CsvError, parse } from 'csv-parse/sync';
+import { z } from 'zod';
+import { chooseKey } from './choose-keys.ts';
+import { withContext } from './session.ts';
+import { userName } from './user.ts';
+
+/** Says who answers for a key; without an owner, its creator does again. */
+export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {
+  if (owner?.trim() === '') throw usageError('An owner has a name; leave --owner out to give the key to its creator.');
+  return await withContext(
+    async ({ store }) => {
+      const { number, name } = chooseKey(await listLiveKeys(store.sql), key);
+      const assignments = [{ key: number, owner: owner ?? null }];
+      await assignOwners(store.sql, { assignments, source: 'assignment', by: userName() });
+      console.log(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+/** Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique: all rows, or none. */
+export async function ownerImportCommand(file: string): Promise<number> {
+  const rows = readRows(file);
+  return await withContext(
+    async ({ store }) => {
+      const keys = await listLiveKeys(store.sql);
+      const assignments = rows.map((row) => toAssignment(row, keys));
+      await assignOwners(store.sql, { assignments, source: 'import', by: userName() });
+      console.log(`${assignments.length} keys have the owners of ${file}.`);
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+const rowSchema = z.strictObject({
+  key_id: z.string().regex(/^\d{1,19}$/, 'key_id is a number'),
+  owner: z.string(),
+  scope: z.string().optional(),
+});
+
+interface Row extends z.output<typeof rowSchema> {
+  line: number;
+}
+
+function readRows(file: string): Row[] {
+  try {
+    const records: unknown = parse(readFileSync(file, 'utf8'), { columns: true, trim: true, bom: true, info: true });
+    return z
+      .array(z.object({ record: z.unknown(), info: z.object({ lines: z.int() }) }))
+      .parse(records)
+      .map(({ record, info }) => readRow(file, record, info.lines));
+  } catch (error) {
+    if (error instanceof CsvError) throw usageError(`${file} is not CSV as it should be: ${error.message}.`);
+    if (['ENOENT', 'EACCES', 'EISDIR'].includes(codeOf(error)))
+      throw usageError(`${file} cannot be read (${codeOf(error)}); name a CSV file.`);
+    throw error;
+  }
+}
+
+function readRow(file: string, record: unknown, line: number): Row {
+  const parsed = rowSchema.safeParse(record);
+  if (parsed.success) return { ...parsed.data, line };
+  const [issue] = parsed.error.issues;
+  throw usageError(
+    `${file}, line ${line}: ${issue?.path.join('.') || 'the columns'}: ${issue?.message}; its columns are key_id, owner and, if needed, scope.`,
+  );
+}
+
+function toAssignment({ key_id: id, owner, scope, line }: Row, keys: NamedKey[]): Assignment {
+  const name = scope === undefined || scope === '' ? id : `${scope}/${id}`;
+  try {
+    return { key: chooseKey(keys, name).number, owner: owner === '' ? null : owner };
+  } catch (error) {
+    throw usageError(`Line ${line}: ${error instanceof Error ? error.message : ''}`);
+  }
+}

@@ -1,0 +1,53 @@
+import type { ChannelConfig } from '@keywarden/core/config';
+import { codeOf } from '@keywarden/core/process';
+import type { PendingMessage } from '@keywarden/db/daemon';
+import { Webhook } from 'standardwebhooks';
+import { type Body, toSlack } from './message.ts';
+
+const timeoutMs = 10_000;
+
+/** What a channel made of a message. `isDown`: it would make the same of every other, so that they wait for the next run. */
+type Delivery = { isAccepted: true } | { isAccepted: false; error: string; isDown: boolean };
+
+/**
+ * Sends one message. Accepted means a status of 2xx: whoever answers otherwise, or not at all, is asked again with the same id,
+ * by which a receiver knows what it has already. https://www.standardwebhooks.com; Slack's incoming webhooks.
+ */
+export async function deliver(
+  channel: ChannelConfig,
+  message: Pick<PendingMessage, 'id' | 'body'>,
+  { signal }: { signal: AbortSignal },
+): Promise<Delivery> {
+  const { body, headers } = encode(channel, message);
+  try {
+    const response = await fetch(channel.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      redirect: 'manual', // what we tell goes where the configuration says, and nowhere else
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    await response.body?.cancel();
+    if (response.ok) return { isAccepted: true };
+    const isDown = response.status >= 500 || [401, 403, 404, 408, 410, 429].includes(response.status);
+    return { isAccepted: false, error: `status ${response.status}`, isDown };
+  } catch (error) {
+    signal.throwIfAborted();
+    // The message of an error may hold the address, which is a secret.
+    return { isAccepted: false, error: `no answer (${codeOf(error)})`, isDown: true };
+  }
+}
+
+function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>) {
+  // What writeNotices wrote, and nobody else.
+  const known = body as unknown as Body;
+  if (format === 'slack') return { body: JSON.stringify(toSlack(known)), headers: {} };
+  const text = JSON.stringify(known);
+  const sentAt = new Date();
+  const headers = {
+    'webhook-id': `msg_${id}`,
+    'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+    'webhook-signature': new Webhook(secret ?? '').sign(`msg_${id}`, sentAt, text),
+  };
+  return { body: text, headers };
+}

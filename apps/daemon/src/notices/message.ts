@@ -1,0 +1,63 @@
+import { type DueNotice, explain } from '@keywarden/core/policy';
+
+interface ToldKey {
+  id: string;
+  kind: string;
+  name: string;
+  organization_id: string | null;
+  project_id: string | null;
+  created_at: string;
+  last_used_at: string | null;
+  rule: string;
+  reason: string;
+  /** RFC 3339; null where nothing follows. */
+  may_be_revoked_after: string | null;
+}
+
+/** The body of a message, in the shape of Standard Webhooks: about keys of one owner. */
+export interface Body {
+  type: 'key.revocation_announced' | 'key.reported';
+  timestamp: string;
+  data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
+}
+
+/** A notice in a message. All of one message are of one owner, control plane and step. */
+export function toBody(
+  notices: DueNotice[],
+  { owner, controlPlane, step, at }: { owner: string; controlPlane: string; step: string; at: string },
+): Body {
+  const isAnnounced = notices.some(({ mayGoAtMs }) => mayGoAtMs !== null);
+  return {
+    type: isAnnounced ? 'key.revocation_announced' : 'key.reported',
+    timestamp: at,
+    data: { owner, control_plane: controlPlane, step, keys: notices.map(toToldKey) },
+  };
+}
+
+function toToldKey({ key, rule, finding, mayGoAtMs }: DueNotice): ToldKey {
+  return {
+    id: key.id,
+    kind: key.kind,
+    name: key.name,
+    organization_id: key.organizationId,
+    project_id: key.projectId,
+    created_at: key.createdAt,
+    last_used_at: key.use.state === 'used' ? key.use.at : null,
+    rule,
+    reason: explain(finding),
+    may_be_revoked_after: mayGoAtMs === null ? null : new Date(mayGoAtMs).toISOString(),
+  };
+}
+
+/** The same for a chat: text alone, in which names that came from elsewhere can neither link nor call people. */
+export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: Body): { text: string } {
+  const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
+    const place = organization === null ? 'personal' : `organization ${organization}`;
+    const what = after === null ? '' : `, may be revoked after ${after}`;
+    return `• key ${id} "${name}" (${place})${what}: ${reason} (${rule})`;
+  });
+  const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+  return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
+}
+
+const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -1,0 +1,99 @@
+import type { ChannelConfig } from '@keywarden/core/config';
+import { type DueNotice, dueNotices, type Facts, lapsedAnnouncements, type Plan } from '@keywarden/core/policy';
+import {
+  endAnnouncements,
+  factScope,
+  listPending,
+  listWritten,
+  recordAttempt,
+  writeMessage,
+} from '@keywarden/db/daemon';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { presentOf } from '../sync/organizations.ts';
+import { deliver } from './channel.ts';
+import { toBody } from './message.ts';
+
+/** More keys are told of in several messages: a chat cuts longer ones. */
+const keysPerMessage = 50;
+
+export interface Announced {
+  accepted: number;
+  /** Messages that no channel has accepted yet. */
+  pending: number;
+}
+
+/**
+ * Tells owners what a plan holds for their keys, once each (R9): ends announcements whose finding is gone, writes those that are due,
+ * and sends what is not accepted yet. Grace runs from the acceptance, by the control plane's clock.
+ */
+export async function announce(
+  context: Context,
+  { plan, connections }: { plan: Plan & { facts: Facts }; connections: Connection[] },
+): Promise<Announced> {
+  const { store, config } = context;
+  await endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
+  const due = dueNotices(plan.verdicts, plan.findings);
+  const total: Announced = { accepted: 0, pending: 0 };
+  for (const channel of config.channels) {
+    await writeNotices(context, { channel, due, connections });
+    const sent = await sendPending(context, { channel, connections });
+    total.accepted += sent.accepted;
+    total.pending += sent.pending;
+  }
+  return total;
+}
+
+/** Writes the messages of one channel: those of one owner, control plane and step together. */
+async function writeNotices(
+  { store }: Context,
+  { channel, due, connections }: { channel: ChannelConfig; due: DueNotice[]; connections: Connection[] },
+): Promise<void> {
+  const written = await listWritten(store.sql, channel.name);
+  const missing = due.filter(({ key, rule, step }) => !written.has(`${key.number} ${rule} ${step}`));
+  for (const connection of oneOfEachControlPlane(connections)) {
+    const prefix = factScope(connection.controlPlane, '');
+    const own = missing.filter(({ key }) => key.scope.startsWith(prefix));
+    for (const group of Map.groupBy(own, ({ key, step, action }) =>
+      JSON.stringify([key.owner, step, action]),
+    ).values()) {
+      for (let from = 0; from < group.length; from += keysPerMessage) {
+        const notices = group.slice(from, from + keysPerMessage);
+        const [first] = notices;
+        if (first === undefined) continue;
+        const { owner } = first.key;
+        const at = presentOf(connection);
+        const body = toBody(notices, { owner, controlPlane: connection.identity, step: first.step, at });
+        const { controlPlane } = connection;
+        await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
+      }
+    }
+  }
+}
+
+const oneOfEachControlPlane = (connections: Connection[]) => [
+  ...new Map(connections.map((connection) => [connection.controlPlane, connection])).values(),
+];
+
+/** Sends what a channel has not accepted yet, each message once in a run. One that is down is left until the next run. */
+async function sendPending(
+  { store, log, signal }: Context,
+  { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
+): Promise<Announced> {
+  const pending = await listPending(store.sql, channel.name);
+  let accepted = 0;
+  for (const message of pending) {
+    const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
+    if (connection === undefined) continue;
+    const delivery = await deliver(channel, message, { signal });
+    if (delivery.isAccepted) {
+      await recordAttempt(store.sql, message.number, { acceptedAt: presentOf(connection) });
+      accepted += 1;
+      continue;
+    }
+    await recordAttempt(store.sql, message.number, { error: delivery.error });
+    log.warn({ channel: channel.name, message: message.id, error: delivery.error }, 'a notice was not accepted');
+    if (delivery.isDown) break;
+  }
+  return { accepted, pending: pending.length - accepted };
+}

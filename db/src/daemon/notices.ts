@@ -1,0 +1,102 @@
+import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
+import { toInstant } from '../schema/columns.ts';
+import type { Sql } from '../store.ts';
+import { toJson } from './rows.ts';
+
+/** A message as it is to be sent to one channel: about one owner's keys at one control plane. */
+export interface NewMessage {
+  controlPlane: string;
+  channel: string;
+  owner: string;
+  body: object;
+  notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
+}
+
+/** Ends announcements whose finding stands no more. Messages of which nothing else is left to tell are cancelled. */
+export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
+  const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
+  await sql.begin(async (tx) => {
+    await tx`
+      update keywarden.announcement a set ended_at = now()
+      from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text)
+      where a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
+    await tx`
+      update keywarden.announcement a set ended_at = now() from keywarden.key k
+      where k.number = a.key_number and k.gone_at is not null and a.ended_at is null`;
+    await tx`
+      update keywarden.notice_message m set cancelled_at = now()
+      where m.accepted_at is null and m.cancelled_at is null and not exists (
+        select from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
+        where n.message_number = m.number and a.ended_at is null)`;
+  });
+}
+
+/** Which of these notices a channel has been given already, sent or not, as `KEY RULE STEP`. */
+export async function listWritten(sql: Sql, channel: string): Promise<Set<string>> {
+  const rows = await sql`
+    select a.key_number, a.rule, n.step from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
+    where n.channel = ${channel} and a.ended_at is null`;
+  return new Set(rows.map((row) => `${row.key_number} ${row.rule} ${row.step}`));
+}
+
+/** Opens the announcements that are not open yet, and writes a message with its notices; nothing is sent by that. */
+export async function writeMessage(
+  sql: Sql,
+  { controlPlane, channel, owner, body, notices }: NewMessage,
+): Promise<void> {
+  const rows = notices.map(({ key, rule, basis, step }) => ({ key_number: key.number, rule, basis, step }));
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.announcement (key_number, rule, basis)
+      select distinct key_number, rule, basis from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, basis text)
+      on conflict (key_number, rule) where ended_at is null do nothing`;
+    const [message] = await tx`
+      insert into keywarden.notice_message (control_plane_number, channel, owner, body)
+      values (${controlPlane}, ${channel}, ${owner}, ${toJson(body)}::jsonb) returning number`;
+    await tx`
+      insert into keywarden.notice (announcement_number, step, channel, message_number)
+      select a.number, t.step, ${channel}, ${String(message?.number)}::bigint
+      from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
+        join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
+  });
+}
+
+/** A message that no channel has accepted yet. */
+export interface PendingMessage {
+  number: string;
+  id: string;
+  controlPlane: string;
+  channel: string;
+  createdAt: string;
+  attempts: number;
+  body: Record<string, unknown>;
+}
+
+/** What a channel has still to accept, the oldest first. */
+export async function listPending(sql: Sql, channel: string): Promise<PendingMessage[]> {
+  const rows = await sql`
+    select number, id, control_plane_number, channel, created_at, attempts, body from keywarden.notice_message
+    where channel = ${channel} and accepted_at is null and cancelled_at is null order by number`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    id: String(row.id),
+    controlPlane: String(row.control_plane_number),
+    channel: String(row.channel),
+    createdAt: toInstant(String(row.created_at)),
+    attempts: Number(row.attempts),
+    body: row.body as Record<string, unknown>,
+  }));
+}
+
+/** Records one try: accepted at a time of the control plane's, or why not. */
+export async function recordAttempt(
+  sql: Sql,
+  number: string,
+  result: { acceptedAt: string } | { error: string },
+): Promise<void> {
+  const acceptedAt = 'acceptedAt' in result ? result.acceptedAt : null;
+  const error = 'error' in result ? result.error : null;
+  await sql`
+    update keywarden.notice_message set attempts = attempts + 1, accepted_at = ${acceptedAt}::timestamptz, last_error = ${error}
+    where number = ${number} and accepted_at is null`;
+}

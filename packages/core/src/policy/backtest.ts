@@ -1,0 +1,118 @@
+import { toMs } from '../wire/index.ts';
+import { evaluate, type Finding } from './evaluate.ts';
+import { explain } from './explain.ts';
+import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { guard } from './guard.ts';
+import type { Policy } from './schema.ts';
+
+/** What the store remembers of a key. */
+export interface KeyHistory {
+  /** As it is known now; its use and what persons said of it are left out of the replay. */
+  key: KeyFacts;
+  goneAt: string | null;
+  /** When its creator was seen to have left the organization. */
+  creatorLeftAt: string | null;
+  /** Every known use, oldest first. */
+  uses: { at: string; from: string | null }[];
+}
+
+export interface History {
+  keys: KeyHistory[];
+  /** When each scope was listed completely, oldest first. */
+  listings: Map<string, string[]>;
+  ownKeys: Facts['ownKeys'];
+}
+
+/** A key that the policy would have revoked, and whether that would have been wrong. */
+interface WouldRevoke {
+  key: KeyFacts;
+  at: string;
+  findings: { rule: string; reason: string }[];
+  /** The first use after that, as far as it is known; null where there was none. */
+  usedAfter: string | null;
+}
+
+export interface Backtest {
+  from: string;
+  to: string;
+  revoked: WouldRevoke[];
+  /** Days on which a scope's keys were not judged: no complete listing of the 24 hours before is known. */
+  unjudged: { scope: string; days: number }[];
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * Replays a policy over what was observed, one plan a day, as if each had been carried out at once: without quotas, notices and
+ * exemptions, and with names, owners and creators as they are known now. Pure.
+ */
+export function backtest(
+  policy: Policy,
+  history: History,
+  { fromMs, toMs: untilMs }: { fromMs: number; toMs: number },
+): Backtest {
+  const replayed: Policy = { ...policy, quotas: {}, rules: policy.rules.map((rule) => ({ ...rule, notices: [] })) };
+  const revoked = new Map<string, WouldRevoke>();
+  const unjudged = new Map<string, number>();
+  for (let nowMs = fromMs; nowMs <= untilMs; nowMs += dayMs) {
+    const scopes = scopesAt(history, nowMs, unjudged);
+    const listed = new Set(scopes.map(({ scope }) => scope));
+    const there = history.keys.filter(({ key }) => listed.has(key.scope) && !revoked.has(key.number));
+    const keys = there.filter((each) => isThere(each, nowMs)).map((each) => keyAt(each, nowMs));
+    const facts: Facts = { keys, scopes, ownKeys: history.ownKeys, revokedLastDay: 0 };
+    const byNumber = new Map(there.map((each) => [each.key.number, each]));
+    for (const { key, findings, held } of guard(replayed, facts, evaluate(replayed, facts))) {
+      const each = byNumber.get(key.number);
+      if (held === null && each !== undefined) revoked.set(key.number, wouldRevoke(each, { key, findings, nowMs }));
+    }
+  }
+  return {
+    from: new Date(fromMs).toISOString(),
+    to: new Date(untilMs).toISOString(),
+    revoked: [...revoked.values()],
+    unjudged: [...unjudged].map(([scope, days]) => ({ scope, days })),
+  };
+}
+
+function wouldRevoke(
+  { uses }: KeyHistory,
+  { key, findings, nowMs }: { key: KeyFacts; findings: Finding[]; nowMs: number },
+): WouldRevoke {
+  return {
+    key,
+    at: new Date(nowMs).toISOString(),
+    findings: findings.map((finding) => ({ rule: finding.rule.name, reason: explain(finding) })),
+    usedAfter: uses.find(({ at }) => toMs(at) > nowMs)?.at ?? null,
+  };
+}
+
+/** The scopes that were listed in the 24 hours before; of the others a day is counted. */
+function scopesAt({ listings }: History, nowMs: number, unjudged: Map<string, number>): ScopeFacts[] {
+  return [...listings].flatMap(([scope, times]): ScopeFacts[] => {
+    if (!times.some((at) => toMs(at) <= nowMs)) return []; // not known yet
+    if (!times.some((at) => toMs(at) <= nowMs && toMs(at) > nowMs - dayMs)) {
+      unjudged.set(scope, (unjudged.get(scope) ?? 0) + 1);
+      return [];
+    }
+    const at = new Date(nowMs).toISOString();
+    const listed = { listedAt: at, priorListedAt: at, hourPriorListedAt: at };
+    return [{ scope, ...listed, nowMs, unknownOwnKey: [], unattended: [], openIncidents: 0, unseenMembers: 0 }];
+  });
+}
+
+function isThere({ key, goneAt }: KeyHistory, nowMs: number): boolean {
+  return toMs(key.firstSeenAt) <= nowMs && (goneAt === null || toMs(goneAt) > nowMs);
+}
+
+function keyAt({ key, creatorLeftAt, uses }: KeyHistory, nowMs: number): KeyFacts {
+  const last = uses.findLast(({ at }) => toMs(at) <= nowMs);
+  const hadLeft = creatorLeftAt !== null && toMs(creatorLeftAt) <= nowMs;
+  return {
+    ...key,
+    creator: hadLeft ? 'left' : 'member',
+    use: last === undefined ? { state: 'never' } : { state: 'used', ...last },
+    presentSince: key.firstSeenAt,
+    exemptions: [],
+    announcements: [],
+  };
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { duration } from './duration.ts';
+import { isNetwork } from './network.ts';
+
+const names = z.array(z.string().min(1)).min(1);
+
+const network = z
+  .string()
+  .refine(isNetwork, { error: 'an address or a range of addresses: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32' });
+
+const leaves = {
+  unused_for: duration.optional(),
+  never_used_for: duration.optional(),
+  older_than: duration.optional(),
+  more_than: z.strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) }).optional(),
+  used_outside: z.array(network).min(1).optional(),
+  creator_left: z.literal(true).optional(),
+  name_not_matching: names.optional(),
+  unscoped: z.literal(true).optional(),
+};
+
+/** The settings of a condition, which a rule bears itself. Exactly one of them is there. */
+export const conditionShape = {
+  ...leaves,
+  get all() {
+    return z.array(conditionSchema).min(1).optional();
+  },
+  get any() {
+    return z.array(conditionSchema).min(1).optional();
+  },
+  get not() {
+    return conditionSchema.optional();
+  },
+};
+
+type Leaf = { [Name in keyof typeof leaves]?: z.output<(typeof leaves)[Name]> };
+
+/** What condemns a key: one leaf, or others combined. */
+export type Condition = Leaf & {
+  all?: Condition[] | undefined;
+  any?: Condition[] | undefined;
+  not?: Condition | undefined;
+};
+
+export const conditionNames = [...Object.keys(leaves), 'all', 'any', 'not'] as (keyof Condition)[];
+
+/** Which of the conditions a rule or a part of one has. */
+export function conditionsOf(value: Condition): (keyof Condition)[] {
+  return conditionNames.filter((name) => value[name] !== undefined);
+}
+
+const conditionSchema: z.ZodType<Condition> = z
+  .strictObject(conditionShape)
+  .refine((value) => conditionsOf(value).length === 1, {
+    error: `a condition is exactly one of ${conditionNames.join(', ')}`,
+  });
+
+/** Whether a condition, or one that it is combined of, is among these. */
+export function mentions(condition: Condition, among: readonly (keyof Condition)[]): boolean {
+  if (among.some((name) => condition[name] !== undefined)) return true;
+  const parts = [...(condition.all ?? []), ...(condition.any ?? []), ...(condition.not ? [condition.not] : [])];
+  return parts.some((part) => mentions(part, among));
+}
+
+/** Whether a key for which it holds is certainly not in use: such a rule needs no even_in_use (R8). */
+export function isOnInactivity({ unused_for: unused, never_used_for: never, all, any }: Condition): boolean {
+  if (all !== undefined) return all.some(isOnInactivity);
+  if (any !== undefined) return any.every(isOnInactivity);
+  return unused !== undefined || never !== undefined;
+}
+
+/** Whether a condition rests on how a key was used, which two listings in a row must show. */
+export function restsOnUse(condition: Condition): boolean {
+  return mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
+}

@@ -1,0 +1,83 @@
+import { toMs } from '../wire/index.ts';
+import type { Condition } from './condition-schema.ts';
+import type { Evidence } from './conditions.ts';
+import { daysInWords } from './duration.ts';
+import type { Finding } from './evaluate.ts';
+
+/** Why a rule holds for a key, in words: the value, and the limit that it passed. */
+export function explain({ evidence, key, nowMs }: Finding): string {
+  return inWords(evidence, { nowMs, creatorName: key.creatorName });
+}
+
+interface Told {
+  nowMs: number;
+  creatorName: string | null;
+}
+
+function inWords(evidence: Evidence, told: Told): string {
+  const since = (at: string) => daysInWords(told.nowMs - toMs(at));
+  switch (evidence.condition) {
+    case 'unused_for':
+      return `last used ${since(evidence.last_used_at)} ago, more than ${evidence.limit}`;
+    case 'never_used_for':
+      return `never used in the ${since(evidence.created_at)} since it was created, more than ${evidence.limit}`;
+    case 'older_than':
+      return `created ${since(evidence.created_at)} ago, more than ${evidence.limit}`;
+    case 'more_than':
+      return `number ${evidence.rank} by last use of ${evidence.count} keys of one ${evidence.per}, more than ${evidence.limit}`;
+    case 'used_outside':
+      return `used from ${evidence.addresses.join(', ')}, outside ${evidence.limit.join(', ')}`;
+    case 'creator_left':
+      return `its creator ${told.creatorName ?? evidence.creator_id} is no member of the organization any more`;
+    case 'name_not_matching':
+      return `its name "${evidence.name}" is not of ${evidence.limit.join(' or ')}`;
+    case 'unscoped':
+      return evidence.by === 'name'
+        ? `it may do whatever its organization may, and its name names project ${evidence.project_id} alone`
+        : `it may do whatever its organization may, which has one project, ${evidence.project_id}`;
+    case 'all':
+    case 'any':
+      return evidence.of.map((part) => inWords(part, told)).join('; ');
+    case 'not':
+      return `it is not so that: ${evidence.of}`;
+    default:
+      return evidence satisfies never;
+  }
+}
+
+/** A condition as its setting says it, on one line. */
+export function conditionInWords(condition: Condition): string {
+  if (condition.all !== undefined) return condition.all.map(conditionInWords).join(' and ');
+  if (condition.any !== undefined) return condition.any.map(conditionInWords).join(' or ');
+  if (condition.not !== undefined) return `not (${conditionInWords(condition.not)})`;
+  const { more_than: more, unused_for: unused, never_used_for: never, older_than: older } = condition;
+  if (more !== undefined) return `more_than ${more.number} per ${more.per}`;
+  if (unused !== undefined) return `unused_for ${unused.text}`;
+  if (never !== undefined) return `never_used_for ${never.text}`;
+  if (older !== undefined) return `older_than ${older.text}`;
+  if (condition.used_outside !== undefined) return `used_outside ${condition.used_outside.join(', ')}`;
+  if (condition.name_not_matching !== undefined) return `name_not_matching ${condition.name_not_matching.join(', ')}`;
+  return condition.creator_left === undefined ? 'unscoped' : 'creator_left';
+}
+
+/** The limit of a finding as a table shows it. */
+export function limitInWords(evidence: Evidence): string {
+  switch (evidence.condition) {
+    case 'more_than':
+      return `${evidence.limit} per ${evidence.per}`;
+    case 'used_outside':
+    case 'name_not_matching':
+      return evidence.limit.join(' or ');
+    case 'creator_left':
+      return 'a member';
+    case 'unscoped':
+      return `project ${evidence.project_id}`;
+    case 'all':
+    case 'any':
+      return evidence.of.map(limitInWords).join(evidence.condition === 'all' ? ' and ' : ' or ');
+    case 'not':
+      return `not (${evidence.of})`;
+    default:
+      return evidence.limit;
+  }
+}

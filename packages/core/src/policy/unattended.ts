@@ -1,0 +1,113 @@
+import { toMs } from '../wire/index.ts';
+import { restsOnUse } from './condition-schema.ts';
+import type { Finding } from './evaluate.ts';
+import type { Facts, ScopeFacts } from './facts.ts';
+import { hasSeen, type Verdict } from './guard.ts';
+import type { Policy } from './schema.ts';
+
+/** A scope of which one plan condemns more than the breaker allows (R3). */
+export interface Breaker {
+  scope: string;
+  /** Keys that rules condemn and that nothing but a quota holds, less those of a plan that a person has applied. */
+  condemned: number;
+  /** All live keys of the scope. */
+  active: number;
+  percent: number;
+}
+
+/** Smaller scopes have no breaker: of nine keys one is more than a tenth. */
+const leastKeysForBreaker = 10;
+
+/** Which breakers are open. The share is compared without rounding: `condemned * 100 > percent * active`. */
+export function openBreakers(
+  { enforcement: { breaker_percent: percent } }: Policy,
+  facts: Facts,
+  verdicts: Verdict[],
+): Breaker[] {
+  const active = countBy(facts.keys.map(({ scope }) => scope));
+  const counted = verdicts.filter(
+    ({ key, held }) => !key.isAcknowledged && (held === null || held.kind === 'over_quota'),
+  );
+  const condemned = countBy(counted.map(({ key }) => key.scope));
+  return [...active]
+    .map(([scope, keys]) => ({ active: keys, condemned: condemned.get(scope) ?? 0, percent, scope }))
+    .filter((each) => each.active >= leastKeysForBreaker && each.condemned * 100 > percent * each.active)
+    .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+}
+
+function countBy(names: string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+/** An item of a plan that may be revoked without a person, or why a person must say so. */
+export interface UnattendedVerdict {
+  verdict: Verdict;
+  /** Its rule and its organization are both in `mode: enforce`. */
+  isEnforced: boolean;
+  /** Findings that may act by themselves; empty where `waits` is not null. */
+  findings: Finding[];
+  waits: string | null;
+}
+
+/**
+ * Of the keys that may go, says which may go without a person (R6): rule and organization are both in `mode: enforce`, two
+ * listings at least an hour apart show the key, no breaker is open, and a canary has gone before. Pure; in the order of the verdicts.
+ */
+export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): UnattendedVerdict[] {
+  const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
+  const broken = new Set(openBreakers(policy, facts, verdicts).map(({ scope }) => scope));
+  const canaries = new Set<string>();
+  return verdicts.flatMap((verdict): UnattendedVerdict[] => {
+    const scope = scopes.get(verdict.key.scope);
+    if (verdict.held !== null || scope === undefined) return [];
+    const enforced = verdict.findings.filter(
+      ({ rule }) => rule.mode === 'enforce' && modeOf(policy, verdict.key) === 'enforce',
+    );
+    const findings = enforced.filter(
+      ({ rule }) => !restsOnUse(rule.condition) || hasSeen(scope.hourPriorListedAt, verdict.key),
+    );
+    const waits =
+      whyNobodyEnforces(enforced, findings) ??
+      (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
+    return [{ verdict, isEnforced: enforced.length > 0, findings: waits === null ? findings : [], waits }];
+  });
+}
+
+function whyNobodyEnforces(enforced: Finding[], seen: Finding[]): string | null {
+  if (enforced.length === 0) return 'its rule and its organization are not both in mode: enforce';
+  return seen.length === 0 ? 'two complete listings at least an hour apart must show it' : null;
+}
+
+const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that condemns these keys';
+
+function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
+  if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
+  return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
+}
+
+/** After so long without a revocation in a scope another canary goes first. */
+const canaryLastsMs = 30 * 86_400_000;
+
+/** R6: in each scope one key goes first, the others when `canary_wait` has passed since one went and no incident is open. */
+function waitsForCanary(
+  { enforcement: { canary_wait: wait } }: Policy,
+  scope: ScopeFacts,
+  canaries: Set<string>,
+): string | null {
+  const nowMs = scope.nowMs ?? Number.NaN;
+  if (scope.openIncidents > 0) return 'an incident of its scope is open; see keywarden incidents';
+  const wentMs = scope.unattended
+    .map(toMs)
+    .filter((ms) => nowMs - ms <= canaryLastsMs)
+    .toSorted((a, b) => a - b);
+  const [first] = wentMs;
+  if (first === undefined) {
+    if (canaries.has(scope.scope)) return `one key of its scope goes first, the others ${wait.text} later`;
+    canaries.add(scope.scope);
+    return null;
+  }
+  if (nowMs - first >= wait.ms) return null;
+  return `a key of its scope went first at ${new Date(first).toISOString()}, and the others follow ${wait.text} later`;
+}
