@@ -27,6 +27,8 @@ export interface Hold {
 export interface Verdict {
   key: KeyFacts;
   findings: Finding[];
+  /** Findings that nothing but a notice holds, or not even that: owners are told of these. */
+  announcing: Finding[];
   held: Hold | null;
 }
 
@@ -52,12 +54,18 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
   const condemning = findings.filter(isRevoking);
   const [unknown] = unknowns;
   if (condemning.length === 0 && unknown !== undefined)
-    return { key, findings: [], held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` } };
+    return {
+      key,
+      findings: [],
+      announcing: [],
+      held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
+    };
   const held = ownKey(facts, key, scope) ?? staleEvidence(policy, scope);
-  if (held !== null) return { key, findings: condemning, held };
+  if (held !== null) return { key, findings: condemning, announcing: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
-  return free.length > 0 ? { key, findings: free, held: null } : { key, findings: condemning, held: holds[0] ?? null };
+  if (free.length > 0) return { key, findings: free, announcing: free, held: null };
+  return { key, findings: condemning, announcing: [], held: holds[0] ?? null };
 }
 
 /**
@@ -159,7 +167,7 @@ function holdUnannounced(verdict: Verdict): Verdict {
   if (verdict.held !== null) return verdict;
   const graces = verdict.findings.map((finding) => ({ finding, grace: graceEnd(finding) }));
   const over = graces.filter(({ finding, grace }) => grace.endMs !== null && grace.endMs <= finding.nowMs);
-  if (over.length > 0) return verdict;
+  if (over.length > 0) return { ...verdict, findings: over.map(({ finding }) => finding) };
   const [first] = graces;
   if (first === undefined) return verdict;
   const { endMs, missing } = first.grace;

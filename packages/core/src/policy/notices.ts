@@ -54,7 +54,7 @@ const onceStep = 'once';
 export function dueNotices(verdicts: Verdict[], findings: Finding[]): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
-    .flatMap((verdict) => verdict.findings.flatMap(nextStep));
+    .flatMap(({ announcing }) => announcing.flatMap(nextStep));
   const told = findings
     .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
     .filter(({ rule, key }) => !acceptedSteps(key, rule).has(onceStep));
@@ -97,7 +97,7 @@ export function lapsedAnnouncements(
     [
       ...verdicts
         .filter(({ held }) => held === null || standing.includes(held.kind))
-        .flatMap((verdict) => verdict.findings),
+        .flatMap(({ findings: own, announcing }) => (announcing.length > 0 ? announcing : own)),
       ...findings.filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined),
     ].map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding, finding.rule))),
   );

@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import { evaluate } from './evaluate.ts';
+import type { KeyFacts } from './facts.ts';
+import { policySchema } from './schema.ts';
+import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+
+const policy = (...rules: object[]) =>
+  policySchema.parse({ rules: rules.map((rule) => ({ name: 'r', action: 'report', ...rule })) });
+const found = (condition: object, keys: KeyFacts[]) =>
+  findAll(policy(condition), makeFacts(keys)).map(({ number, reason }) => [number, reason]);
+const numbers = (condition: object, keys: KeyFacts[]) => found(condition, keys).map(([number]) => number);
+
+const old = { older_than: '100d' };
+const unused = { unused_for: '90d' };
+const keys = [
+  makeKey(1, { use: usedDaysAgo(100) }),
+  makeKey(2, { use: usedDaysAgo(1) }),
+  makeKey(3, { use: usedDaysAgo(100), createdAt: daysAgo(99) }),
+  makeKey(4, { use: { state: 'unknown' } }),
+];
+
+test('all, any and not combine; what nobody can tell is neither held nor denied', () => {
+  expect(numbers({ all: [old, unused] }, keys)).toEqual(['1']);
+  expect(numbers({ any: [old, unused] }, keys)).toEqual(['1', '2', '3', '4']);
+  expect(numbers({ not: unused }, keys)).toEqual(['2']);
+  expect(numbers({ all: [old, { not: unused }] }, keys)).toEqual(['2']);
+  expect(numbers({ not: { any: [unused, { never_used_for: '1d' }] } }, keys)).toEqual(['2']);
+});
+
+test('a combination says each of its reasons', () => {
+  const [key] = keys;
+  expect(found({ all: [old, unused] }, key ? [key] : [])).toEqual([
+    ['1', 'created 365 days ago, more than 100d; last used 100 days ago, more than 90d'],
+  ]);
+  expect(
+    found({ all: [old, { not: { any: [{ unused_for: '200d' }, { creator_left: true }] } }] }, key ? [key] : []),
+  ).toEqual([['1', 'created 365 days ago, more than 100d; it is not so that: unused_for 200d or creator_left']]);
+});
+
+test('a key that would be revoked if anybody could tell is an unknown, with why', () => {
+  const rule = policySchema.parse({ rules: [{ name: 'r', action: 'revoke', ...unused }] });
+  const [judgement] = evaluate(rule, makeFacts([makeKey(4, { use: { state: 'unknown' } })]));
+  expect(judgement?.unknowns.map(({ why }) => why)).toEqual([
+    'its last use is unknown: it went backwards, or lies before its creation',
+  ]);
+});
+
+const usedFrom = (number: number, from: string, others: string[] = []) =>
+  makeKey(number, {
+    use: { state: 'used', at: daysAgo(1), from },
+    addresses: others.map((address) => ({ address, at: daysAgo(2) })),
+  });
+
+test.each([
+  ['the first address of a chain of proxies counts', '198.51.100.4,203.0.113.7', [], ['1']],
+  ['an address inside is none', '203.0.113.7,198.51.100.4', [], []],
+  ['an IPv6 address inside is none', '2001:db8::7', [], []],
+  ['another IPv6 address is outside', '2001:db9::7', [], ['1']],
+  ['an IPv4 address written as IPv6 is that IPv4 address', '::ffff:203.0.113.7', [], []],
+  ['an earlier use from outside counts though the last was inside', '203.0.113.7', ['192.0.2.1'], ['1']],
+  ['an address that nobody can read is unknown', 'unix', [], []],
+])('used_outside: %s', (_name, from, others, expected) => {
+  const rule = { used_outside: ['203.0.113.0/24', '2001:db8::/32'] };
+  expect(numbers(rule, [usedFrom(1, from, others)])).toEqual(expected);
+});
+
+test('used_outside says from where', () => {
+  expect(found({ used_outside: ['10.0.0.0/8'] }, [usedFrom(1, '203.0.113.7', ['192.0.2.1', '10.1.2.3'])])).toEqual([
+    ['1', 'used from 192.0.2.1, 203.0.113.7, outside 10.0.0.0/8'],
+  ]);
+});
+
+test('unscoped finds organization keys in use that one project alone would serve', () => {
+  const one = [{ id: 'quiet-river-123', name: 'shop' }];
+  const two = [...one, { id: 'late-lake-456', name: 'blog' }];
+  const used = [
+    makeKey(1, { use: usedDaysAgo(1), name: 'deploy of Shop' }),
+    makeKey(2, { use: usedDaysAgo(1), name: 'workshop' }),
+    makeKey(3, { use: usedDaysAgo(1), name: 'shop and blog' }),
+    makeKey(4, { name: 'shop' }),
+    makeKey(5, { use: usedDaysAgo(1), name: 'shop', kind: 'project', projectId: 'quiet-river-123' }),
+  ];
+  const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
+  expect(findings(two).map(({ number, reason }) => [number, reason])).toEqual([
+    ['1', 'it may do whatever its organization may, and its name names project quiet-river-123 alone'],
+  ]);
+  expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3']);
+});
+
+test('presets are their standard: idle for so long or never used for so long, or of an age', () => {
+  const idle = (days: number) => [makeKey(1, { use: usedDaysAgo(days) }), makeKey(2, { createdAt: daysAgo(days) })];
+  expect(numbers({ preset: 'cis-controls-5.3' }, idle(45))).toEqual([]);
+  expect(numbers({ preset: 'cis-controls-5.3' }, idle(46))).toEqual(['1', '2']);
+  expect(numbers({ preset: 'pci-dss-8.2.6' }, idle(90))).toEqual([]);
+  expect(numbers({ preset: 'pci-dss-8.2.6' }, idle(91))).toEqual(['1', '2']);
+  expect(numbers({ preset: 'github-unused-365d' }, idle(366))).toEqual(['2']);
+  expect(numbers({ preset: 'cis-aws-1.14' }, [makeKey(1, { createdAt: daysAgo(91), use: usedDaysAgo(1) })])).toEqual([
+    '1',
+  ]);
+  expect(policy({ preset: 'cis-aws-1.14' }).rules[0]?.source).toMatch(/CIS Amazon Web Services Foundations/);
+});
+
+test('owners match whoever answers for a key', () => {
+  const owned = [makeKey(1, { owner: 'ada@acme.example' }), makeKey(2, { owner: 'platform' })];
+  expect(numbers({ ...old, match: { owners: ['platform'] } }, owned)).toEqual(['2']);
+});
+
+test.each([
+  [{ all: [] }, /Too small/],
+  [{ any: [{ ...old, ...unused }] }, /a condition is exactly one of/],
+  [{ not: {} }, /a condition is exactly one of/],
+  [{ ...old, preset: 'pci-dss-8.2.6' }, /exactly one of preset/],
+  [{ used_outside: ['10.0.0.0/33'] }, /an address or a range/],
+  [{ used_outside: ['10.0.0.0/8'], action: 'revoke' }, /an address can be forged/],
+  [{ all: [old, { unscoped: true }], action: 'rotate' }, /their action is report or notify/],
+  [{ ...old, mode: 'enforce' }, /mode: enforce belongs to action: revoke/],
+  [{ ...old, notices: ['7d'] }, /notices belong to action: revoke/],
+  [{ ...old, action: 'revoke', notices: ['7d', '1w'] }, /two notices are of the same time/],
+  [{ all: [old, unused], action: 'revoke', even_in_use: true }, /does not belong to rules on inactivity/],
+])('a rule that cannot be meant is refused: %j', (rule, message) => {
+  expect(() => policy(rule)).toThrow(message);
+});

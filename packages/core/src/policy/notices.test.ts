@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import type { Announcement, Facts } from './facts.ts';
+import { dueNotices, lapsedAnnouncements } from './notices.ts';
+import { makePlan } from './plan.ts';
+import { policySchema } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+
+const rule = { name: 'unused', unused_for: '90d', action: 'revoke', notices: ['1d', '15d', '7d'] };
+const policy = policySchema.parse({ rules: [rule] });
+const survivor = makeKey(99, { use: usedDaysAgo(1) });
+const use = usedDaysAgo(100);
+
+function facts(accepted: Announcement['accepted'] | null, change: Parameters<typeof makeKey>[1] = {}): Facts {
+  const announcements = accepted === null ? [] : [{ rule: 'unused', basis: daysAgo(100), accepted }];
+  return makeFacts([makeKey(1, { use, announcements, ...change }), survivor]);
+}
+const at = (step: string, days: number) => ({ step, at: daysAgo(days) });
+function judge(given: Facts, by = policy) {
+  const plan = makePlan(by, given);
+  return {
+    items: plan.document.items.length,
+    held: plan.document.held.map(({ why }) => why.text),
+    due: dueNotices(plan.verdicts, plan.findings).map(({ step, mayGoAtMs }) => [
+      step,
+      mayGoAtMs === null ? null : new Date(mayGoAtMs).toISOString(),
+    ]),
+    lapsed: lapsedAnnouncements(given, plan).map(({ rule: name }) => name),
+  };
+}
+
+test('R9: what was not announced is held, and its longest notice is due at once', () => {
+  const unannounced = {
+    items: 0,
+    held: ['its notice of 15d ahead was not accepted yet'],
+    due: [['15d', daysAgo(-15)]],
+  };
+  expect(judge(facts(null))).toMatchObject(unannounced);
+  expect(judge(facts([]))).toMatchObject(unannounced);
+});
+
+test('R9: shorter notices come when so much of the grace is left, and the key goes when all were accepted and it is over', () => {
+  const wait = (date: string) => [`its revocation was announced, and may come after ${date}`];
+  expect(judge(facts([at('15d', 7)]))).toMatchObject({ items: 0, due: [] });
+  expect(judge(facts([at('15d', 8)]))).toMatchObject({ items: 0, due: [['7d', daysAgo(-7)]] });
+  expect(judge(facts([at('15d', 14), at('7d', 6)]))).toMatchObject({ items: 0, due: [['1d', daysAgo(-1)]] });
+  expect(judge(facts([at('15d', 14.5), at('7d', 6.5), at('1d', 0.5)]))).toMatchObject({
+    held: wait(daysAgo(-0.5)),
+    due: [],
+  });
+  expect(judge(facts([at('15d', 15), at('7d', 7), at('1d', 1)]))).toMatchObject({ items: 1, held: [], due: [] });
+});
+
+test('R9: a notice that was accepted late moves the end; after a long silence the grace is whole again', () => {
+  expect(judge(facts([at('15d', 40)]))).toMatchObject({ items: 0, due: [['7d', daysAgo(-7)]] });
+  expect(judge(facts([at('15d', 40), at('7d', 0)]))).toMatchObject({ items: 0, due: [] });
+  expect(judge(facts([at('15d', 40), at('7d', 7), at('1d', 0)])).items).toBe(0);
+  expect(judge(facts([at('15d', 40), at('7d', 8), at('1d', 1)])).items).toBe(1);
+});
+
+test('the twin: without notices the same key goes at once', () => {
+  const silent = policySchema.parse({ rules: [{ ...rule, notices: undefined }] });
+  expect(judge(facts(null), silent)).toMatchObject({ items: 1, due: [] });
+});
+
+test('R9: a use makes it another finding, which is announced anew', () => {
+  const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
+  expect(judge(facts(accepted, { use: usedDaysAgo(95) }))).toMatchObject({
+    items: 0,
+    due: [['15d', daysAgo(-15)]],
+    lapsed: ['unused'],
+  });
+  expect(judge(facts(accepted, { use: usedDaysAgo(1) }))).toMatchObject({ items: 0, due: [], lapsed: ['unused'] });
+});
+
+test('R9: an announcement lapses while something else keeps the key, and stands while its scope cannot be judged', () => {
+  const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
+  const exemptions = [{ number: '1', rules: null, reason: 'migration', grantedBy: 'ada', until: daysAgo(-1) }];
+  expect(judge(facts(accepted, { exemptions }))).toMatchObject({ items: 0, due: [], lapsed: ['unused'] });
+  const given = facts(accepted);
+  const blind = { ...given, scopes: given.scopes.map((scope) => ({ ...scope, nowMs: null })) };
+  expect(judge(blind)).toMatchObject({ items: 0, due: [], lapsed: [] });
+  const stale = { ...given, scopes: given.scopes.map((scope) => ({ ...scope, listedAt: daysAgo(1) })) };
+  expect(judge(stale)).toMatchObject({ items: 0, due: [], lapsed: [] });
+});
+
+test('a rule that only notifies tells once', () => {
+  const notify = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] });
+  expect(judge(facts(null), notify)).toMatchObject({ due: [['once', null]], lapsed: [] });
+  expect(judge(facts([at('once', 3)]), notify)).toMatchObject({ due: [], lapsed: [] });
+});

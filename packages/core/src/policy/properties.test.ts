@@ -1,0 +1,289 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Condition } from './condition-schema.ts';
+import { explain } from './explain.ts';
+import type { Facts, KeyFacts, Use } from './facts.ts';
+import { canonicalJson, makePlan } from './plan.ts';
+import { type Policy, policySchema, type Rule } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
+
+// Any set of keys, any policy, any time: what may go is held against a second judge, which looks at one key at a time and is slow.
+
+const places = {
+  acme: { scope: '1/organization:acme', organizationId: 'acme' },
+  other: { scope: '1/organization:other', organizationId: 'other' },
+  ada: { scope: '1/user:ada', organizationId: null },
+};
+/** Mostly the one that lets keys go, sometimes another. */
+const mostly = <T>(usual: T, ...others: T[]) =>
+  fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
+
+const days = fc.integer({ min: 0, max: 120 });
+const anyUse = fc.oneof(
+  { weight: 1, arbitrary: fc.constant<Use>({ state: 'never' }) },
+  { weight: 1, arbitrary: fc.constant<Use>({ state: 'unknown' }) },
+  { weight: 4, arbitrary: days.map(usedDaysAgo) },
+);
+const ruleNames = ['r0', 'r1', 'r2', 'r3'];
+const anyKey = fc.record({
+  place: fc.constantFrom('acme' as const, 'other' as const, 'ada' as const),
+  use: anyUse,
+  createdAt: fc.integer({ min: 0, max: 400 }).map(daysAgo),
+  creatorId: fc.constantFrom('ada', 'bo'),
+  creator: fc.constantFrom('member' as const, 'left' as const, 'unknown' as const),
+  name: fc.constantFrom('ci-deploy', 'tmp'),
+  presentSince: mostly(daysAgo(100), daysAgo(0)),
+  isAcknowledged: fc.boolean(),
+  exempt: mostly<string[] | null | undefined>(undefined, null, ['r0'], ['r1', 'r2']),
+  accepted: fc.option(fc.record({ '10d': days, '2d': days }), { nil: undefined }),
+});
+const duration = fc.integer({ min: 1, max: 100 }).map((count) => `${count}d`);
+const leaf = fc.oneof(
+  fc.record({ unused_for: duration }),
+  fc.record({ never_used_for: duration }),
+  fc.record({ older_than: duration }),
+  fc.constant({ creator_left: true }),
+  fc.constant({ name_not_matching: ['ci-*'] }),
+  fc.record({
+    more_than: fc.record({
+      number: fc.integer({ min: 1, max: 4 }),
+      per: fc.constantFrom('creator', 'organization'),
+    }),
+  }),
+);
+const condition = fc.oneof(
+  { weight: 5, arbitrary: leaf },
+  { weight: 1, arbitrary: fc.record({ all: fc.array(leaf, { minLength: 1, maxLength: 2 }) }) },
+  { weight: 1, arbitrary: fc.record({ any: fc.array(leaf, { minLength: 1, maxLength: 2 }) }) },
+  { weight: 1, arbitrary: fc.record({ not: leaf }) },
+);
+const anyRule = fc.record({
+  condition,
+  revokes: mostly(true, false),
+  enforces: fc.boolean(),
+  notices: mostly<string[] | undefined>(undefined, ['10d', '2d']),
+  even: fc.boolean(),
+});
+const anyPolicy = fc
+  .record({
+    rules: fc.array(anyRule, { minLength: 1, maxLength: 4 }),
+    quotas: fc.record(
+      {
+        per_run: fc.integer({ min: 1, max: 5 }),
+        per_day: fc.integer({ min: 1, max: 5 }),
+        per_creator: fc.integer({ min: 1, max: 3 }),
+      },
+      { requiredKeys: [] },
+    ),
+  })
+  .map(({ rules, quotas }) =>
+    policySchema.parse({
+      quotas,
+      enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
+      rules: rules.map((rule, index) => toRule(rule, ruleNames[index] ?? '')),
+    }),
+  );
+
+/** A rule that is not refused: on inactivity it does not say even_in_use, and what only reports announces nothing. */
+function toRule(
+  {
+    condition: when,
+    revokes,
+    enforces,
+    notices,
+    even,
+  }: (typeof anyRule)['generate'] extends (...given: never[]) => { value: infer R } ? R : never,
+  name: string,
+): object {
+  const rule = { name, ...when, action: revokes ? 'revoke' : 'report' };
+  if (!revokes) return rule;
+  const full = { ...rule, notices, mode: enforces ? 'enforce' : 'plan', even_in_use: even };
+  return policySchema.safeParse({ rules: [full] }).success ? full : { ...full, even_in_use: false };
+}
+
+const anyFacts = fc
+  .record({
+    keys: fc.array(anyKey, { maxLength: 24 }),
+    listedMinutesAgo: mostly(30, 0, 60, 61, -3, -10),
+    isClockKnown: mostly(true, false),
+    unknownOwnKey: mostly<string[]>([], ['main']),
+    own: fc.constantFrom('1', '1001', '1003'),
+    priorDays: mostly<number | null>(1 / 24, null, 5),
+    wentDays: mostly<number[]>([], [0.5], [3]),
+    revokedLastDay: mostly(0, 2, 4),
+  })
+  .map(({ keys, own, revokedLastDay, ...scope }): Facts => {
+    const prior = scope.priorDays === null ? null : daysAgo(scope.priorDays);
+    const facts = makeFacts(
+      keys.map((key, index) => toKey(key, index + 1)),
+      {
+        listedAt: new Date(nowMs - scope.listedMinutesAgo * 60_000).toISOString(),
+        nowMs: scope.isClockKnown ? nowMs : null,
+        unknownOwnKey: scope.unknownOwnKey,
+        priorListedAt: prior,
+        hourPriorListedAt: prior,
+        unattended: scope.wentDays.map(daysAgo),
+      },
+      [{ connection: 'main', keyId: own }],
+    );
+    return { ...facts, revokedLastDay };
+  });
+
+type AnyKey = Parameters<Parameters<typeof anyKey.map>[0]>[0];
+
+function toKey({ place, exempt, accepted, ...rest }: AnyKey, number: number): KeyFacts {
+  const kind = place === 'ada' ? 'personal' : 'organization';
+  const key = makeKey(number, { ...rest, ...places[place], kind });
+  const until = daysAgo(-9);
+  const exemptions = exempt === undefined ? [] : [{ number: '1', rules: exempt, reason: 'x', grantedBy: 'ada', until }];
+  const steps = Object.entries(accepted ?? {}).map(([step, ago]) => ({ step, at: daysAgo(ago) }));
+  const basis = key.use.state === 'used' ? key.use.at : key.use.state;
+  const announcements = ruleNames.flatMap((rule) => [basis, ''].map((of) => ({ rule, basis: of, accepted: steps })));
+  return { ...key, exemptions, announcements };
+}
+
+const msOf = (at: string) => Date.parse(at);
+
+/** The second judge: whether a condition holds for a key; undefined where nobody can tell. */
+function holds(of: Condition, key: KeyFacts, keys: KeyFacts[]): boolean | undefined {
+  const every = (parts: (boolean | undefined)[]) =>
+    parts.includes(false) ? false : parts.includes(undefined) ? undefined : true;
+  if (of.all) return every(of.all.map((part) => holds(part, key, keys)));
+  if (of.any) {
+    const denied = every(of.any.map((part) => negated(holds(part, key, keys))));
+    return negated(denied);
+  }
+  if (of.not) return negated(holds(of.not, key, keys));
+  if (of.older_than) return nowMs - msOf(key.createdAt) > of.older_than.ms;
+  if (of.name_not_matching) return !key.name.startsWith('ci-');
+  if (of.creator_left) return key.creator === 'unknown' ? undefined : key.creator === 'left';
+  if (of.more_than) return isOver(of.more_than, key, keys);
+  if (key.use.state === 'unknown') return undefined;
+  const ageMs = nowMs - msOf(key.createdAt);
+  if (of.never_used_for) return key.use.state === 'never' && ageMs > of.never_used_for.ms;
+  const limitMs = of.unused_for?.ms ?? Number.NaN;
+  return key.use.state === 'used' && nowMs - msOf(key.use.at) > limitMs && ageMs > limitMs;
+}
+
+const negated = (value: boolean | undefined) => (value === undefined ? undefined : !value);
+
+function isOver(
+  { number, per }: NonNullable<Condition['more_than']>,
+  key: KeyFacts,
+  keys: KeyFacts[],
+): boolean | undefined {
+  const group = keys.filter(
+    (each) => each.scope === key.scope && (per !== 'creator' || each.creatorId === key.creatorId),
+  );
+  if (group.length <= number) return false;
+  if (group.some((each) => each.use.state === 'unknown')) return undefined;
+  return group.filter((each) => isBefore(each, key)).length >= number;
+}
+
+function isBefore(a: KeyFacts, b: KeyFacts): boolean {
+  const order = (key: KeyFacts) => [
+    key.use.state === 'used' ? msOf(key.use.at) : 0,
+    msOf(key.createdAt),
+    -Number(key.number),
+  ];
+  const [left, right] = [order(a), order(b)];
+  const at = left.findIndex((value, index) => value !== right[index]);
+  return (left[at] ?? 0) > (right[at] ?? 0);
+}
+
+const isOnUse = (of: Condition): boolean =>
+  [of.unused_for, of.never_used_for, of.more_than].some((each) => each !== undefined) ||
+  [...(of.all ?? []), ...(of.any ?? []), ...(of.not ? [of.not] : [])].some(isOnUse);
+
+/** Whether one rule alone may revoke a key, by each invariant in its own words. */
+function mayRevoke(rule: Rule, key: KeyFacts, { keys, scopes }: Facts): boolean {
+  const scope = scopes.find((each) => each.scope === key.scope);
+  const isSeenTwice =
+    !isOnUse(rule.condition) || (scope?.priorListedAt != null && msOf(key.presentSince) <= msOf(scope.priorListedAt));
+  const isExempt = key.exemptions.some(({ rules }) => rules === null || rules.includes(rule.name));
+  const isIdle = key.use.state === 'never' || (key.use.state === 'used' && nowMs - msOf(key.use.at) > 30 * 86_400_000);
+  const steps = key.announcements.find((each) => each.rule === rule.name)?.accepted ?? [];
+  const isAnnounced = rule.notices.every((notice) =>
+    steps.some(({ step, at }) => step === notice.text && msOf(at) + notice.ms <= nowMs),
+  );
+  const isIdleByRule = isCertainlyIdle(rule.condition);
+  return (
+    rule.action === 'revoke' &&
+    holds(rule.condition, key, keys) === true &&
+    isSeenTwice &&
+    !isExempt &&
+    (isIdle || rule.even_in_use || isIdleByRule) &&
+    isAnnounced
+  );
+}
+
+function isCertainlyIdle(of: Condition): boolean {
+  if (of.all) return of.all.some(isCertainlyIdle);
+  if (of.any) return of.any.every(isCertainlyIdle);
+  return of.unused_for !== undefined || of.never_used_for !== undefined;
+}
+
+function check(policy: Policy, facts: Facts): void {
+  const plan = makePlan(policy, facts);
+  const { items, held } = plan.document;
+  const keyOf = (number: string) => facts.keys.find((key) => key.number === number) ?? makeKey(0);
+  const going = items.map((item) => keyOf(item.key.number));
+
+  // R1: condemned by a rule of this policy, on evidence that is fresh, by a clock that is known.
+  for (const key of going)
+    expect(
+      policy.rules.some((rule) => mayRevoke(rule, key, facts)),
+      key.number,
+    ).toBe(true);
+  const [scope] = facts.scopes;
+  const ageMs = nowMs - msOf(scope?.listedAt ?? '');
+  if (scope?.nowMs === null || ageMs > 3_600_000 || ageMs < -300_000) expect(items).toEqual([]);
+
+  // R2: not the connection's own, nothing while that is not known, and never all of an organization.
+  expect(going.filter(({ id }) => facts.ownKeys.some(({ keyId }) => keyId === id))).toEqual([]);
+  if ((scope?.unknownOwnKey.length ?? 0) > 0) expect(items).toEqual([]);
+  for (const { scope: name } of facts.scopes.filter((each) => each.scope !== places.ada.scope))
+    expect(facts.keys.some((key) => key.scope === name && !going.includes(key))).toBe(true);
+
+  // R3: quotas, and breakers for what goes by itself.
+  const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = policy.quotas;
+  expect(items.length).toBeLessThanOrEqual(perRun);
+  if (items.length > 0) expect(items.length + facts.revokedLastDay).toBeLessThanOrEqual(perDay);
+  for (const group of Map.groupBy(going, (key) => `${key.scope} ${key.creatorId}`).values())
+    expect(group.length).toBeLessThanOrEqual(perCreator);
+  const alone = plan.unattended.filter(({ waits }) => waits === null);
+  for (const { verdict } of alone) {
+    const own = facts.keys.filter((key) => key.scope === verdict.key.scope);
+    const waiting = held.filter((item) => item.why.kind === 'over_quota').map((item) => item.key.number);
+    const condemned = own.filter((key) => !key.isAcknowledged && (going.includes(key) || waiting.includes(key.number)));
+    if (own.length >= 10) expect(condemned.length * 5).toBeLessThanOrEqual(own.length);
+  }
+
+  // R6: by itself only what a rule that enforces condemns, one in a scope until its canary has lived for a day.
+  for (const { verdict } of alone)
+    expect(policy.rules.some((rule) => rule.mode === 'enforce' && mayRevoke(rule, verdict.key, facts))).toBe(true);
+  const hadCanary = (scope?.unattended ?? []).some((at) => nowMs - msOf(at) >= 86_400_000);
+  for (const group of Map.groupBy(alone, ({ verdict }) => verdict.key.scope).values())
+    if (!hadCanary) expect(group.length).toBeLessThanOrEqual((scope?.unattended.length ?? 0) > 0 ? 0 : 1);
+
+  // Every finding explains itself, and the order of what came in does not matter.
+  for (const finding of plan.findings) expect(explain(finding)).not.toMatch(/undefined|NaN|^$/);
+  expect(plan.canonical.join('')).toBe(canonicalJson(plan.document));
+  const turned = { ...facts, keys: facts.keys.toReversed(), scopes: facts.scopes.toReversed() };
+  expect(makePlan(policy, turned).id).toBe(plan.id);
+}
+
+test('R1, R2, R3, R6, R8, R9: whatever keys, policy and time, only what may go goes, and says why', () => {
+  fc.assert(fc.property(anyPolicy, anyFacts, check), { numRuns: 2000 });
+});
+
+test('what goes is not nothing: the second judge lets keys go, and so does the plan', () => {
+  let going = 0;
+  fc.assert(
+    fc.property(anyPolicy, anyFacts, (policy, facts) => {
+      going += makePlan(policy, facts).document.items.length;
+    }),
+    { numRuns: 300, seed: 7 },
+  );
+  expect(going).toBeGreaterThan(100);
+});

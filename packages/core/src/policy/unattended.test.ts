@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { makePlan } from './plan.ts';
+import { policySchema } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+
+const rule = { name: 'never-used', never_used_for: '30d', action: 'revoke', mode: 'enforce' };
+const enforcement = { organizations: { acme: { mode: 'enforce' } } };
+const policyOf = (change: object = {}) => policySchema.parse({ enforcement, rules: [rule], ...change });
+const live = Array.from({ length: 20 }, (_, index) => makeKey(100 + index, { use: usedDaysAgo(1) }));
+
+/** Why each item waits, null where it goes by itself. */
+function decide(facts: Facts, policy = policyOf()): Record<string, string | null> {
+  return Object.fromEntries(
+    makePlan(policy, facts).unattended.map(({ verdict, waits }) => [verdict.key.number, waits]),
+  );
+}
+const among = (keys: KeyFacts[], change: Partial<ScopeFacts> = {}) => makeFacts([...keys, ...live], change);
+const went = { unattended: [daysAgo(2)] };
+
+test('R6: a key goes by itself only where its rule and its organization are both in mode: enforce', () => {
+  const facts = among([makeKey(1)]);
+  const waits = 'its rule and its organization are not both in mode: enforce';
+  expect(decide(facts)).toEqual({ 1: null });
+  expect(decide(facts, policyOf({ rules: [{ ...rule, mode: 'plan' }] }))).toEqual({ 1: waits });
+  expect(decide(facts, policyOf({ enforcement: {} }))).toEqual({ 1: waits });
+  expect(decide(facts, policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } }))).toEqual({
+    1: null,
+  });
+  const but = { '*': { mode: 'enforce' }, acme: { mode: 'plan' } };
+  expect(decide(facts, policyOf({ enforcement: { organizations: but } }))).toEqual({ 1: waits });
+});
+
+test('R6: personal keys are in mode: enforce only by their own name', () => {
+  const personal = { kind: 'personal', organizationId: null, scope: '1/user:ada' } as const;
+  const facts = makeFacts([makeKey(1, personal), makeKey(2, { ...personal, use: usedDaysAgo(1) })]);
+  expect(decide(facts, policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } }))[1]).not.toBeNull();
+  expect(decide(facts, policyOf({ enforcement: { organizations: { personal: { mode: 'enforce' } } } }))[1]).toBeNull();
+});
+
+test('inactivity is enforced on two listings an hour apart, which both show the key', () => {
+  const waits = 'two complete listings at least an hour apart must show it';
+  expect(decide(among([makeKey(1)], { hourPriorListedAt: null }))).toEqual({ 1: waits });
+  expect(decide(among([makeKey(1, { presentSince: daysAgo(1 / 96) })]))).toEqual({ 1: waits });
+});
+
+test('R6: a canary goes first in each scope, and the rest when canary_wait has passed', () => {
+  const keys = [makeKey(1), makeKey(2), makeKey(3, { scope: '1/organization:other', organizationId: 'other' })];
+  const both = policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } });
+  const others = makeKey(4, { scope: '1/organization:other', organizationId: 'other', use: usedDaysAgo(1) });
+  const first = decide(among([...keys, others]), both);
+  expect(first).toEqual({ 1: 'one key of its scope goes first, the others 24h later', 2: null, 3: null });
+  const waiting = decide(among([makeKey(2)], { unattended: [daysAgo(0.9)] }));
+  expect(waiting[2]).toMatch(/^a key of its scope went first at .*, and the others follow 24h later$/);
+  expect(decide(among([makeKey(2)], { unattended: [daysAgo(1)] }))).toEqual({ 2: null });
+});
+
+test('R6: a canary of more than 30 days ago is none, and an open incident stops its scope', () => {
+  const keys = [makeKey(1), makeKey(2)];
+  expect(
+    Object.values(decide(among(keys, { unattended: [daysAgo(31)] }))).filter((waits) => waits === null),
+  ).toHaveLength(1);
+  expect(decide(among(keys, { ...went, openIncidents: 1 }))[1]).toMatch(/incident of its scope is open/);
+});
+
+test('R3: over the breaker nothing goes by itself; at the limit it does; the plan says how many of how many', () => {
+  const condemned = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
+  const plan = makePlan(policyOf(), among(condemned, went));
+  expect(plan.document.breakers).toEqual([{ active: 26, condemned: 6, percent: 20, scope: '1/organization:acme' }]);
+  expect(plan.document.items).toHaveLength(6);
+  expect(plan.unattended.every(({ waits }) => waits?.startsWith('the breaker of its scope is open') === true)).toBe(
+    true,
+  );
+  const five = decide(among(condemned.slice(0, 5), went));
+  expect(Object.values(five)).toEqual([null, null, null, null, null]);
+});
+
+test('R3: keys that wait for a quota count for the breaker, those of a plan that a person applied do not', () => {
+  const condemned = Array.from({ length: 10 }, (_, index) => makeKey(index + 1));
+  const small = policyOf({ quotas: { per_run: 2 } });
+  const open = decide(among(condemned, went), small);
+  expect(Object.values(open).every((waits) => waits?.startsWith('the breaker') === true)).toBe(true);
+  const known = condemned.map((key) => ({ ...key, isAcknowledged: true }));
+  expect(Object.values(decide(among(known, went), small))).toEqual([null, null]);
+});
+
+test('R3: a scope of fewer than ten keys has no breaker', () => {
+  const nine = [...live.slice(0, 6), ...Array.from({ length: 3 }, (_, index) => makeKey(index + 1))];
+  expect(makePlan(policyOf(), makeFacts(nine, went)).document.breakers).toEqual([]);
+  expect(makePlan(policyOf(), makeFacts([...nine, makeKey(4)], went)).document.breakers).toHaveLength(1);
+});
