@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ChannelConfig, parseConfig } from '@keywarden/core/config';
+import { type ChannelConfig, type Config, parseConfig } from '@keywarden/core/config';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
+import type { Store } from '@keywarden/db/store';
 import type { TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
 import { type Connection, type OpenOptions, openConnections } from './connect.ts';
@@ -37,6 +38,19 @@ export interface BedOptions {
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
+/** What a command works with, on a store. */
+export function makeContext(store: Store, config: Pick<Config, 'connections' | 'channels' | 'policy'>): Context {
+  return {
+    store,
+    config: { ...parseConfig('{}', 'no file'), ...config, usesSandbox: false },
+    environment: readEnvironment({}),
+    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    progress: silentProgress,
+    signal: new AbortController().signal,
+    limiters: new Map(),
+  };
+}
+
 /** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
 export async function makeBed(
   store: TestStore,
@@ -52,15 +66,8 @@ export async function makeBed(
     keyId,
     share: 1,
   };
-  const context: Context = {
-    store: await store.as('keywarden_daemon'),
-    config: { ...parseConfig('{}', 'no file'), connections: [connection], channels, policy, usesSandbox: false },
-    environment,
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
-    progress: silentProgress,
-    signal: new AbortController().signal,
-    limiters: new Map(),
-  };
+  const context = makeContext(await store.as('keywarden_daemon'), { connections: [connection], channels, policy });
+  context.environment = environment;
   const request = async (url: string, method: string, body: unknown) => {
     const response = await fetch(url, {
       method,

@@ -1,0 +1,50 @@
+import type { ConnectionConfig } from '@keywarden/core/config';
+import { policySchema } from '@keywarden/core/policy';
+import { openStore } from '@keywarden/db/store';
+import { openConnections } from '../connect.ts';
+import { makeContext } from '../testing.ts';
+import { applyPlan } from './apply.ts';
+import { readDocument } from './plan.ts';
+
+// A process that applies a plan and is killed at a step of it, by itself or by whoever started it. It ends with that one.
+
+export interface Order {
+  databaseUrl: string;
+  connection: ConnectionConfig;
+  policy: object;
+  planId: string;
+  /** The request at which it kills itself, counted among those of a method; without one it is killed from outside. */
+  killAt: { method: string; nth: number; when: 'before' | 'after' } | null;
+}
+
+process.on('disconnect', () => process.exit());
+process.on('message', (order: Order) => {
+  apply(order).then(
+    () => process.exit(0),
+    () => process.exit(1),
+  );
+});
+process.send?.('ready');
+
+async function apply({ databaseUrl, connection, policy, planId, killAt }: Order): Promise<void> {
+  const options = { dataFolder: '.', applicationName: 'victim', role: 'keywarden_daemon' } as const;
+  const store = await openStore({ ...options, databaseUrl });
+  const parsed = policySchema.parse(policy);
+  const context = makeContext(store, { connections: [connection], channels: [], policy: parsed });
+  const seen = new Map<string, number>();
+  const deadly: typeof fetch = async (input, init) => {
+    const method = init?.method ?? 'GET';
+    const nth = (seen.get(method) ?? 0) + 1;
+    seen.set(method, nth);
+    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
+    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
+    const response = await fetch(input, init);
+    if (isDeadly) process.kill(process.pid, 'SIGKILL');
+    return response;
+  };
+  const connections = await openConnections(store.sql, { ...context, fetch: deadly }, (_name, error) => {
+    throw error;
+  });
+  const { items } = await readDocument(context, planId);
+  await applyPlan(context, { planId, items, approver: { via: 'command line', approvedBy: 'ada' }, connections });
+}
