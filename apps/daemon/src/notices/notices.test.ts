@@ -1,0 +1,231 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ChannelConfig } from '@keywarden/core/config';
+import { policySchema } from '@keywarden/core/policy';
+import { Webhook } from 'standardwebhooks';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { apply, bed, prepare, revokedNames, store, use, useApplyBed } from '../enforce/apply-bed.ts';
+import { enforce } from '../enforce/enforce.ts';
+import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { neverUsedRule } from '../testing.ts';
+
+useApplyBed();
+
+interface Received {
+  id: string;
+  headers: Record<string, string>;
+  text: string;
+}
+
+// A receiver of notices: keeps what it accepted, and answers as the test says.
+let server: Server;
+let received: Received[];
+let answer: 'accept' | 'refuse' | 'lose' | 'hang up' | 'redirect';
+beforeEach(async () => {
+  received = [];
+  answer = 'accept';
+  server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (part: string) => (text += part));
+    request.on('end', () => {
+      if (answer === 'hang up') return request.socket.destroy();
+      if (answer === 'refuse') return response.writeHead(503).end();
+      if (answer === 'redirect') return response.writeHead(307, { location: '/elsewhere' }).end();
+      const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
+      received.push({ id: headers['webhook-id'] ?? '', headers, text });
+      return answer === 'lose' ? request.socket.destroy() : response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+});
+afterEach(() => void server.close());
+
+const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;
+const channel = (change: Partial<ChannelConfig> = {}): ChannelConfig => ({
+  name: 'security',
+  format: 'standard-webhooks',
+  url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+  secret,
+  ...change,
+});
+
+const announced = policySchema.parse({
+  enforcement: { organizations: { '*': { mode: 'enforce' } } },
+  rules: [{ ...neverUsedRule, mode: 'enforce', notices: ['15d', '7d', '1d'] }],
+});
+
+/** Some days pass, and the schedule has its next run. */
+async function pass(days = 0.1) {
+  await bed.control('POST', 'clock', { advance_seconds: Math.round(days * 86_400) });
+  await bed.reconnect();
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  return await enforce(bed.context, bed.connections);
+}
+
+interface Told {
+  type: string;
+  data: { owner: string; step: string; keys: { name: string; may_be_revoked_after: string | null; reason: string }[] };
+}
+const told = () => received.map(({ text }) => JSON.parse(text) as Told);
+const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ name }) => name).join(' ')}`);
+
+test('an owner hears 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys go', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
+  await resumeEnforcement(bed.context);
+  await pass();
+  await pass();
+  expect(steps()).toEqual(['15d: one two']);
+  const [first] = told();
+  expect(first).toMatchObject({ type: 'key.revocation_announced', data: { owner: expect.stringContaining('@') } });
+  expect(first?.data.keys[0]?.reason).toMatch(/^never used in the 40 days since it was created, more than 30d$/);
+  await pass(8);
+  expect(steps()).toEqual(['15d: one two', '7d: one two']);
+  await pass(6.1);
+  expect(steps().at(-1)).toBe('1d: one two');
+  await pass(0.5);
+  expect(await revokedNames()).toEqual([]);
+  await pass(0.6);
+  expect(await revokedNames()).toEqual(['one']);
+  await pass(1.1);
+  expect(await revokedNames()).toEqual(['one', 'two']);
+  expect(received).toHaveLength(3);
+});
+
+test('messages are signed as Standard Webhooks say: the receiver’s library takes them, and no changed one', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  await pass();
+  const [message] = received;
+  const webhook = new Webhook(secret);
+  expect(webhook.verify(message?.text ?? '', message?.headers ?? {})).toMatchObject({
+    type: 'key.revocation_announced',
+  });
+  expect(() => webhook.verify(`${message?.text} `, message?.headers ?? {})).toThrow(/signature/);
+});
+
+test('a chat gets text in which names can neither link nor call', async () => {
+  const slack = channel({ format: 'slack', secret: null });
+  await prepare(['<!channel> & co', 'busy'], { policy: announced, channels: [slack] });
+  await pass();
+  const { text } = JSON.parse(received[0]?.text ?? '') as { text: string };
+  expect(text).toMatch(/^Keywarden: 1 key of .*@.* at http/);
+  expect(text).toContain('"&lt;!channel&gt; &amp; co" (organization ');
+  expect(text).toMatch(/may be revoked after .*: never used in the 40 days .* \(never-used\)$/);
+});
+
+test.each(['refuse', 'hang up', 'redirect'] as const)(
+  'R9: a receiver that does not accept (%s) is asked again, and grace begins when it accepts',
+  async (failure) => {
+    await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+    await resumeEnforcement(bed.context);
+    answer = failure;
+    for (let index = 0; index < 3; index += 1) expect((await pass(1)).announced).toEqual({ accepted: 0, pending: 1 });
+    answer = 'accept';
+    await pass(1);
+    expect(steps()).toEqual(['15d: one']);
+    const [row] = await store.sql`select attempts, last_error from keywarden.notice_message`;
+    expect(row).toEqual({ attempts: 4, last_error: null });
+    await pass(8.1);
+    await pass(6.1);
+    await pass(0.7);
+    expect(await revokedNames()).toEqual([]);
+    await pass(0.4);
+    expect(await revokedNames()).toEqual(['one']);
+  },
+);
+
+test('R9: a lost answer is asked again with the same id and the same text, by which the receiver knows it', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  answer = 'lose';
+  await pass();
+  answer = 'accept';
+  await pass();
+  expect(new Set(received.map(({ id }) => id)).size).toBe(1);
+  expect(new Set(received.map(({ text }) => text)).size).toBe(1);
+  expect(received).toHaveLength(2);
+});
+
+test('R9: a webhook that is down for 16 days: nothing goes that it should have announced, and then there is full grace', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  await resumeEnforcement(bed.context);
+  await pass();
+  await pass(4);
+  answer = 'refuse';
+  for (let day = 0; day < 16; day += 1) await pass(1);
+  expect(await revokedNames()).toEqual([]);
+  answer = 'accept';
+  await pass(1);
+  expect(steps()).toEqual(['15d: one', '7d: one']);
+  await pass(5.9);
+  expect(steps()).toHaveLength(2);
+  await pass(0.2);
+  expect(steps().at(-1)).toBe('1d: one');
+  await pass(0.8);
+  expect(await revokedNames()).toEqual([]);
+  await pass(0.3);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('the twin: a rule without notices revokes in those 16 days', async () => {
+  const silent = policySchema.parse({
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+    rules: [{ ...neverUsedRule, mode: 'enforce' }],
+  });
+  await prepare(['one', 'busy'], { policy: silent, channels: [channel()] });
+  await resumeEnforcement(bed.context);
+  await pass();
+  await pass(4);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R9: the daemon being down for a month changes nothing of that: the next notices come, and the grace after them', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  await resumeEnforcement(bed.context);
+  await pass();
+  await pass(30);
+  expect(steps()).toEqual(['15d: one', '7d: one']);
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R9: a key that was used meanwhile is not announced further, and what waits for its receiver is not sent', async () => {
+  const { one } = await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  answer = 'refuse';
+  await pass();
+  await use(one?.key ?? '');
+  answer = 'accept';
+  await pass();
+  await pass(20);
+  expect(received).toEqual([]);
+  const [message] = await store.sql`select cancelled_at is not null as cancelled from keywarden.notice_message`;
+  expect(message?.cancelled).toBe(true);
+});
+
+test('R9: a second channel must accept too; with one down nothing goes', async () => {
+  const other = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel(), other] });
+  await resumeEnforcement(bed.context);
+  for (const days of [0.1, 8.1, 6.1, 1.1]) await pass(days);
+  expect(steps()).toEqual(['15d: one']);
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R9: a plan that a person applies does not take what was not announced either', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  const { plan } = await pass();
+  expect(plan.document.items).toEqual([]);
+  expect(plan.document.held.map(({ why }) => why.text)).toEqual(['its notice of 15d ahead was not accepted yet']);
+  expect((await apply(plan)).items).toEqual([]);
+});
+
+test('a rule that only notifies tells once, and again when the finding comes back', async () => {
+  const policy = policySchema.parse({ rules: [{ ...neverUsedRule, action: 'notify' }] });
+  await prepare(['one', 'busy'], { policy, channels: [channel()] });
+  await pass();
+  await pass();
+  expect(told().map(({ type, data }) => [type, data.step])).toEqual([['key.reported', 'once']]);
+  bed.context.config.policy = policySchema.parse({ rules: [] });
+  await pass();
+  bed.context.config.policy = policy;
+  await pass();
+  expect(received).toHaveLength(2);
+});

@@ -1,0 +1,210 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, run, settingsFor } from './processes.ts';
+
+// The commands that govern, as a person types them: one organization with idle keys, and a clock that is moved.
+
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
+let store: TestStore;
+let sandbox: Sandbox;
+let organization: string;
+const minted: Record<string, { id: number; key: string }> = {};
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sandbox = await createSandbox({ limits: noLimits });
+  await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  organization = organizations[0]?.id ?? '';
+  for (const name of ['ci-one', 'ci-two', 'tmp', 'busy']) await mint(name);
+  await advance(40);
+  await use('busy');
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+});
+
+async function control(path: string, body: object): Promise<void> {
+  await fetch(`${sandbox.controlUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
+}
+
+async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
+  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
+}
+
+const mint = async (name: string) => {
+  minted[name] = await ask('POST', `/organizations/${organization}/api_keys`, { key_name: name });
+};
+const advance = (days: number) => control('clock', { advance_seconds: days * 86_400 });
+const use = async (name: string) =>
+  await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${minted[name]?.key}` } });
+const idOf = (name: string) => String(minted[name]?.id);
+
+const policy = (text = '') => {
+  const file = join(folder, `policy-${text.length}.yaml`);
+  writeFileSync(file, `policy:\n  rules:\n    - {name: never-used, never_used_for: 30d, action: revoke}\n${text}`);
+  return { KEYWARDEN_CONFIG: file };
+};
+
+const keywarden = async (...args: string[]) =>
+  await run([...entry.keywarden, ...args], {
+    ...settingsFor(store, sandbox, folder),
+    CONTROL_PLANE_KEY_ID: '1',
+    ...policy(),
+  });
+
+interface PlannedItem {
+  key: { name: string; owner: string };
+  why?: { kind: string; text: string };
+}
+
+async function plan() {
+  const { stdout } = await keywarden('plan', '--json');
+  const { items, held, blind_spots: blind } = JSON.parse(stdout) as Record<string, PlannedItem[]>;
+  const names = items?.map(({ key }) => key.name);
+  return { names, held: held?.map(({ key, why }) => [key.name, why?.text]), blind, items };
+}
+
+test('a plan names what it cannot see', async () => {
+  const { names, blind } = await plan();
+  expect(names).toEqual(['ci-one', 'ci-two', 'tmp']);
+  expect(blind).toEqual([
+    { kind: 'personal_keys', members: expect.any(Number), scope: expect.stringContaining(organization) },
+  ]);
+  const { stdout } = await keywarden('plan');
+  expect(stdout).toMatch(
+    /Personal keys that no connection can list are not in this plan: those of \d+ members of 1 org/,
+  );
+});
+
+test('an exemption by pattern covers the keys that exist, with reason, who and until when, and lapses by itself', async () => {
+  const granted = await keywarden('exempt', '--name', 'ci-*', '--reason', 'moved next week', '--until', '10d');
+  expect(granted).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Exemption 1 covers 2 keys until \S+Z\. Keys/),
+  });
+  await mint('ci-three');
+  await advance(9);
+  const during = await plan();
+  expect(during.names).toEqual(['tmp']);
+  expect(during.held).toEqual([
+    ['ci-one', expect.stringMatching(/^exempt until .* by .+: moved next week \(exemption 1\)$/)],
+    ['ci-two', expect.any(String)],
+  ]);
+  await advance(22);
+  expect((await plan()).names).toEqual(['ci-one', 'ci-two', 'tmp', 'ci-three']);
+  const { stdout } = await keywarden('exemptions', '--all');
+  expect(stdout).toMatch(/1 +name ci-\* +2 +all +lapsed .* moved next week/);
+});
+
+test('an exemption of one rule for one key, ended by hand; the finding returns', async () => {
+  const args = ['--rule', 'never-used', '--reason', 'x', '--until', '2099-01-01'];
+  expect((await keywarden('exempt', idOf('tmp'), ...args)).code).toBe(0);
+  expect((await plan()).names).toEqual(['ci-one', 'ci-two', 'ci-three']);
+  expect(JSON.parse((await keywarden('exemptions', '--json')).stdout)).toMatchObject({
+    exemptions: [{ number: '2', rules: ['never-used'], keys: [{ id: idOf('tmp'), name: 'tmp' }] }],
+  });
+  expect(await keywarden('exemptions', '--end', '2')).toMatchObject({ code: 0, stdout: 'No exemption is in force.\n' });
+  expect((await plan()).names).toContain('tmp');
+});
+
+test('owners are the creators, unless a CSV file or a person says otherwise; a file with a mistake changes nothing', async () => {
+  const ownerOf = async (name: string) => (await plan()).items?.find(({ key }) => key.name === name)?.key.owner;
+  const creator = await ownerOf('tmp');
+  expect(creator).toMatch(/@/);
+  const file = join(folder, 'owners.csv');
+  writeFileSync(file, `key_id,owner\n${idOf('tmp')},"Platform, team"\n4711,nobody\n`);
+  expect(await keywarden('owner', 'import', file)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Line 3: There is no key 4711/),
+  });
+  expect(await ownerOf('tmp')).toBe(creator);
+  writeFileSync(file, `key_id,owner\n${idOf('tmp')},"Platform, team"\n`);
+  expect((await keywarden('owner', 'import', file)).stdout).toBe(`1 keys have the owners of ${file}.\n`);
+  expect(await ownerOf('tmp')).toBe('Platform, team');
+  await keywarden('owner', 'set', idOf('tmp'), '--owner', 'bela@acme.example');
+  expect(await ownerOf('tmp')).toBe('bela@acme.example');
+  await keywarden('owner', 'set', idOf('tmp'));
+  expect(await ownerOf('tmp')).toBe(creator);
+});
+
+test('backtest says what a policy would have revoked when, what was used afterwards, and on which days nobody knows', async () => {
+  const { now } = (await (await fetch(`${sandbox.controlUrl}/clock`)).json()) as { now: string };
+  const daysAgo = (days: number) => new Date(Date.parse(now) - days * 86_400_000).toISOString().slice(0, 10);
+  await use('ci-two');
+  await advance(1);
+  await keywarden('sync', 'keys');
+  const { stdout, code } = await keywarden('backtest', '--from', daysAgo(31), '--json');
+  const { revoked, unjudged } = JSON.parse(stdout);
+  expect(code).toBe(0);
+  const used = revoked.map((each: { key: { name: string }; used_after: string | null }) => [
+    each.key.name,
+    each.used_after !== null,
+  ]);
+  expect(used).toEqual(
+    expect.arrayContaining([
+      ['ci-one', false],
+      ['ci-two', true],
+      ['tmp', false],
+    ]),
+  );
+  expect(unjudged).toContainEqual({ scope: expect.stringContaining(organization), days: expect.any(Number) });
+  const other = join(folder, 'other.yaml');
+  writeFileSync(other, 'policy: {rules: [{name: never, never_used_for: 900d, action: revoke}]}\n');
+  expect((await keywarden('backtest', '--from', daysAgo(31), '--policy', other)).stdout).toMatch(
+    /the policy would have revoked 0 keys; 0 of them were used afterwards/,
+  );
+});
+
+test.each([
+  [['exempt', '--reason', 'x', '--until', '9d'], /^Name keys by their ids, or describe them/],
+  [['exempt', '4711', '--reason', 'x', '--until', '9d'], /^There is no key 4711; keywarden plan/],
+  [['exempt', '--name', 'zz*', '--reason', 'x', '--until', '9d'], /^No key is so;/],
+  [['exempt', '1', '--reason', ' ', '--until', '9d'], /^An exemption bears a reason/],
+  [['exempt', '1', '--reason', 'x', '--until', 'soon'], /^soon is neither a date nor a duration/],
+  [['exempt', '1', '--reason', 'x', '--until', '2020-01-01'], /^2020-01-01 is over already/],
+  [
+    ['exempt', '1', '--reason', 'x', '--until', '9d', '--rule', 'nix'],
+    /^The policy has no rule nix; it has never-used/,
+  ],
+  [['exemptions', '--end', '99'], /^There is no exemption 99 in force/],
+  [['owner', 'import', '/nowhere.csv'], /^\/nowhere\.csv cannot be read \(ENOENT\); name a CSV file/],
+  [['backtest', '--from', 'yesterday'], /^yesterday is not a date; write it as 2026-03-31/],
+  [['backtest', '--from', '2999-01-01'], /^2999-01-01 is still to come/],
+])('%j is refused with one sentence', async (args, says) => {
+  const ended = await keywarden(...args);
+  expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });
+  expect(ended.stderr.trim().split('\n')).toHaveLength(1);
+});
+
+test('enforce does nothing by itself before resume, and says so; then it does what is in mode: enforce', async () => {
+  const file = join(folder, 'enforce.yaml');
+  writeFileSync(
+    file,
+    `policy:
+  enforcement: {organizations: {${organization}: {mode: enforce}}}
+  rules: [{name: never-used, never_used_for: 30d, action: revoke, mode: enforce}]
+`,
+  );
+  const enforcing = async (...args: string[]) =>
+    await run([...entry.keywarden, ...args], {
+      ...settingsFor(store, sandbox, folder),
+      CONTROL_PLANE_KEY_ID: '1',
+      KEYWARDEN_CONFIG: file,
+    });
+  const refused = await enforcing('enforce');
+  expect(refused.stdout).toMatch(/Nothing is revoked by itself: nobody has said yet that this store may enforce/);
+  expect((await enforcing('incidents')).stdout).toMatch(/nothing is enforced: nobody has said yet/);
+  expect((await enforcing('resume')).stdout).toMatch(/From now on this store may enforce by itself/);
+  const done = await enforcing('enforce');
+  expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
+  expect(done.stdout).toMatch(/keys wait: one key of its scope goes first, the others 24h later\./);
+  expect(done.code).toBe(0);
+}, 30_000);
