@@ -1,3 +1,4 @@
+import { configJsonSchema } from '@keywarden/core/config';
 import { exitCode, runMain, usageError } from '@keywarden/core/process';
 import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
@@ -140,6 +141,13 @@ function describe(done: (code: number) => void): Command {
     .command('check')
     .description('configuration, database, credentials, clock: one line each')
     .action(async () => done(await checkCommand()));
+  program
+    .command('schema')
+    .description('keywarden.yaml as JSON Schema, for editors')
+    .action(() => {
+      console.log(JSON.stringify(configJsonSchema(), null, 2));
+      done(exitCode.done);
+    });
   program
     .command('migrate')
     .description('bring the database up to date')

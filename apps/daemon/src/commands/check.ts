@@ -2,6 +2,8 @@ import { type Config, readConfig } from '@keywarden/core/config';
 import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
+import { whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { whyPaused } from '../enforce/item.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
@@ -11,6 +13,7 @@ export async function checkCommand(): Promise<number> {
   const config = readConfig(environment, process.env);
   const names = config.connections.map((connection) => connection.name).join(', ');
   console.log(`configuration  ok: connections ${names}; ${config.policy.rules.length} rules`);
+  let enforcement: string | undefined;
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -19,9 +22,14 @@ export async function checkCommand(): Promise<number> {
       applicationName: 'keywarden check',
       role: 'keywarden_daemon',
     });
-    await store.close();
+    try {
+      enforcement = await describeEnforcement(config, { store, environment });
+    } finally {
+      await store.close();
+    }
     return store.description;
   });
+  if (enforcement !== undefined) console.log(`enforcement    ok: ${enforcement}`);
   for (const configured of config.connections) {
     let identity: Identity | undefined;
     const code = await checkPart('credential', async () => {
@@ -33,6 +41,18 @@ export async function checkCommand(): Promise<number> {
     if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
   }
   return worst;
+}
+
+/** What the policy may do by itself from here, and where notices go. */
+async function describeEnforcement(
+  { policy, channels }: Config,
+  context: Parameters<typeof whyNotEnforcing>[0],
+): Promise<string> {
+  const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
+  const told = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
+  if (enforced === 0) return `no rule is in mode: enforce${told}`;
+  const why = (await whyNotEnforcing(context)) ?? (await whyPaused(context));
+  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but nothing goes by itself: ${why}`}${told}`;
 }
 
 function ownKeyInWords({ keyId }: Config['connections'][number]): string {

@@ -1,1 +1,2 @@
+export { configJsonSchema } from './json-schema.ts';
 export { type ChannelConfig, type Config, type ConnectionConfig, parseConfig, readConfig } from './read.ts';

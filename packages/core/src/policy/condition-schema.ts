@@ -9,14 +9,17 @@ const network = z
   .refine(isNetwork, { error: 'an address or a range of addresses: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32' });
 
 const leaves = {
-  unused_for: duration.optional(),
-  never_used_for: duration.optional(),
-  older_than: duration.optional(),
-  more_than: z.strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) }).optional(),
-  used_outside: z.array(network).min(1).optional(),
-  creator_left: z.literal(true).optional(),
-  name_not_matching: names.optional(),
-  unscoped: z.literal(true).optional(),
+  unused_for: duration.optional().describe('the last use is longer ago; keys that were never used are not meant'),
+  never_used_for: duration.optional().describe('never used, and created longer ago'),
+  older_than: duration.optional().describe('created longer ago'),
+  more_than: z
+    .strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) })
+    .optional()
+    .describe('those beyond the number, the longest unused first'),
+  used_outside: z.array(network).min(1).optional().describe('used from an address in none of these ranges'),
+  creator_left: z.literal(true).optional().describe('its creator is no member of the organization any more'),
+  name_not_matching: names.optional().describe('its name is of none of these patterns'),
+  unscoped: z.literal(true).optional().describe('an organization key that one project’s key would serve'),
 };
 
 /** The settings of a condition, which a rule bears itself. Exactly one of them is there. */

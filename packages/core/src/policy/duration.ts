@@ -16,12 +16,15 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** Written as a number and a unit. */
-export const duration = z.string().transform((text, context): Duration => {
-  const ms = parseDuration(text);
-  if (ms !== undefined && ms > 0) return { text, ms };
-  context.addIssue({ code: 'custom', message: 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w' });
-  return z.NEVER;
-});
+export const duration = z
+  .string()
+  .meta({ pattern: String.raw`^\d{1,6}[smhdw]$` })
+  .transform((text, context): Duration => {
+    const ms = parseDuration(text);
+    if (ms !== undefined && ms > 0) return { text, ms };
+    context.addIssue({ code: 'custom', message: 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w' });
+    return z.NEVER;
+  });
 
 /** Whole days, in words that a person reads: "143 days", "1 day", "less than a day". */
 export function daysInWords(ms: number): string {

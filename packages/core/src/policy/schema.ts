@@ -29,12 +29,12 @@ const ruleSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
     match: matchSchema.default({}),
-    preset: z.enum(presetNames).optional(),
+    preset: z.enum(presetNames).optional().describe('a condition that a published standard asks for'),
     ...conditionShape,
-    action: actions,
-    mode: mode.default('plan'),
-    notices: z.array(duration).min(1).optional(),
-    even_in_use: z.boolean().default(false),
+    action: actions.describe('what follows'),
+    mode: mode.default('plan').describe('enforce: by itself, where the organization is in mode: enforce too'),
+    notices: z.array(duration).min(1).optional().describe('how long ahead owners are told: 15d, 7d, 1d'),
+    even_in_use: z.boolean().default(false).describe('also keys that were used within active_within'),
   })
   .refine((rule) => conditionsOf(rule).length + (rule.preset === undefined ? 0 : 1) === 1, {
     error: `a rule has exactly one of preset, ${conditionNames.join(', ')}`,
@@ -90,10 +90,10 @@ const enforcementSchema = z.strictObject({
 
 export const policySchema = z
   .strictObject({
-    active_within: duration.prefault('30d'),
-    max_evidence_age: duration.prefault('1h'),
-    max_clock_skew: duration.prefault('60s'),
-    min_observation: duration.optional(),
+    active_within: duration.prefault('30d').describe('a key used within this is in use'),
+    max_evidence_age: duration.prefault('1h').describe('older listings condemn nothing'),
+    max_clock_skew: duration.prefault('60s').describe('further off the control plane’s clock, nothing is judged'),
+    min_observation: duration.optional().describe('keys watched for less are held'),
     quotas: quotasSchema.prefault({}),
     enforcement: enforcementSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
