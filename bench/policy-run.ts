@@ -1,0 +1,95 @@
+import { type Facts, type KeyFacts, makePlan, policySchema } from '@keywarden/core/policy';
+import { residentMb, timed } from './measure.ts';
+
+// A process that judges so many keys by twelve rules, some times over, and tells how long that took.
+
+export interface PolicyOrder {
+  keys: number;
+  /** The first third warms up and is not counted. */
+  rounds: number;
+}
+
+export interface PolicyFigures {
+  /** The median. */
+  seconds: number;
+  findings: number;
+  /** Of the whole process at the end, its facts included. */
+  residentMb: number;
+}
+
+process.on('message', ({ keys, rounds }: PolicyOrder) => {
+  judge(keys, rounds).then(
+    (figures) => process.send?.(figures, () => process.disconnect()),
+    () => process.exit(1),
+  );
+});
+
+const nowMs = Date.UTC(2026, 5, 1);
+const dayMs = 86_400_000;
+const seenAt = new Date(nowMs - dayMs).toISOString();
+
+const policy = policySchema.parse({
+  rules: [
+    ...[30, 45, 60, 90, 180, 365].map((days) => ({ name: `unused-${days}`, unused_for: `${days}d`, action: 'report' })),
+    ...[7, 14, 30].map((days) => ({ name: `never-used-${days}`, never_used_for: `${days}d`, action: 'revoke' })),
+    ...[3, 5, 10].map((number) => ({
+      name: `number-${number}`,
+      more_than: { number, per: 'creator' },
+      action: 'report',
+    })),
+  ],
+});
+
+async function judge(keys: number, rounds: number): Promise<PolicyFigures> {
+  const facts = makeFacts(keys);
+  const seconds: number[] = [];
+  let findings = 0;
+  for (let round = 0; round < rounds; round += 1) {
+    const taken = await timed(() => makePlan(policy, facts).findings.length);
+    if (round >= Math.floor(rounds / 3)) seconds.push(taken.seconds);
+    findings = taken.result;
+  }
+  const median = seconds.toSorted((a, b) => a - b)[Math.floor(seconds.length / 2)] ?? Number.NaN;
+  return { seconds: median, findings, residentMb: residentMb() };
+}
+
+/** Keys as in a large account: 250 an organization, seven a creator, a quarter never used. */
+function makeFacts(count: number): Facts {
+  const keys = Array.from({ length: count }, (_, index): KeyFacts => {
+    const organization = `org-${index % Math.ceil(count / 250)}`;
+    const at = new Date(nowMs - ((index * 7919) % 400) * dayMs).toISOString();
+    const creator = `user-${index % Math.ceil(count / 7)}`;
+    return {
+      number: String(index + 1),
+      scope: `1/organization:${organization}`,
+      id: String(index + 1),
+      kind: 'organization',
+      name: `key ${index}`,
+      organizationId: organization,
+      projectId: null,
+      creatorId: creator,
+      creatorName: null,
+      creator: 'member',
+      owner: creator,
+      createdAt: new Date(nowMs - 500 * dayMs).toISOString(),
+      use: index % 4 === 0 ? { state: 'never' } : { state: 'used', at, from: '203.0.113.7' },
+      presentSince: seenAt,
+      firstSeenAt: seenAt,
+      exemptions: [],
+      announcements: [],
+      isAcknowledged: false,
+    };
+  });
+  const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
+    scope,
+    listedAt: new Date(nowMs).toISOString(),
+    priorListedAt: seenAt,
+    hourPriorListedAt: seenAt,
+    nowMs,
+    unknownOwnKey: [],
+    unattended: [],
+    openIncidents: 0,
+    unseenMembers: 0,
+  }));
+  return { keys, scopes, ownKeys: [{ connection: 'main', keyId: '0' }], revokedLastDay: 0 };
+}
