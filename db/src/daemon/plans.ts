@@ -1,4 +1,12 @@
-import { canonicalJson, explain, type Finding, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
+import {
+  canonicalJson,
+  explain,
+  type Finding,
+  findingsOf,
+  limitInWords,
+  type Plan,
+  type Policy,
+} from '@keywarden/core/policy';
 import { eq } from 'drizzle-orm';
 import { plan as planTable } from '../schema/governance.ts';
 import type { Db, Sql } from '../store.ts';
@@ -13,7 +21,7 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
       on conflict (sha256) do nothing`;
     const saved = await tx`
       insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count)
-      values (${plan.id}, ${plan.sha256}, ${plan.canonical.join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
+      values (${plan.id}, ${plan.sha256}, ${[...plan.canonical()].join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
       on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
     if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
     await tx`
@@ -33,7 +41,7 @@ function toRows(plan: Plan) {
     if (rule.action === 'revoke') return verdicts.get(key)?.held ?? null;
     return verdicts.has(key) ? null : (exempt.get(key.number) ?? null);
   };
-  return plan.findings.map((finding) => {
+  return findingsOf(plan).map((finding) => {
     const { rule, key, evidence } = finding;
     const hold = holdOf(finding);
     const free = rule.action === 'revoke' ? 'planned' : 'reported';

@@ -47,8 +47,8 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
 }
 
 /** The plan's document with each finding's reason in words, and whether an item goes by itself. */
-function describePlan({ document, findings, unattended }: Plan) {
-  const byKey = Map.groupBy(findings, ({ key }) => key.number);
+function describePlan({ document, judgements, unattended }: Plan) {
+  const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
   const alone = new Map(unattended.map((each) => [each.verdict.key.number, each]));
   const withReasons = <T extends PlanItem>(items: T[]) =>
     items.map((item) => ({

@@ -1,5 +1,5 @@
 import type { ConnectionConfig } from '@keywarden/core/config';
-import { policySchema } from '@keywarden/core/policy';
+import { findingsOf, policySchema } from '@keywarden/core/policy';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';
@@ -101,8 +101,8 @@ test('R1: with our clock off the control plane’s nothing is judged; a sandbox 
   await prepare(['idle', 'busy']);
   const elsewhere = bed.connections.map((connection) => ({ ...connection, isSandbox: false }));
   await syncKeys(bed.context, connectionOf(bed));
-  expect((await planKeys(bed.context, elsewhere)).findings).toEqual([]);
-  expect((await planKeys(bed.context, bed.connections)).findings).toHaveLength(1);
+  expect(findingsOf(await planKeys(bed.context, elsewhere))).toEqual([]);
+  expect(findingsOf(await planKeys(bed.context, bed.connections))).toHaveLength(1);
 });
 
 test('R6: a key that another rule condemns by now is not what the person approved', async () => {

@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { policySchema } from '@keywarden/core/policy';
+import { findingsOf, policySchema } from '@keywarden/core/policy';
 import { listIncidents } from '@keywarden/db/daemon';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
@@ -191,7 +191,9 @@ test('two connections that see one organization count its keys once, and revoke 
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
     ['second', 'connection second itself uses this key'],
   ]);
-  const counts = plan.findings.filter(({ rule }) => rule.name === 'many').map(({ evidence }) => evidence);
+  const counts = findingsOf(plan)
+    .filter(({ rule }) => rule.name === 'many')
+    .map(({ evidence }) => evidence);
   expect(counts).toEqual([expect.objectContaining({ count: 3 }), expect.objectContaining({ count: 3 })]);
   await pass(day);
   expect(await revokedNames()).toEqual(['idle', 'busy']);

@@ -131,7 +131,9 @@ async function rejudge(
   if (listing.number === null) return 'another process has listed its scope meanwhile; apply again';
   const listed = listing.keys.find((key) => key.id === item.key.id);
   if (listed === undefined) return 'it is not listed any more';
-  const { verdicts, unattended, document } = await judge(context, connections);
+  const {
+    plan: { verdicts, unattended, policySha256 },
+  } = await judge(context, connections);
   const verdict = verdicts.find(({ key }) => key.number === item.key.number);
   if (verdict === undefined) return 'no rule of the policy in force condemns it any more';
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
@@ -144,7 +146,7 @@ async function rejudge(
   if (!condemning.some((rule) => approved.includes(rule))) {
     return `it is condemned by ${condemning.join(', ')} now, which this plan does not say; plan again`;
   }
-  return { listing: listing.number, lastUsedAt: listed.lastUsedAt, policySha256: document.policy_sha256 };
+  return { listing: listing.number, lastUsedAt: listed.lastUsedAt, policySha256 };
 }
 
 /** The call, between its intent, which is committed, and its outcome. */

@@ -19,15 +19,15 @@ export async function planKeys(
   context: Context,
   connections: Connection[],
 ): Promise<Plan & { isNew: boolean; facts: Facts }> {
-  const plan = await judge(context, connections);
-  return { ...plan, isNew: await savePlan(context.store.sql, plan, context.config.policy) };
+  const { plan, facts } = await judge(context, connections);
+  return { ...plan, facts, isNew: await savePlan(context.store.sql, plan, context.config.policy) };
 }
 
 /** The policy in force on the facts as they are stored now. */
 export async function judge(
   { store, config: { policy, channels } }: Pick<Context, 'store' | 'config'>,
   connections: Connection[],
-): Promise<Plan & { facts: Facts }> {
+): Promise<{ plan: Plan; facts: Facts }> {
   const nowMs = clockOf(policy, connections);
   const mention = (name: 'used_outside' | 'unscoped') =>
     policy.rules.some(({ condition }) => mentions(condition, [name]));
@@ -39,7 +39,7 @@ export async function judge(
     addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
     needsProjects: mention('unscoped'),
   });
-  return { ...makePlan(policy, facts), facts };
+  return { plan: makePlan(policy, facts), facts };
 }
 
 /**

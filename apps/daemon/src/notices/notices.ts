@@ -33,7 +33,7 @@ export async function announce(
 ): Promise<Announced> {
   const { store, config } = context;
   await endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
-  const due = dueNotices(plan.verdicts, plan.findings);
+  const due = dueNotices(plan);
   const total: Announced = { accepted: 0, pending: 0 };
   for (const channel of config.channels) {
     await writeNotices(context, { channel, due, connections });

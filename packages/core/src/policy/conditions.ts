@@ -3,7 +3,7 @@ import { conditionInWords } from './explain.ts';
 import { makeGlobTest } from './glob.ts';
 import type { Grouping, Judged } from './judged.ts';
 import { clientAddress, makeNetworkTest } from './network.ts';
-import { rankByGroup } from './ranks.ts';
+import type { RankOf } from './ranks.ts';
 
 /**
  * The facts that a condition was judged on. Only what upstream said and what the policy says, names in order: no time that passes
@@ -32,12 +32,12 @@ export const isUnknown = (result: ReturnType<Test>): result is Unknown => result
 
 const unknownUse: Unknown = { unknown: 'its last use is unknown: it went backwards, or lies before its creation' };
 
-/** Makes the test of a condition. Groups are counted among the keys that its rule looks at, which come most recently used first. */
-export function compile(condition: Condition, matched: () => Judged[]): Test {
-  if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, matched)));
-  if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, matched)));
-  if (condition.not !== undefined) return negate(condition.not, compile(condition.not, matched));
-  return compileUse(condition) ?? compilePlace(condition, matched) ?? (() => false);
+/** Makes the test of a condition. `ranks` gives the places of keys among those that its rule looks at. */
+export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {
+  if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, ranks)));
+  if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, ranks)));
+  if (condition.not !== undefined) return negate(condition.not, compile(condition.not, ranks));
+  return compileUse(condition) ?? compilePlace(condition, ranks) ?? (() => false);
 }
 
 function compileUse(condition: Condition): Test | undefined {
@@ -61,10 +61,10 @@ function compileUse(condition: Condition): Test | undefined {
     nowMs - createdMs > older.ms && { condition: 'older_than', created_at: createdAt, limit: older.text };
 }
 
-function compilePlace(condition: Condition, matched: () => Judged[]): Test | undefined {
+function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): Test | undefined {
   const { more_than: more, used_outside: networks, creator_left: left, name_not_matching: patterns } = condition;
   if (more !== undefined) {
-    const rankOf = rankByGroup(matched(), more.per);
+    const rankOf = ranks(more.per);
     return (judged) => {
       const place = rankOf(judged);
       if (place === undefined || place.count <= more.number) return false;

@@ -1,8 +1,8 @@
 import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
-import { type Judged, toJudged } from './judged.ts';
-import { byNumber, byUse } from './ranks.ts';
+import { type Grouping, type Judged, toJudged } from './judged.ts';
+import { byNumber, byUse, type RankOf, rankByGroup } from './ranks.ts';
 import type { Policy, Rule } from './schema.ts';
 
 /** Rule R holds for key K, with the evidence. `explain` says it in words. */
@@ -23,6 +23,11 @@ export interface Judgement {
   unknowns: { rule: Rule; why: string }[];
 }
 
+/** All findings, key by key. */
+export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding[] {
+  return judgements.flatMap(({ findings }) => findings);
+}
+
 /**
  * Judges every key by every rule. Pure: the same facts, policy and times give the same judgements in the same order, whatever
  * the order of the keys. Keys of which nothing is found are left out, and keys of a scope whose time is unknown are judged by nothing.
@@ -33,8 +38,8 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
     const scope = scopes.get(key.scope);
     return scope === undefined || scope.nowMs === null ? [] : [toJudged(key, scope, scope.nowMs)];
   });
-  const mostRecentFirst = judged.toSorted(byUse);
-  const rules = policy.rules.map((rule) => compileRule(rule, mostRecentFirst));
+  const ranks = makeRanks(judged);
+  const rules = policy.rules.map((rule) => compileRule(rule, ranks));
   return judged.flatMap((each) => {
     const judgement = judgeKey(rules, each);
     return judgement.findings.length + judgement.unknowns.length === 0 ? [] : [judgement];
@@ -47,22 +52,41 @@ interface CompiledRule {
   test: Test;
 }
 
-function compileRule(rule: Rule, mostRecentFirst: Judged[]): CompiledRule {
+function compileRule(rule: Rule, ranks: Ranks): CompiledRule {
   const matches = makeMatch(rule);
-  return { rule, matches, test: compile(rule.condition, () => mostRecentFirst.filter(matches)) };
+  const name = JSON.stringify(rule.match);
+  return { rule, matches, test: compile(rule.condition, (per) => ranks(per, { name, matches })) };
+}
+
+type Ranks = (per: Grouping, among: { name: string; matches: CompiledRule['matches'] }) => RankOf;
+
+/** Ranks of keys, made once for all rules that look at the same keys. */
+function makeRanks(judged: Judged[]): Ranks {
+  let mostRecentFirst: Judged[] | undefined;
+  const made = new Map<string, RankOf>();
+  return (per, { name, matches }) => {
+    mostRecentFirst ??= judged.toSorted(byUse);
+    const ranks = made.get(`${per} ${name}`) ?? rankByGroup(mostRecentFirst.filter(matches), per);
+    made.set(`${per} ${name}`, ranks);
+    return ranks;
+  };
 }
 
 function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
   const { key, nowMs } = judged;
-  const judgement: Judgement = { judged, key, findings: [], unknowns: [] };
+  const findings: Finding[] = [];
+  let unknowns: Judgement['unknowns'] = none;
   for (const { rule, matches, test } of rules) {
     const result = matches(judged) && test(judged);
     if (result === false) continue;
-    if (!isUnknown(result)) judgement.findings.push({ rule, key, nowMs, evidence: result });
-    else if (rule.action === 'revoke') judgement.unknowns.push({ rule, why: result.unknown });
+    if (!isUnknown(result)) findings.push({ rule, key, nowMs, evidence: result });
+    else if (rule.action === 'revoke') unknowns = [...unknowns, { rule, why: result.unknown }];
   }
-  return judgement;
+  return { judged, key, findings, unknowns };
 }
+
+/** Of nearly every key nothing is unknown. */
+const none: Judgement['unknowns'] = [];
 
 /** Whether a rule looks at a key at all. */
 function makeMatch({ match }: Rule): (judged: Judged) => boolean {

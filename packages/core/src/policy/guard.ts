@@ -1,4 +1,4 @@
-import { toMs } from '../wire/index.ts';
+import { compareInstants, toMs } from '../wire/index.ts';
 import { isOnInactivity, restsOnUse } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, type KeyFacts, type ScopeFacts } from './facts.ts';
@@ -120,7 +120,7 @@ function seenOnce({ finding, key, scope: { priorListedAt } }: Condemned): Hold |
 
 /** Whether the key was in a listing and in all since. */
 export function hasSeen(listedAt: string | null, { presentSince }: KeyFacts): boolean {
-  return listedAt !== null && toMs(presentSince) <= toMs(listedAt);
+  return listedAt !== null && compareInstants(presentSince, listedAt) <= 0;
 }
 
 function watchedTooShort(policy: Policy, { finding, key }: Condemned): Hold | null {

@@ -1,11 +1,11 @@
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { mentions } from './condition-schema.ts';
 export { parseDuration } from './duration.ts';
-export { evaluate, type Finding } from './evaluate.ts';
+export { type Finding, findingsOf } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
 export type { Announcement, Exemption, Facts, KeyFacts, ScopeFacts, Use } from './facts.ts';
 export { makeGlobTest } from './glob.ts';
-export { guard, type Hold, type Verdict } from './guard.ts';
+export type { Hold, Verdict } from './guard.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export { canonicalJson, makePlan, type Plan, type PlanDocument, type PlanItem, planVersion, sha256 } from './plan.ts';
 export { type Action, defaultPolicy, type KeyKind, type Policy, policySchema, type Rule } from './schema.ts';

@@ -20,7 +20,7 @@ function judge(given: Facts, by = policy) {
   return {
     items: plan.document.items.length,
     held: plan.document.held.map(({ why }) => why.text),
-    due: dueNotices(plan.verdicts, plan.findings).map(({ step, mayGoAtMs }) => [
+    due: dueNotices(plan).map(({ step, mayGoAtMs }) => [
       step,
       mayGoAtMs === null ? null : new Date(mayGoAtMs).toISOString(),
     ]),

@@ -1,7 +1,7 @@
 import { toMs } from '../wire/index.ts';
 import { restsOnUse } from './condition-schema.ts';
 import type { Duration } from './duration.ts';
-import type { Finding } from './evaluate.ts';
+import { type Finding, findingsOf, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
 import type { Verdict } from './guard.ts';
 import type { Action, Rule } from './schema.ts';
@@ -35,6 +35,11 @@ function latestEnd(steps: Duration[], accepted: Map<string, number>): number {
   return Math.max(0, ...steps.map((step) => (accepted.get(step.text) ?? Number.NaN) + step.ms));
 }
 
+interface Judged {
+  verdicts: Verdict[];
+  judgements: Judgement[];
+}
+
 /** A notice that is to be sent now. `step` is how far ahead it is, or the name of an action that is told once. */
 export interface DueNotice {
   key: KeyFacts;
@@ -51,11 +56,11 @@ export interface DueNotice {
 const onceStep = 'once';
 
 /** Which notices are due: of each rule the next step of those that condemn a key, and once for those that only notify. Pure. */
-export function dueNotices(verdicts: Verdict[], findings: Finding[]): DueNotice[] {
+export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
     .flatMap(({ announcing }) => announcing.flatMap(nextStep));
-  const told = findings
+  const told = findingsOf({ judgements })
     .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
     .filter(({ rule, key }) => !acceptedSteps(key, rule).has(onceStep));
   return [...announced, ...told.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep, mayGoAtMs: null }))];
@@ -88,17 +93,16 @@ const standing = ['unannounced', 'over_quota', 'stale_evidence', 'seen_once'];
  * Announcements whose finding stands no more, by key and rule: what was announced and comes back later is announced anew. Those of
  * scopes that nobody could judge stand.
  */
-export function lapsedAnnouncements(
-  facts: Facts,
-  { verdicts, findings }: { verdicts: Verdict[]; findings: Finding[] },
-): { key: KeyFacts; rule: string }[] {
+export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judged): { key: KeyFacts; rule: string }[] {
   const nameOfOne = (key: KeyFacts, rule: string, basis: string) => JSON.stringify([key.number, rule, basis]);
   const stands = new Set(
     [
       ...verdicts
         .filter(({ held }) => held === null || standing.includes(held.kind))
         .flatMap(({ findings: own, announcing }) => (announcing.length > 0 ? announcing : own)),
-      ...findings.filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined),
+      ...findingsOf({ judgements }).filter(
+        ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
+      ),
     ].map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding, finding.rule))),
   );
   const judged = new Set(facts.scopes.filter(({ nowMs }) => nowMs !== null).map(({ scope }) => scope));

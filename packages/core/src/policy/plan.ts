@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Evidence } from './conditions.ts';
-import { evaluate, type Finding } from './evaluate.ts';
+import { evaluate, type Finding, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
 import { exemptionInWords, guard, type Hold, type Verdict } from './guard.ts';
 import type { Action, KeyKind, Policy } from './schema.ts';
@@ -63,58 +63,115 @@ export interface Plan {
   /** `p-` and the first twelve digits of the hash. */
   id: string;
   sha256: string;
-  /** The document as canonical JSON, which is what the hash is of, in parts: a million keys are more than one text should be. */
-  canonical: string[];
+  policySha256: string;
   document: PlanDocument;
-  findings: Finding[];
+  judgements: Judgement[];
   verdicts: Verdict[];
   /** Of each item, whether it may be revoked without a person. */
   unattended: UnattendedVerdict[];
+  /** The document as canonical JSON, which is what the hash is of, in parts: a million keys are more than one text should be. */
+  canonical(): Iterable<string>;
 }
 
 /** Judges, guards and lays down a plan. Pure. */
 export function makePlan(policy: Policy, facts: Facts): Plan {
   const judgements = evaluate(policy, facts);
   const verdicts = guard(policy, facts, judgements);
-  const reported: PlanItem[] = [];
-  const held = verdicts.flatMap((verdict) =>
-    verdict.held === null ? [] : [{ ...toItem(verdict), why: verdict.held }],
-  );
-  const condemned = new Set(verdicts.map(({ key }) => key));
-  for (const { key, findings } of judgements) {
-    const [first, ...others] = findings.filter(({ rule }) => rule.action !== 'revoke');
-    if (first === undefined || condemned.has(key)) continue;
-    const telling = [first, ...others].filter(({ rule }) => exemptionOf(key, rule.name) === undefined);
-    if (telling.length > 0) {
-      reported.push(toItem({ key, findings: telling }));
-      continue;
-    }
-    const exemption = exemptionOf(key, first.rule.name);
-    const text = exemption === undefined ? '' : exemptionInWords(exemption);
-    held.push({ ...toItem({ key, findings: [first, ...others] }), why: { kind: 'exempt', text } });
-  }
-  const document: PlanDocument = {
-    blind_spots: findBlindSpots(facts),
-    breakers: openBreakers(policy, facts, verdicts),
-    held,
-    items: verdicts.flatMap((verdict) => (verdict.held === null ? [toItem(verdict)] : [])),
-    policy_sha256: sha256(canonicalJson(policy)),
-    reported,
-    version: planVersion,
-  };
-  const canonical = writeCanonical(document);
+  const outline = makeOutline(policy, facts, { judgements, verdicts });
   const hash = createHash('sha256');
-  for (const part of canonical) hash.update(part);
+  for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
+  let document: PlanDocument | undefined;
   return {
     id: `p-${digest.slice(0, 12)}`,
     sha256: digest,
-    canonical,
-    document,
-    findings: judgements.flatMap((judgement) => judgement.findings),
+    policySha256: outline.policySha256,
+    get document() {
+      document ??= toDocument(outline);
+      return document;
+    },
+    judgements,
     verdicts,
     unattended: unattended(policy, facts, verdicts),
+    canonical: () => writeCanonical(outline),
   };
+}
+
+/** All that a document is made of: of a million keys it is made where somebody reads it, and not before. */
+interface Outline {
+  blindSpots: BlindSpot[];
+  breakers: Breaker[];
+  held: Held[];
+  items: Verdict[];
+  policySha256: string;
+  reported: Told[];
+}
+
+type Told = Pick<Verdict, 'key' | 'findings'>;
+type Held = Told & { held: Hold };
+
+function makeOutline(
+  policy: Policy,
+  facts: Facts,
+  { judgements, verdicts }: Pick<Plan, 'judgements' | 'verdicts'>,
+): Outline {
+  const held = verdicts.flatMap(({ key, findings, held: hold }) =>
+    hold === null ? [] : [{ key, findings, held: hold }],
+  );
+  const reported: Told[] = [];
+  const condemned = new Set(verdicts.map(({ key }) => key));
+  for (const { key, findings } of judgements) {
+    const telling = findings.filter(({ rule }) => rule.action !== 'revoke');
+    if (telling.length === 0 || condemned.has(key)) continue;
+    const told = telling.filter(({ rule }) => exemptionOf(key, rule.name) === undefined);
+    if (told.length > 0) reported.push({ key, findings: told });
+    else held.push({ key, findings: telling, held: { kind: 'exempt', text: exemptionsInWords(telling) } });
+  }
+  return {
+    blindSpots: findBlindSpots(facts),
+    breakers: openBreakers(policy, facts, verdicts),
+    held,
+    items: verdicts.filter((verdict) => verdict.held === null),
+    policySha256: sha256(canonicalJson(policy)),
+    reported,
+  };
+}
+
+function exemptionsInWords(findings: Finding[]): string {
+  const found = findings.map(({ rule, key }) => exemptionOf(key, rule.name)).filter((each) => each !== undefined);
+  return [...new Set(found.map(exemptionInWords))].join('; ');
+}
+
+function toDocument({ blindSpots, breakers, held, items, policySha256, reported }: Outline): PlanDocument {
+  return {
+    blind_spots: blindSpots,
+    breakers,
+    held: held.map(toHeldItem),
+    items: items.map(toItem),
+    policy_sha256: policySha256,
+    reported: reported.map(toItem),
+    version: planVersion,
+  };
+}
+
+/** The same as text. Objects are made with their names in order, so that what is written is canonical; a test compares. */
+function* writeCanonical({ blindSpots, breakers, held, items, policySha256, reported }: Outline): Generator<string> {
+  yield `{"blind_spots":${JSON.stringify(blindSpots)},"breakers":${JSON.stringify(breakers)},"held":[`;
+  yield* inChunks(held, toHeldItem);
+  yield '],"items":[';
+  yield* inChunks(items, toItem);
+  yield `],"policy_sha256":${JSON.stringify(policySha256)},"reported":[`;
+  yield* inChunks(reported, toItem);
+  yield `],"version":${planVersion}}`;
+}
+
+const chunkLength = 50;
+
+function* inChunks<T>(values: T[], toJson: (value: T) => object): Generator<string> {
+  for (let from = 0; from < values.length; from += chunkLength) {
+    const text = JSON.stringify(values.slice(from, from + chunkLength).map(toJson)).slice(1, -1);
+    yield from === 0 ? text : `,${text}`;
+  }
 }
 
 /** What a plan does not see: the personal keys of members who have no connection here, and scopes whose time is unknown. */
@@ -129,7 +186,11 @@ function findBlindSpots({ scopes }: Facts): BlindSpot[] {
 
 const strongestFirst: Action[] = ['revoke', 'rotate', 'notify', 'report'];
 
-function toItem({ key, findings }: Pick<Verdict, 'key' | 'findings'>): PlanItem {
+function toHeldItem(held: Held): PlanDocument['held'][number] {
+  return { ...toItem(held), why: held.held };
+}
+
+function toItem({ key, findings }: Told): PlanItem {
   const action = strongestFirst.find((each) => findings.some(({ rule }) => rule.action === each)) ?? 'revoke';
   return { action, findings: findings.map(toPlanned), key: toPlannedKey(key) };
 }
@@ -161,26 +222,6 @@ function toPlannedKey(key: KeyFacts): PlannedKey {
     project_id: key.projectId,
     scope,
   };
-}
-
-/** Its objects are made with their names in order, so that what is written is canonical; a test compares. */
-function writeCanonical(document: PlanDocument): string[] {
-  const parts: string[] = [];
-  for (const [index, [name, value]] of Object.entries(document).entries()) {
-    parts.push(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`);
-    if (Array.isArray(value)) parts.push('[', ...inChunks(value), ']');
-    else parts.push(JSON.stringify(value));
-  }
-  return [...parts, '}'];
-}
-
-const chunkLength = 1000;
-
-function inChunks(values: unknown[]): string[] {
-  const chunks = Array.from({ length: Math.ceil(values.length / chunkLength) }, (_, index) =>
-    JSON.stringify(values.slice(index * chunkLength, (index + 1) * chunkLength)).slice(1, -1),
-  );
-  return chunks.map((chunk, index) => (index === 0 ? chunk : `,${chunk}`));
 }
 
 /** JSON with its names in order, so that equal values are equal bytes. */

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Condition } from './condition-schema.ts';
+import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, Use } from './facts.ts';
 import { canonicalJson, makePlan, type Plan } from './plan.ts';
@@ -260,8 +261,12 @@ function expectGoverned(policy: Policy, facts: Facts): void {
   expect(largestGroup(alone, (key) => key.scope)).toBeLessThanOrEqual(hadCanary ? Infinity : first);
 
   // Every finding explains itself, and the order of what came in does not matter.
-  expect(plan.findings.map(explain).filter((text) => /undefined|NaN|^$/.test(text))).toEqual([]);
-  expect(plan.canonical.join('')).toBe(canonicalJson(plan.document));
+  expect(
+    findingsOf(plan)
+      .map(explain)
+      .filter((text) => /undefined|NaN|^$/.test(text)),
+  ).toEqual([]);
+  expect([...plan.canonical()].join('')).toBe(canonicalJson(plan.document));
   const turned = { ...facts, keys: facts.keys.toReversed(), scopes: facts.scopes.toReversed() };
   expect(makePlan(policy, turned).id).toBe(plan.id);
 }

@@ -9,11 +9,14 @@ interface Place {
   rank: number | undefined;
 }
 
+/** The place of a key in its group; undefined for one of no group. */
+export type RankOf = (judged: Judged) => Place | undefined;
+
 /**
  * Ranks keys, which come most recently used first, within the groups that they form, in one pass. A key of no project is of no
  * project's group.
  */
-export function rankByGroup(mostRecentFirst: Judged[], per: Grouping): (judged: Judged) => Place | undefined {
+export function rankByGroup(mostRecentFirst: Judged[], per: Grouping): RankOf {
   const groups = new Map<ScopeFacts, Map<string | null, { count: number; isKnown: boolean }>>();
   const places = new Map<Judged, { group: { count: number; isKnown: boolean }; rank: number }>();
   for (const each of mostRecentFirst) {
