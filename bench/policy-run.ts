@@ -78,6 +78,7 @@ function makeFacts(count: number): Facts {
       exemptions: [],
       announcements: [],
       isAcknowledged: false,
+      hasFailedLately: false,
     };
   });
   const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
@@ -89,6 +90,8 @@ function makeFacts(count: number): Facts {
     unknownOwnKey: [],
     unattended: [],
     openIncidents: 0,
+    missing: 0,
+    goneLately: 0,
     unseenMembers: 0,
   }));
   return { keys, scopes, ownKeys: [{ connection: 'main', keyId: '0' }], revokedLastDay: 0 };

@@ -126,6 +126,11 @@ test('owners are the creators, unless a CSV file or a person says otherwise; a f
     stderr: expect.stringMatching(/^Line 3: There is no key 4711/),
   });
   expect(await ownerOf('tmp')).toBe(creator);
+  writeFileSync(file, `key_id,owner\n${idOf('tmp')},one\n${idOf('tmp')},other\n`);
+  expect(await keywarden('owner', 'import', file)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^Lines 2 and 3 name/),
+  });
   writeFileSync(file, `key_id,owner\n${idOf('tmp')},"Platform, team"\n`);
   expect((await keywarden('owner', 'import', file)).stdout).toBe(`1 keys have the owners of ${file}.\n`);
   expect(await ownerOf('tmp')).toBe('Platform, team');
@@ -200,8 +205,10 @@ test('enforce does nothing by itself before resume, and says so; then it does wh
       KEYWARDEN_CONFIG: file,
     });
   const refused = await enforcing('enforce');
-  expect(refused.stdout).toMatch(/Nothing is revoked by itself: nobody has said yet that this store may enforce/);
-  expect((await enforcing('incidents')).stdout).toMatch(/nothing is enforced: nobody has said yet/);
+  expect(refused.stdout).toMatch(
+    /Nothing is revoked by itself: nobody has said on this machine that the store may enforce/,
+  );
+  expect(refused.code).toBe(3);
   expect((await enforcing('resume')).stdout).toMatch(/From now on this store may enforce by itself/);
   const done = await enforcing('enforce');
   expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);

@@ -1,11 +1,37 @@
 -- Since which listing every believed one has shown the key. Of keys known before nobody wrote it down: the last listing is sure.
 alter table keywarden.key add column present_since timestamptz;
 --> statement-breakpoint
-update keywarden.key k set present_since = coalesce((
-  select max(l.listed_at) from keywarden.key_listing l
-  where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.doubt is null), k.first_seen_at);
+update keywarden.key set present_since = first_seen_at;
+--> statement-breakpoint
+update keywarden.key k set present_since = l.last from (
+  select control_plane_number, scope, max(listed_at) as last from keywarden.key_listing where doubt is null
+  group by control_plane_number, scope) l
+where l.control_plane_number = k.control_plane_number and l.scope = k.scope;
 --> statement-breakpoint
 alter table keywarden.key alter column present_since set not null;
+--> statement-breakpoint
+create index key_listing_doubted on keywarden.key_listing (control_plane_number, scope, number desc) where doubt is not null;
+--> statement-breakpoint
+create index key_use_by_time on keywarden.key_use (last_used_at);
+--> statement-breakpoint
+-- Complete listings of an organization's members, and whether most members were suddenly absent (A7).
+create table keywarden.member_listing (
+  control_plane_number bigint not null references keywarden.control_plane,
+  organization_id text not null,
+  listed_at timestamptz not null,
+  is_sudden boolean not null,
+  primary key (control_plane_number, organization_id, listed_at)
+);
+--> statement-breakpoint
+-- Own keys of connections, also those of before: while two replicas have different ones, both are in use (R2).
+create table keywarden.own_key (
+  connection text not null references keywarden.connection,
+  key_id bigint not null,
+  checked_at timestamptz not null default now(),
+  primary key (connection, key_id)
+);
+--> statement-breakpoint
+insert into keywarden.own_key (connection, key_id) select name, own_key_id from keywarden.connection where own_key_id is not null;
 --> statement-breakpoint
 -- Who answers for a key; the newest row counts, and one without an owner gives the key back to its creator.
 create table keywarden.key_owner (
@@ -40,7 +66,7 @@ create table keywarden.exemption_key (
 --> statement-breakpoint
 create index exemption_key_by_key on keywarden.exemption_key (key_number);
 --> statement-breakpoint
--- A finding that is being announced. It ends when the finding does; what comes back is announced anew (R9). basis: the use that it rests on.
+-- A finding that is being announced. It ends when the finding does; what comes back is announced anew (R9). basis: what it rests on.
 create table keywarden.announcement (
   number bigint generated always as identity primary key,
   key_number bigint not null references keywarden.key,
@@ -74,7 +100,7 @@ create table keywarden.notice (
   step text not null,
   channel text not null,
   message_number bigint not null references keywarden.notice_message,
-  primary key (announcement_number, step, channel)
+  primary key (announcement_number, step, channel, message_number)
 );
 --> statement-breakpoint
 create index notice_by_message on keywarden.notice (message_number);
@@ -86,13 +112,13 @@ create table keywarden.policy_version (
   first_used_at timestamptz not null default now()
 );
 --> statement-breakpoint
--- A mark moves here and in a file outside with each unattended run: a store that is older than the file's enforces nothing (R10).
+-- A mark is added here, and kept in a file outside, with whatever governs: a store that lacks the file's is an older one (R10).
 create table keywarden.high_water_mark (
-  holder uuid primary key,
-  mark uuid not null,
-  previous uuid,
-  moved_at timestamptz not null default now()
+  mark uuid primary key,
+  made_at timestamptz not null default now()
 );
+--> statement-breakpoint
+alter table keywarden.plan add column policy_sha256 text;
 --> statement-breakpoint
 alter table keywarden.finding drop constraint finding_action_check;
 --> statement-breakpoint
@@ -109,7 +135,7 @@ alter table keywarden.revocation_intent add column judged_at timestamptz;
 --> statement-breakpoint
 alter table keywarden.revocation_intent add column policy_sha256 text;
 --> statement-breakpoint
-create index revocation_intent_by_time on keywarden.revocation_intent (created_at);
+create index revocation_intent_by_time on keywarden.revocation_intent ((coalesce(judged_at, created_at)));
 --> statement-breakpoint
 alter table keywarden.incident drop constraint incident_kind_check;
 --> statement-breakpoint
@@ -135,19 +161,22 @@ grant select on keywarden.approval_end to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
 grant insert on keywarden.approval_end to keywarden_daemon;
 --> statement-breakpoint
--- An approval by the report: an operator says yes to a plan, and the daemon carries it out within a day.
+-- An approval by the report: an operator says yes to a plan that was made within a day, and the daemon carries it out within a day. Null
+-- for another plan.
 create function keywarden.approve_plan(approved_plan text, approver text) returns bigint
   language sql security definer set search_path = pg_catalog, pg_temp as
-$$ insert into keywarden.plan_approval (plan_id, approved_by, via) values (approved_plan, approver, 'report') returning number $$;
+$$ insert into keywarden.plan_approval (plan_id, approved_by, via)
+  select id, approver, 'report' from keywarden.plan where id = approved_plan and last_made_at > now() - interval '24 hours' returning number $$;
 --> statement-breakpoint
 revoke execute on function keywarden.approve_plan(text, text) from public;
 --> statement-breakpoint
 grant execute on function keywarden.approve_plan(text, text) to keywarden_report;
 --> statement-breakpoint
 grant select on keywarden.key_owner, keywarden.exemption, keywarden.exemption_key, keywarden.announcement, keywarden.notice_message,
-  keywarden.notice, keywarden.policy_version, keywarden.high_water_mark to keywarden_daemon, keywarden_report;
+  keywarden.notice, keywarden.policy_version, keywarden.high_water_mark, keywarden.member_listing, keywarden.own_key to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
-grant insert on keywarden.key_owner, keywarden.exemption_key, keywarden.notice, keywarden.policy_version to keywarden_daemon;
+grant insert on keywarden.key_owner, keywarden.exemption_key, keywarden.notice, keywarden.policy_version, keywarden.high_water_mark,
+  keywarden.member_listing to keywarden_daemon;
 --> statement-breakpoint
 grant insert, update (ended_at, ended_by) on keywarden.exemption to keywarden_daemon;
 --> statement-breakpoint
@@ -155,4 +184,4 @@ grant insert, update (ended_at) on keywarden.announcement to keywarden_daemon;
 --> statement-breakpoint
 grant insert, update (attempts, last_error, accepted_at, cancelled_at) on keywarden.notice_message to keywarden_daemon;
 --> statement-breakpoint
-grant insert, update on keywarden.high_water_mark to keywarden_daemon;
+grant insert, update on keywarden.own_key to keywarden_daemon;

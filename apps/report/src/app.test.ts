@@ -91,6 +91,7 @@ async function fill(): Promise<void> {
     channels: [],
     addressesSinceMs: null,
     needsProjects: false,
+    configured: [],
   });
   await savePlan(sql, makePlan(policy, facts), policy);
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });

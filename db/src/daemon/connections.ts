@@ -24,6 +24,11 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
       auth_method = excluded.auth_method, own_key_id = excluded.own_key_id, is_sandbox = excluded.is_sandbox,
       checked_at = excluded.checked_at, removed_at = null
     returning control_plane_number`;
+  if (seen.ownKeyId !== null) {
+    await sql`
+      insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::bigint)
+      on conflict (connection, key_id) do update set checked_at = now()`;
+  }
   return String(row?.control_plane_number);
 }
 

@@ -47,6 +47,7 @@ async function creatorsAfter(at: string, members: string[]) {
     channels: [],
     addressesSinceMs: null,
     needsProjects: false,
+    configured: [],
   });
   return keys.map(({ creator }) => creator);
 }
@@ -59,6 +60,7 @@ test('a creator nobody has ever listed is unknown for a key that is younger than
   await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
   expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('left');
   await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
 });
 
 test('A7: members of whom most are suddenly absent have not left before a day of it', async () => {
@@ -68,6 +70,7 @@ test('A7: members of whom most are suddenly absent have not left before a day of
   expect(await creatorsAfter(hour(3), ['fay'])).toEqual(['unknown', 'unknown', 'unknown']);
   expect(await creatorsAfter('2026-06-02T03:00:00Z', ['fay'])).toEqual(['left', 'left', 'left']);
   await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
 });
 
 test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
@@ -77,4 +80,16 @@ test('a creator has left when two complete listings of the members in a row lack
   expect(await creatorsAfter(hour(3), [])).toEqual(['member', 'unknown', 'left']);
   expect(await creatorsAfter(hour(4), ['ada'])).toEqual(['member', 'left', 'left']);
   expect(await creatorsAfter(hour(5), ['ada', 'bela'])).toEqual(['member', 'member', 'left']);
+});
+
+test('A7: a creator nobody ever listed has not left by lists that are suddenly short', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  const many = Array.from({ length: 10 }, (_, index) => `user-${index}`);
+  for (const at of [1, 2]) await creatorsAfter(hour(at), many);
+  await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
+  for (const at of [4, 5]) expect((await creatorsAfter(hour(at), many.slice(0, 2 * (6 - at))))[2]).toBe('unknown');
+  for (const at of [6, 7]) await creatorsAfter(hour(at), many);
+  expect((await creatorsAfter(hour(8), many))[2]).toBe('left');
+  await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
 });

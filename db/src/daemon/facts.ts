@@ -1,9 +1,16 @@
 import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
-import { and, asc, isNull } from 'drizzle-orm';
+import { and, asc, eq, isNull } from 'drizzle-orm';
 import { key } from '../schema/tables.ts';
 import type { Store } from '../store.ts';
-import { readAcknowledged, readAddresses, readAnnouncements, readExemptions, readOwners } from './key-facts.ts';
+import {
+  readAcknowledged,
+  readAddresses,
+  readAnnouncements,
+  readExemptions,
+  readFailedLately,
+  readOwners,
+} from './key-facts.ts';
 import { factScope } from './names.ts';
 import { readCreators, readScopes } from './scope-facts.ts';
 
@@ -17,6 +24,16 @@ export interface FactsAsked {
   /** What only some policies ask for. */
   addressesSinceMs: number | null;
   needsProjects: boolean;
+  /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
+  configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
+  /** Only this scope's keys. */
+  scope?: ScopePlace;
+}
+
+export interface ScopePlace {
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
 }
 
 /**
@@ -27,13 +44,21 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const rows = await db
     .select()
     .from(key)
-    .where(and(isNull(key.goneAt), isNull(key.missingSince)))
+    .where(
+      and(
+        isNull(key.goneAt),
+        isNull(key.missingSince),
+        asked.scope && eq(key.controlPlaneNumber, asked.scope.controlPlane),
+        asked.scope && eq(key.scope, asked.scope.scope),
+      ),
+    )
     .orderBy(asc(key.number));
-  const creatorOf = await readCreators(db);
+  const creatorOf = await readCreators(store);
   const ownerOf = await readOwners(sql);
   const exemptionsOf = await readExemptions(sql, asked.nowMs);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
-  const acknowledged = await readAcknowledged(sql);
+  const acknowledged = await readAcknowledged(sql, asked.policySha256);
+  const failed = await readFailedLately(sql);
   const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(sql, asked.addressesSinceMs);
   const keys = rows.map(
     (row): KeyFacts => ({
@@ -43,6 +68,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       exemptions: exemptionsOf(row.number),
       announcements: announcementsOf(row.number),
       isAcknowledged: acknowledged.has(row.number),
+      hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
     }),
   );
@@ -54,7 +80,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
 }
 
 type KeyRow = typeof key.$inferSelect;
-type Known = 'creator' | 'owner' | 'exemptions' | 'announcements' | 'isAcknowledged' | 'addresses';
+type Known = 'creator' | 'owner' | 'exemptions' | 'announcements' | 'isAcknowledged' | 'hasFailedLately' | 'addresses';
 
 /** What a key's own row says of it. */
 export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
@@ -73,8 +99,8 @@ function useOf({ createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): Ke
 }
 
 /**
- * Revocations of the last 24 hours by each control plane's own clock. An attempt whose outcome is not known yet counts: it may have
- * revoked.
+ * Revocations of the last 24 hours by each control plane's own clock. An attempt whose outcome is not known counts, and one whose key
+ * was found gone: it may have revoked.
  */
 async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAsked['nowMs']): Promise<number> {
   const planes = await sql`select number from keywarden.control_plane order by number`;
@@ -84,7 +110,7 @@ async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAske
     const [row] = await sql`
       select count(*)::int as n from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
         left join keywarden.revocation_outcome o on o.intent_number = i.number
-      where k.control_plane_number = ${String(number)} and (o.outcome is null or o.outcome = 'revoked')
+      where k.control_plane_number = ${String(number)} and (o.outcome is null or o.outcome in ('revoked', 'gone'))
         and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;
     revoked += Number(row?.n);
   }

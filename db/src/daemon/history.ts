@@ -6,12 +6,14 @@ import type { Sql, Store } from '../store.ts';
 import { toKeyFacts } from './facts.ts';
 import { readOwners } from './key-facts.ts';
 import { factScope } from './names.ts';
+import { readCreators } from './scope-facts.ts';
 
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
   const ownerOf = await readOwners(sql);
-  const uses = await readUses(sql);
+  const uses = await readUses(sql, from);
+  const creatorOf = await readCreators({ db, sql });
   const left = await readLeavers(sql);
   const ownKeys =
     await sql`select name, own_key_id from keywarden.connection where own_key_id is not null order by name`;
@@ -24,9 +26,12 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
         exemptions: [],
         announcements: [],
         isAcknowledged: false,
+        hasFailedLately: false,
       },
       goneAt: row.goneAt,
-      creatorLeftAt: left.get(`${row.controlPlaneNumber}/${row.organizationId}/${row.creatorId}`) ?? null,
+      creatorLeftAt:
+        left.get(`${row.controlPlaneNumber}/${row.organizationId}/${row.creatorId}`) ??
+        (creatorOf(row) === 'left' ? row.firstSeenAt : null),
       uses: uses.get(row.number) ?? [],
     })),
     listings: await readListingDays(sql, from),
@@ -34,9 +39,14 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
   };
 }
 
-async function readUses(sql: Sql): Promise<Map<string, KeyHistory['uses']>> {
+/** Of each key its uses from a time on, and the last one before. */
+async function readUses(sql: Sql, from: string): Promise<Map<string, KeyHistory['uses']>> {
   const rows = await sql`
-    select key_number, last_used_at, address from keywarden.key_use order by key_number, last_used_at`;
+    select key_number, last_used_at, address from keywarden.key_use where last_used_at >= ${from}::timestamptz
+    union all (
+      select distinct on (key_number) key_number, last_used_at, address from keywarden.key_use where last_used_at < ${from}::timestamptz
+      order by key_number, last_used_at desc)
+    order by 1, 2`;
   const groups = Map.groupBy(rows, (row) => String(row.key_number));
   const toUse = (row: (typeof rows)[number]) => ({
     at: toInstant(String(row.last_used_at)),

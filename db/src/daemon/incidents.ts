@@ -65,3 +65,14 @@ export async function closeIncident(
     where number = ${number} and closed_at is null returning number`;
   return closed.length > 0;
 }
+
+/** Whether an incident of a kind is open anywhere. */
+export async function hasOpenIncident(sql: Sql, kind: Incident['kind']): Promise<boolean> {
+  const [row] = await sql`select 1 from keywarden.incident where kind = ${kind} and closed_at is null limit 1`;
+  return row !== undefined;
+}
+
+/** A person has seen all of a kind. */
+export async function closeIncidentsOf(sql: Sql, { kind, by }: { kind: Incident['kind']; by: string }): Promise<void> {
+  await sql`update keywarden.incident set closed_at = now(), closed_by = ${by} where kind = ${kind} and closed_at is null`;
+}

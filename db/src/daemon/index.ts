@@ -6,10 +6,17 @@ export {
   type NewExemption,
   type StoredExemption,
 } from './exemptions.ts';
-export { type FactsAsked, readFacts } from './facts.ts';
-export { type HighWaterMark, isMarkCurrent, makeMark, moveMark } from './high-water-mark.ts';
+export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
+export { addMark, hasMark } from './high-water-mark.ts';
 export { readHistory } from './history.ts';
-export { closeIncident, type Incident, listIncidents, openIncident } from './incidents.ts';
+export {
+  closeIncident,
+  closeIncidentsOf,
+  hasOpenIncident,
+  type Incident,
+  listIncidents,
+  openIncident,
+} from './incidents.ts';
 export { saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
 export { withLock } from './locks.ts';

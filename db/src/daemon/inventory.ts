@@ -63,6 +63,9 @@ export async function saveMembers(
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
     const isSudden = isSuddenDrop(Number(known?.n), members.length);
     await tx`
+      insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
+      values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
+    await tx`
       update keywarden.member set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
         left_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
           then null else ${seenAt}::timestamptz end

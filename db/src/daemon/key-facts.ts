@@ -9,7 +9,9 @@ export async function readOwners(
 ): Promise<(row: { number: string; controlPlaneNumber: string; creatorId: string }) => string> {
   const assigned = await sql`
     select distinct on (key_number) key_number, owner from keywarden.key_owner order by key_number, number desc`;
-  const members = await sql`select distinct control_plane_number, user_id, email from keywarden.member`;
+  const members = await sql`
+    select distinct on (control_plane_number, user_id) control_plane_number, user_id, email from keywarden.member
+    order by control_plane_number, user_id, left_at is null desc, last_seen_at desc, email`;
   const owners = new Map(
     assigned.map((row) => [String(row.key_number), row.owner === null ? null : String(row.owner)]),
   );
@@ -49,7 +51,7 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
       select n.step, max(m.accepted_at) as accepted_at
       from keywarden.notice n join keywarden.notice_message m on m.number = n.message_number
       where n.announcement_number = a.number and n.channel = any(${channels}) and m.accepted_at is not null
-      group by n.step having count(*) = ${channels.length}) s on true
+      group by n.step having count(distinct n.channel) = ${channels.length}) s on true
     where a.ended_at is null group by a.number order by a.number`;
   return byKey(rows, (row) => ({
     rule: String(row.rule),
@@ -58,12 +60,26 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
   }));
 }
 
-/** Keys that stand in a plan that a person has applied, to go or to wait for a quota. */
-export async function readAcknowledged(sql: Sql): Promise<Set<string>> {
+/**
+ * Keys that stand in a plan which a person has had carried out in the last 90 days, under the policy in force, to go or to wait for a
+ * quota.
+ */
+export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
   const rows = await sql`
-    select distinct f.key_number from keywarden.plan_approval a join keywarden.finding f on f.plan_id = a.plan_id
-    where a.via <> 'enforcement' and f.action = 'revoke'
-      and (f.disposition = 'planned' or f.hold_kind = 'over_quota')`;
+    select distinct f.key_number from keywarden.plan_approval a join keywarden.plan p on p.id = a.plan_id
+      join keywarden.finding f on f.plan_id = a.plan_id
+    where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
+      and exists (select from keywarden.approval_end e where e.approval_number = a.number)
+      and f.action = 'revoke' and (f.disposition = 'planned' or f.hold_kind = 'over_quota')`;
+  return new Set(rows.map((row) => String(row.key_number)));
+}
+
+/** Keys of which an attempt was refused in the last three days. */
+export async function readFailedLately(sql: Sql): Promise<Set<string>> {
+  const rows = await sql`
+    select distinct i.key_number from keywarden.revocation_intent i
+      join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.outcome = 'failed' and o.at > now() - interval '3 days'`;
   return new Set(rows.map((row) => String(row.key_number)));
 }
 

@@ -12,7 +12,10 @@ export interface NewMessage {
   notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
 }
 
-/** Ends announcements whose finding stands no more. Messages of which nothing else is left to tell are cancelled. */
+/**
+ * Ends announcements whose finding stands no more. Messages that tell of one and were not accepted are cancelled: what else they
+ * told of is written again.
+ */
 export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
   const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
   await sql.begin(async (tx) => {
@@ -25,9 +28,9 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
       where k.number = a.key_number and k.gone_at is not null and a.ended_at is null`;
     await tx`
       update keywarden.notice_message m set cancelled_at = now()
-      where m.accepted_at is null and m.cancelled_at is null and not exists (
+      where m.accepted_at is null and m.cancelled_at is null and exists (
         select from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
-        where n.message_number = m.number and a.ended_at is null)`;
+        where n.message_number = m.number and a.ended_at is not null)`;
   });
 }
 
@@ -35,7 +38,8 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
 export async function listWritten(sql: Sql, channel: string): Promise<Set<string>> {
   const rows = await sql`
     select a.key_number, a.rule, n.step from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
-    where n.channel = ${channel} and a.ended_at is null`;
+      join keywarden.notice_message m on m.number = n.message_number
+    where n.channel = ${channel} and a.ended_at is null and m.cancelled_at is null`;
   return new Set(rows.map((row) => `${row.key_number} ${row.rule} ${row.step}`));
 }
 
@@ -72,11 +76,11 @@ export interface PendingMessage {
   body: Record<string, unknown>;
 }
 
-/** What a channel has still to accept, the oldest first. */
+/** What a channel has still to accept: what was tried the least first, then the oldest, so that none stands before all others. */
 export async function listPending(sql: Sql, channel: string): Promise<PendingMessage[]> {
   const rows = await sql`
     select number, id, control_plane_number, channel, created_at, attempts, body from keywarden.notice_message
-    where channel = ${channel} and accepted_at is null and cancelled_at is null order by number`;
+    where channel = ${channel} and accepted_at is null and cancelled_at is null order by attempts, number`;
   return rows.map((row) => ({
     number: String(row.number),
     id: String(row.id),

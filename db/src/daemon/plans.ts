@@ -20,8 +20,8 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
       insert into keywarden.policy_version (sha256, document) values (${document.policy_sha256}, ${canonicalJson(policy)}::jsonb)
       on conflict (sha256) do nothing`;
     const saved = await tx`
-      insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count)
-      values (${plan.id}, ${plan.sha256}, ${[...plan.canonical()].join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
+      insert into keywarden.plan (id, sha256, policy_sha256, document, item_count, held_count, reported_count)
+      values (${plan.id}, ${plan.sha256}, ${plan.policySha256}, ${[...plan.canonical()].join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
       on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
     if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
     await tx`
@@ -37,9 +37,11 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
 function toRows(plan: Plan) {
   const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key, verdict]));
   const exempt = new Map(plan.document.held.map((item) => [item.key.number, item.why]));
-  const holdOf = ({ rule, key }: Finding) => {
-    if (rule.action === 'revoke') return verdicts.get(key)?.held ?? null;
-    return verdicts.has(key) ? null : (exempt.get(key.number) ?? null);
+  const holdOf = (finding: Finding) => {
+    const verdict = verdicts.get(finding.key);
+    if (finding.rule.action !== 'revoke')
+      return verdict === undefined ? (exempt.get(finding.key.number) ?? null) : null;
+    return verdict?.kept.find((each) => each.finding === finding)?.hold ?? verdict?.held ?? null;
   };
   return findingsOf(plan).map((finding) => {
     const { rule, key, evidence } = finding;

@@ -13,7 +13,7 @@ export interface NewIntent {
 }
 
 /**
- * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open or has revoked it, or while revoking is
+ * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open, when the key is gone, or while revoking is
  * paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
@@ -27,7 +27,7 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
     having not exists (select from keywarden.pause where resumed_at is null)
-      and count(*) filter (where o.outcome is null or o.outcome = 'revoked' or o.outcome = 'gone' and k.gone_at is not null) = 0
+      and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;
   return rows[0] === undefined ? undefined : String(rows[0].number);

@@ -4,16 +4,16 @@ import { asc, inArray } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, key, member } from '../schema/tables.ts';
 import type { Db, Sql, Store } from '../store.ts';
-import type { FactsAsked } from './facts.ts';
+import type { FactsAsked, ScopePlace } from './facts.ts';
 import { factScope } from './names.ts';
 
 /** What is known of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
-  { nowMs, policySha256, needsProjects }: FactsAsked,
+  { nowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
 ): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
-  const listings = await readListings(sql);
-  const connections = await db.select().from(connection).orderBy(asc(connection.name));
+  const listings = await readListings(sql, one);
+  const connections = await readConnections({ db, sql }, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, connections);
   const unattended = await readUnattended(sql, policySha256);
   const incidents = await countIncidents(sql);
@@ -32,34 +32,73 @@ export async function readScopes(
       ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
     };
   });
-  // One that was removed from the configuration still protects its key: something else may use it.
-  const ownKeys = connections.flatMap(({ name, ownKeyId }) =>
-    ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
-  );
-  return { scopes, ownKeys };
+  return { scopes, ownKeys: await readOwnKeys(sql, connections) };
 }
 
-interface Listing extends Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt'> {
-  controlPlane: string;
-  scope: string;
+interface KnownConnection {
+  name: string;
+  controlPlaneNumber: string;
+  /** Null for one that never authenticated: nobody knows whose it is, nor what it sees. */
+  accountId: string | null;
+  ownKeyId: string | null;
+  removedAt: string | null;
 }
+
+/** Every connection that ever authenticated, and those that are configured and did not. */
+async function readConnections(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  configured: FactsAsked['configured'],
+): Promise<KnownConnection[]> {
+  const stored: KnownConnection[] = await db.select().from(connection).orderBy(asc(connection.name));
+  const planes = await sql`select number, base_url from keywarden.control_plane`;
+  const numberOf = new Map(planes.map((row) => [String(row.base_url), String(row.number)]));
+  const strangers = configured
+    .filter(({ name }) => !stored.some((each) => each.name === name))
+    .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
+      const controlPlaneNumber = numberOf.get(baseUrl);
+      if (controlPlaneNumber === undefined) return []; // of a control plane of which nothing is stored
+      return [{ name, controlPlaneNumber, ownKeyId, accountId: null, removedAt: null }];
+    });
+  return [...stored, ...strangers];
+}
+
+/**
+ * The own keys of connections: those of now, those that a connection had in the last week, which another replica may have still, and
+ * those of connections that were removed, which something else may use.
+ */
+async function readOwnKeys(sql: Sql, connections: KnownConnection[]): Promise<Facts['ownKeys']> {
+  const earlier = await sql`
+    select connection, key_id from keywarden.own_key where checked_at > now() - interval '7 days' order by connection, key_id`;
+  const now = connections.flatMap(({ name, ownKeyId }) =>
+    ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
+  );
+  return [...now, ...earlier.map((row) => ({ connection: String(row.connection), keyId: String(row.key_id) }))];
+}
+
+type Listing = ScopePlace &
+  Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
 /**
  * The last believed listing of each scope with those before it that are in a row with it: no doubted one lies between, and each had
  * ended when the last began.
  */
-async function readListings(sql: Sql): Promise<Listing[]> {
+async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<Listing[]> {
   const rows = await sql`
     with scopes as (
       select distinct control_plane_number, scope from keywarden.connection_scope
+      where ${one === undefined} or (control_plane_number = ${one?.controlPlane ?? null}::bigint and scope = ${one?.scope ?? null}::text)
     ), last as (
       select l.* from scopes s cross join lateral (
         select * from keywarden.key_listing l
         where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null
         order by l.number desc limit 1) l
     )
-    select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior
-    from last l left join lateral (
+    select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior, size.missing, size.gone_lately
+    from last l cross join lateral (
+      select count(*) filter (where k.gone_at is null)::int as missing, count(*) filter (where k.gone_at is not null)::int as gone_lately
+      from keywarden.key k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
+        and (k.gone_at > l.listed_at - interval '1 day' or k.gone_at is null and k.missing_since is not null)) size
+    left join lateral (
       select d.number from keywarden.key_listing d
       where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.doubt is not null and d.number < l.number
       order by d.number desc limit 1) doubted on true
@@ -82,15 +121,15 @@ async function readListings(sql: Sql): Promise<Listing[]> {
     listedAt: toInstant(String(row.listed_at)),
     priorListedAt: instant(row.prior),
     hourPriorListedAt: instant(row.hour_prior),
+    missing: Number(row.missing),
+    goneLately: Number(row.gone_lately),
   }));
 }
-
-type ConnectionRow = typeof connection.$inferSelect;
 
 /** Of each scope the connections that see it, or may, and whose own key is not known. */
 async function readUnknownOwnKeys(
   db: Db,
-  connections: ConnectionRow[],
+  connections: KnownConnection[],
 ): Promise<(controlPlane: string, scope: string) => string[]> {
   const seen = await db.select().from(connectionScope);
   const ownIds = connections.flatMap(({ ownKeyId }) => ownKeyId ?? []);
@@ -99,7 +138,7 @@ async function readUnknownOwnKeys(
     .from(key)
     .where(inArray(key.id, ownIds));
   // An id that no listing has ever shown is a mistake, and the true one is not known.
-  const isKnown = ({ controlPlaneNumber, ownKeyId }: ConnectionRow) =>
+  const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
   const unknown = connections
     .filter((each) => each.removedAt === null && !isKnown(each))
@@ -110,7 +149,7 @@ async function readUnknownOwnKeys(
 
 /** It has listed the scope, or the scope is its own account's, or it acts for a user and has not said yet what it sees. */
 function maySee(
-  { controlPlaneNumber, accountId }: ConnectionRow,
+  { controlPlaneNumber, accountId }: KnownConnection,
   listing: { controlPlane: string; scope: string },
   seen: (typeof connectionScope.$inferSelect)[],
 ): boolean {
@@ -121,34 +160,45 @@ function maySee(
 
 /**
  * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
- * shown has left too, if two are known to be younger than the key: where members can be listed no more, a new creator is unknown.
+ * shown has left too, if two that are believed are younger than the key: where members can be listed no more, a new creator is unknown.
  */
-export async function readCreators(db: Db): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
-  const members = await db.select().from(member);
-  const placeOf = (controlPlane: string, organization: string | null) => `${controlPlane}/${organization}`;
+export async function readCreators({
+  db,
+  sql,
+}: Pick<Store, 'db' | 'sql'>): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
   const states = new Map<string, KeyFacts['creator']>();
-  const seen = new Map<string, Set<string>>();
-  for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince, firstSeenAt, lastSeenAt } of members) {
-    const place = placeOf(controlPlaneNumber, organizationId);
+  for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {
     const present = missingSince === null ? 'member' : 'unknown';
-    states.set(`${place}/${userId}`, leftAt === null ? present : 'left');
-    const times = seen.get(place) ?? new Set();
-    seen.set(place, times.add(firstSeenAt).add(lastSeenAt));
+    states.set(`${controlPlaneNumber}/${organizationId}/${userId}`, leftAt === null ? present : 'left');
   }
+  const seconds = await readSecondListings(sql);
   return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
-    const place = placeOf(controlPlaneNumber, organizationId);
-    const since = [...(seen.get(place) ?? [])].filter((at) => toMs(at) > toMs(createdAt));
-    return states.get(`${place}/${creatorId}`) ?? (since.length > 1 ? 'left' : 'unknown');
+    const place = `${controlPlaneNumber}/${organizationId}`;
+    const known = states.get(`${place}/${creatorId}`);
+    if (known !== undefined) return known;
+    const second = seconds.get(place);
+    return second !== undefined && toMs(second) > toMs(createdAt) ? 'left' : 'unknown';
   };
 }
 
-/** When each scope's keys were revoked without a person under a policy. */
+/** Of each organization the last but one believed listing of its members. */
+async function readSecondListings(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql`
+    select o.control_plane_number, o.id, l.listed_at from keywarden.organization o cross join lateral (
+      select listed_at from keywarden.member_listing l
+      where l.control_plane_number = o.control_plane_number and l.organization_id = o.id and not l.is_sudden
+      order by listed_at desc offset 1 limit 1) l`;
+  return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.listed_at))]));
+}
+
+/** When each scope's keys were revoked without a person under a policy, or may have been. */
 async function readUnattended(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
   const rows = await sql`
     select k.control_plane_number, k.scope, i.judged_at from keywarden.revocation_intent i
       join keywarden.plan_approval a on a.number = i.approval_number join keywarden.key k on k.number = i.key_number
-      join keywarden.revocation_outcome o on o.intent_number = i.number
-    where a.via = 'enforcement' and i.policy_sha256 = ${policySha256} and o.outcome = 'revoked'
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where a.via = 'enforcement' and i.policy_sha256 = ${policySha256}
+      and (o.outcome is null or o.outcome in ('revoked', 'gone'))
     order by i.number desc limit 10000`;
   return groupByScope(rows, (row) => toInstant(String(row.judged_at)));
 }

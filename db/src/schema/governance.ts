@@ -14,6 +14,7 @@ export const plan = keywarden.table('plan', {
   itemCount: integer('item_count').notNull(),
   heldCount: integer('held_count').notNull(),
   reportedCount: integer('reported_count').notNull(),
+  policySha256: text('policy_sha256'),
 });
 
 export const finding = keywarden.table('finding', {

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
 import { applyPlan, remainingItems } from '../enforce/apply.ts';
+import { moveMark } from '../enforce/high-water-mark.ts';
 import { whyPaused } from '../enforce/item.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
@@ -34,7 +35,9 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     }
     const connections = await connectionsOf(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
+    await moveMark(context);
     const applied = await applyPlan(context, { planId, items: document.items, approver, connections });
+    await moveMark(context);
     if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied) });
     else console.log(renderApplied(applied));
     const isWhole = applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');

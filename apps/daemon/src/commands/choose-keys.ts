@@ -4,15 +4,20 @@ import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 
 /**
- * The live key that a person names, by its id, or as SCOPE/ID where two control planes or accounts have the same. Throws a UserError
- * that names the mend.
+ * Finds the live key that a person names, by its id, or as SCOPE/ID where two control planes or accounts have the same. Throws a
+ * UserError that names the mend.
  */
-export function chooseKey(keys: NamedKey[], name: string): NamedKey {
+export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
+  const byId = Map.groupBy(keys, ({ id }) => id);
+  return (name) => findKey(byId, name);
+}
+
+function findKey(byId: Map<string, NamedKey[]>, name: string): NamedKey {
   const at = name.lastIndexOf('/');
   const id = name.slice(at + 1);
   const scope = at < 0 ? undefined : name.slice(0, at);
-  const found = keys.filter(
-    (key) => key.id === id && (scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope)),
+  const found = (byId.get(id) ?? []).filter(
+    (key) => scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope),
   );
   const [one, other] = found;
   if (one === undefined) throw usageError(`There is no key ${name}; keywarden plan and the report show their ids.`);
@@ -36,7 +41,7 @@ export async function chooseKeys(
   const isPattern = Object.values(pattern).some((value) => value !== undefined);
   if (names.length > 0 === isPattern)
     throw usageError('Name keys by their ids, or describe them with --name, --organization or --kind; not both.');
-  if (!isPattern) return names.map((name) => chooseKey(keys, name));
+  if (!isPattern) return names.map(makeKeyFinder(keys));
   const hasName = pattern.name === undefined ? undefined : makeGlobTest(pattern.name);
   const found = keys.filter(
     (key) =>

@@ -18,12 +18,21 @@ export async function enforceCommand(options: { json?: boolean }): Promise<numbe
     const enforced = await enforce(context, connections);
     if (options.json) printJson({ ...toJson(enforced), failures });
     else console.log([...render(enforced), ...failures].join('\n\n'));
-    const runs = [...enforced.approved, ...(enforced.byItself === null ? [] : [enforced.byItself])];
-    const isWhole = runs.every(
-      ({ stopped, items }) => stopped === null && items.every(({ usedInFlight }) => !usedInFlight),
-    );
-    return isWhole && failures.length === 0 ? exitCode.done : exitCode.needsPerson;
+    return failures.length > 0 || needsPerson(enforced) ? exitCode.needsPerson : exitCode.done;
   });
+}
+
+/** Something was not done as the policy has it, and will not be by waiting. */
+function needsPerson({ plan: { unattended, document }, approved, byItself, why }: Enforced): boolean {
+  const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
+  const runs = [...approved, ...(byItself === null ? [] : [byItself])];
+  return (
+    (why !== null && scopes.size > 0) ||
+    document.breakers.some(({ scope }) => scopes.has(scope)) ||
+    runs.some(
+      ({ stopped, items }) => stopped !== null || items.some(({ outcome }) => ['failed', 'unknown'].includes(outcome)),
+    )
+  );
 }
 
 function toJson({ plan, announced, approved, byItself, why }: Enforced) {
@@ -38,7 +47,7 @@ function toJson({ plan, announced, approved, byItself, why }: Enforced) {
 
 function render({ plan, announced, approved, byItself, why }: Enforced): string[] {
   const waiting = [...Map.groupBy(plan.unattended, ({ waits }) => waits)].flatMap(([wait, group]) =>
-    wait === null ? [] : [`${group.length} of ${plan.document.items.length} keys wait: ${wait}.`],
+    wait === null ? [] : [`${group.length} of ${plan.unattended.length} keys wait: ${wait}.`],
   );
   return [
     `Plan ${plan.id}: ${plan.document.items.length} keys may go, ${plan.document.held.length} are held. Notices: ${announced.accepted} accepted, ${announced.pending} not yet.`,

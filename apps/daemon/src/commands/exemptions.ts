@@ -2,6 +2,7 @@ import { parseDuration } from '@keywarden/core/policy';
 import { exitCode, usageError } from '@keywarden/core/process';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
+import { moveMark } from '../enforce/high-water-mark.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { connectionsOf, printJson, withContext } from './session.ts';
@@ -36,6 +37,7 @@ export async function exemptCommand(
       grantedAt: now,
       until: end,
     });
+    await moveMark(context);
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
     console.log(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
     return exitCode.done;
@@ -58,6 +60,7 @@ export async function exemptionsCommand({
     const { sql } = context.store;
     if (end !== undefined && !(await endExemption(sql, { number: end, by: userName() })))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
+    if (end !== undefined) await moveMark(context);
     const now = latestPresent(await connectionsOf(context));
     const exemptions = await listExemptions(sql, { all, now });
     if (json) printJson({ exemptions: exemptions.map(toJson) });

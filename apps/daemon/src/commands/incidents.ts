@@ -1,5 +1,6 @@
 import { exitCode, usageError } from '@keywarden/core/process';
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
+import { moveMark } from '../enforce/high-water-mark.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';
@@ -21,9 +22,11 @@ export async function incidentsCommand({
   if (close !== undefined && !/^\d{1,18}$/.test(close))
     throw usageError(`${close} is not an incident's number; keywarden incidents shows them.`);
   return await withContext(
-    async ({ store }) => {
+    async (context) => {
+      const { store } = context;
       if (close !== undefined && !(await closeIncident(store.sql, { number: close, by: userName(), note })))
         throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
+      if (close !== undefined) await moveMark(context);
       const incidents = await listIncidents(store.sql, { isOpen: !all, limit: shown });
       if (json) printJson({ incidents: incidents.map(toJson) });
       else console.log(render(incidents, { all }));

@@ -3,7 +3,7 @@ import { codeOf, exitCode, usageError } from '@keywarden/core/process';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
-import { chooseKey } from './choose-keys.ts';
+import { makeKeyFinder } from './choose-keys.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';
 
@@ -12,7 +12,7 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
   if (owner?.trim() === '') throw usageError('An owner has a name; leave --owner out to give the key to its creator.');
   return await withContext(
     async ({ store }) => {
-      const { number, name } = chooseKey(await listLiveKeys(store.sql), key);
+      const { number, name } = makeKeyFinder(await listLiveKeys(store.sql))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await assignOwners(store.sql, { assignments, source: 'assignment', by: userName() });
       console.log(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
@@ -27,8 +27,9 @@ export async function ownerImportCommand(file: string): Promise<number> {
   const rows = readRows(file);
   return await withContext(
     async ({ store }) => {
-      const keys = await listLiveKeys(store.sql);
-      const assignments = rows.map((row) => toAssignment(row, keys));
+      const findKey = makeKeyFinder(await listLiveKeys(store.sql));
+      const assignments = rows.map((row) => toAssignment(row, findKey));
+      refuseTwice(rows, assignments);
       await assignOwners(store.sql, { assignments, source: 'import', by: userName() });
       console.log(`${assignments.length} keys have the owners of ${file}.`);
       return exitCode.done;
@@ -71,10 +72,21 @@ function readRow(file: string, record: unknown, line: number): Row {
   );
 }
 
-function toAssignment({ key_id: id, owner, scope, line }: Row, keys: NamedKey[]): Assignment {
+/** Nobody can tell which of two rows is meant. */
+function refuseTwice(rows: Row[], assignments: Assignment[]): void {
+  const lines = new Map<string, number>();
+  for (const [index, { key }] of assignments.entries()) {
+    const line = rows[index]?.line ?? 0;
+    const before = lines.get(key);
+    if (before !== undefined) throw usageError(`Lines ${before} and ${line} name the same key; keep one of them.`);
+    lines.set(key, line);
+  }
+}
+
+function toAssignment({ key_id: id, owner, scope, line }: Row, findKey: (name: string) => NamedKey): Assignment {
   const name = scope === undefined || scope === '' ? id : `${scope}/${id}`;
   try {
-    return { key: chooseKey(keys, name).number, owner: owner === '' ? null : owner };
+    return { key: findKey(name).number, owner: owner === '' ? null : owner };
   } catch (error) {
     throw usageError(`Line ${line}: ${error instanceof Error ? error.message : ''}`);
   }

@@ -1,15 +1,17 @@
 import { exitCode } from '@keywarden/core/process';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
-import { resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { moveMark, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';
 
 /** Stops every replica before its next destructive call (R7), until `resume`. */
 export async function pauseCommand({ reason = null }: { reason?: string | null }): Promise<number> {
   return await withContext(
-    async ({ store, signal, progress }) => {
+    async (context) => {
+      const { store, signal, progress } = context;
       const onWait = () => progress.note('A revocation is under way; waiting for its end.');
       const isNew = await openPause(store.sql, { by: userName(), reason }, { signal, onWait });
+      await moveMark(context);
       const pause = await readPause(store.sql);
       if (isNew) console.log('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
       else if (pause)
@@ -25,7 +27,8 @@ export async function resumeCommand(): Promise<number> {
     async (context) => {
       const wasPaused = await endPause(context.store.sql, userName());
       const mayEnforce = (await whyNotEnforcing(context)) === null;
-      if (!mayEnforce) await resumeEnforcement(context);
+      if (mayEnforce) await moveMark(context);
+      else await resumeEnforcement(context, userName());
       const said = [
         wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
         ...(mayEnforce ? [] : ['From now on this store may enforce by itself what the policy has in mode: enforce.']),

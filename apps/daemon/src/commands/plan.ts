@@ -59,8 +59,8 @@ function describePlan({ document, judgements, unattended }: Plan) {
     }));
   return {
     items: withReasons(document.items).map((item) => {
-      const { isEnforced = false, waits = null } = alone.get(item.key.number) ?? {};
-      return { ...item, enforced: isEnforced, waits: isEnforced ? waits : null };
+      const own = alone.get(item.key.number);
+      return { ...item, enforced: own !== undefined, waits: own?.waits ?? null };
     }),
     held: withReasons(document.held),
     reported: withReasons(document.reported),

@@ -13,7 +13,7 @@ import { presentOf } from '../sync/organizations.ts';
 import { before } from '../sync/proof.ts';
 import { connectionsOf, withContext } from './session.ts';
 
-/** The daemon: one pass at once, then by its schedules, until it is told to stop. Plans, and revokes nothing by itself (R6). */
+/** The daemon: one pass at once, then by its schedules, until it is told to stop. Revokes by itself only what is in mode: enforce (R6). */
 export async function runCommand(): Promise<number> {
   return await withContext(
     async (context) => {

@@ -1,9 +1,11 @@
-import type { PlanItem } from '@keywarden/core/policy';
+import { type PlanItem, policySchema } from '@keywarden/core/policy';
+import { listIncidents } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterEach, beforeEach, inject } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy } from '../testing.ts';
+import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy, neverUsedRule } from '../testing.ts';
 import { applyPlan } from './apply.ts';
+import { enforce } from './enforce.ts';
 import { planKeys } from './plan.ts';
 
 /** What the tests of applying share: bindings that each test finds new. */
@@ -68,3 +70,25 @@ export const outcomes = (applied: Awaited<ReturnType<typeof apply>>) =>
   Object.fromEntries(
     applied.items.map(({ item, outcome, why }) => [item.key.name, why === null ? outcome : `${outcome}: ${why}`]),
   );
+
+/** A policy that revokes by itself, everywhere. */
+export const enforced = (change: object = {}) =>
+  policySchema.parse({
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+    rules: [{ ...neverUsedRule, mode: 'enforce' }],
+    ...change,
+  });
+
+/** One run of the schedule, an hour or so after the one before. */
+export async function pass(seconds = 3700) {
+  await bed.control('POST', 'clock', { advance_seconds: seconds });
+  await bed.reconnect();
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  return await enforce(bed.context, bed.connections);
+}
+
+/** Surely more than a day, in seconds: times of the control plane are whole. */
+export const day = 86_460;
+
+export const openIncidents = async () =>
+  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 })).map(({ kind }) => kind);

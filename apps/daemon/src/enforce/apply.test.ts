@@ -118,7 +118,7 @@ test('R6: a key that another rule condemns by now is not what the person approve
   bed.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
   await use((await mint('newer')).key);
   expect(outcomes(await apply(plan)).idle).toMatch(
-    /^skipped: it is condemned by one-only now, which this plan does not say/,
+    /^skipped: it is condemned for another reason now \(one-only\) now, which this plan does not say/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -205,4 +205,14 @@ test('R3: what a day’s quota does not allow waits in the plan, and what was re
   const nextDay = await makeStoredPlan();
   expect(outcomes(await apply(nextDay))).toEqual({ forgotten: 'revoked' });
   expect(await revokedNames()).toEqual(['idle', 'forgotten']);
+});
+
+test('R6: a rule of the same name that says something else by now is not what the person approved', async () => {
+  const { idle } = await prepare(['idle', 'busy']);
+  const plan = await makeStoredPlan();
+  await use(idle?.key ?? '');
+  const redefined = { ...neverUsedRule, never_used_for: undefined, older_than: '1d', even_in_use: true };
+  bed.context.config.policy = policySchema.parse({ rules: [redefined] });
+  expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is condemned for another reason now \(never-used\)/);
+  expect(await revokedNames()).toEqual([]);
 });

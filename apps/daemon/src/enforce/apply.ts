@@ -42,10 +42,10 @@ export async function applyPlan(
     connections,
   }: { planId: string; items: PlanDocument['items']; approver: Approver; connections: Connection[] },
 ): Promise<Applied> {
+  await settleOpenIntents(context, connections);
   const remaining = await remainingItems(context, items);
   const applied: Applied = { doneBefore: items.length - remaining.length, items: [], stopped: null };
-  if (remaining.length === 0) return applied;
-  await settleOpenIntents(context, connections);
+  if (remaining.length === 0 && approver.via !== 'report') return applied;
   const approval =
     approver.via === 'report'
       ? approver.approval
@@ -60,17 +60,22 @@ export async function applyPlan(
     }
     applied.stopped = await whyPaused(context);
     if (applied.stopped !== null) break;
-    const isUnattended = approver.via === 'enforcement';
-    const result = await applyItem(context, { item, planId, approval, isUnattended, connections, refused });
+    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, refused });
     applied.items.push(result);
     if (result.usedInFlight) {
       applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; keywarden incidents tells what is known, look at what uses it before you apply again`;
       break;
     }
   }
-  if (applied.stopped === null) await endApproval(context.store.sql, approval);
+  // Stopped by a use in flight it has ended too: another approval may follow when somebody has looked.
+  if (applied.stopped === null || hasUseInFlight(applied)) await endApproval(context.store.sql, approval);
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
+}
+
+/** R5: a key turned out to be used while it was revoked, and nothing else may go before somebody has looked. */
+export function hasUseInFlight({ items }: Applied): boolean {
+  return items.some(({ usedInFlight }) => usedInFlight);
 }
 
 /** Lists the scopes in which an earlier run was cut between a call and its outcome, so that the listings tell what became of it. */

@@ -1,16 +1,15 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { findingsOf, policySchema } from '@keywarden/core/policy';
-import { listIncidents } from '@keywarden/db/daemon';
+import { findingsOf } from '@keywarden/core/policy';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { neverUsedRule } from '../testing.ts';
 import {
   apply,
   bed,
+  day,
+  enforced,
   makeStoredPlan,
-  mint,
+  openIncidents,
   organization,
+  pass,
   prepare,
   revokedNames,
   store,
@@ -22,28 +21,9 @@ import { resumeEnforcement } from './high-water-mark.ts';
 
 useApplyBed();
 
-const enforced = (change: object = {}) =>
-  policySchema.parse({
-    enforcement: { organizations: { '*': { mode: 'enforce' } } },
-    rules: [{ ...neverUsedRule, mode: 'enforce' }],
-    ...change,
-  });
-
-/** One run of the schedule, an hour or so after the one before. */
-async function pass(seconds = 3700) {
-  await bed.control('POST', 'clock', { advance_seconds: seconds });
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  return await enforce(bed.context, bed.connections);
-}
-const day = 86_460;
-const openIncidents = async () =>
-  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 })).map(({ kind }) => kind);
-const markFile = () => join(bed.context.environment.KEYWARDEN_DATA, 'high-water-mark');
-
 test('R6: without mode: enforce the policy revokes nothing by itself', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   expect((await pass()).byItself).toMatchObject({ items: [] });
   expect(await revokedNames()).toEqual([]);
@@ -51,7 +31,7 @@ test('R6: without mode: enforce the policy revokes nothing by itself', async () 
 
 test('R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy’s', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   expect((await pass()).byItself?.items).toEqual([]); // one listing, and no other an hour before
   await pass();
   expect(await revokedNames()).toEqual(['one']);
@@ -65,7 +45,7 @@ test('R6: in mode: enforce one key goes first, and the others a day later; each 
 
 test('R6: another policy wants another canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass();
   bed.context.config.policy = enforced({ active_within: '31d' });
@@ -75,7 +55,7 @@ test('R6: another policy wants another canary', async () => {
 
 test('R1: a key that is used between two listings is not revoked by the policy either', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await use(one?.key ?? '');
   await pass();
@@ -84,7 +64,7 @@ test('R1: a key that is used between two listings is not revoked by the policy e
 
 test('R5: after a use in flight nothing more goes in that scope until somebody has closed the incident', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass();
   await store.sql`
@@ -98,50 +78,10 @@ test('R5: after a use in flight nothing more goes in that scope until somebody h
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-test('R10: a new store enforces nothing before somebody says resume; a plan that a person applies is carried out', async () => {
-  await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await pass();
-  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/nobody has said yet/) });
-  expect(await revokedNames()).toEqual([]);
-  expect(await openIncidents()).toEqual(['high_water_mark']);
-  await apply(await makeStoredPlan());
-  expect(await revokedNames()).toEqual(['one', 'two']);
-});
-
-test('R10: a store restored from before the last run enforces nothing, until somebody says resume', async () => {
-  await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
-  await pass();
-  const dump = await store.sql`select * from keywarden.high_water_mark`;
-  await pass();
-  expect(await revokedNames()).toEqual(['one']);
-  const [row] = dump;
-  await store.sql`update keywarden.high_water_mark set mark = ${String(row?.mark)}, previous = null`;
-  expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
-  expect(await revokedNames()).toEqual(['one']);
-  await resumeEnforcement(bed.context);
-  await pass();
-  expect(await revokedNames()).toEqual(['one', 'two']);
-});
-
-test('R10: killed between the store’s mark and the file’s, the next run goes on; without the file it does not', async () => {
-  await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
-  await pass();
-  const before = readFileSync(markFile(), 'utf8');
-  await pass(0);
-  writeFileSync(markFile(), before);
-  await pass();
-  expect(await revokedNames()).toEqual(['one']);
-  rmSync(markFile());
-  expect(await pass(day)).toMatchObject({ byItself: null });
-  expect(await revokedNames()).toEqual(['one']);
-});
-
 test('R3: over the breaker a person is called; once they applied that plan, the rest goes day by day within the quotas', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual([]);
@@ -158,22 +98,44 @@ test('R3: over the breaker a person is called; once they applied that plan, the 
   expect(gone).toEqual([4, 7, 10, 12]); // a canary, then three a day
 });
 
-test('an approval through the report is carried out once, and not after 24 hours', async () => {
-  await prepare(['one', 'two', 'busy']);
-  const plan = await makeStoredPlan();
-  const report = await store.as('keywarden_report');
-  const approveByReport = async () => await report.sql`select keywarden.approve_plan(${plan.id}, 'olga')`;
-  await approveByReport();
-  await store.sql`update keywarden.plan_approval set approved_at = now() - interval '25 hours'`;
-  expect((await pass(0)).approved).toEqual([]);
-  await approveByReport();
-  const [applied] = (await pass(0)).approved;
-  expect(applied?.items.map(({ item, outcome }) => [item.key.name, outcome])).toEqual([
-    ['one', 'revoked'],
-    ['two', 'revoked'],
-  ]);
-  await mint('three');
-  expect((await pass(0)).approved).toEqual([]);
+test('R3: a breaker that a person has read stays shut for that policy alone', async () => {
+  const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
+  await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
+  await resumeEnforcement(bed.context, 'ada');
+  await apply(await makeStoredPlan());
+  bed.context.config.policy = enforced({ active_within: '31d' });
+  await pass();
+  const { plan } = await pass(day);
+  expect(plan.document.breakers).toHaveLength(1);
+  expect(await revokedNames()).toHaveLength(3);
+});
+
+test('R3, R6: answers that are lost count for the quota of a day, and for the canary', async () => {
+  await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced({ quotas: { per_day: 2 } }) });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const path = '/organizations/{org_id}/api_keys/{key_id}';
+  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'lose_response' }]);
+  for (let hour = 0; hour < 5; hour += 1) {
+    await pass();
+    await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  }
+  expect(await revokedNames()).toHaveLength(1);
+  await pass(day);
+  await pass();
+  expect(await revokedNames()).toHaveLength(3);
+});
+
+test('R2: a connection that is configured and never authenticated protects its own key; with its id unknown, all of its control plane', async () => {
+  const { idle } = await prepare(['idle', 'older', 'busy']);
+  const [first] = bed.context.config.connections;
+  if (first === undefined) throw new Error('the bed has no connection');
+  const stranger = { ...first, name: 'second', apiKey: 'not yet', keyId: String(idle?.id) };
+  bed.context.config.connections = [first, stranger];
+  const known = await makeStoredPlan();
+  expect(known.document.items.map(({ key }) => key.name)).toEqual(['older']);
+  bed.context.config.connections = [first, { ...stranger, keyId: null }];
+  expect((await makeStoredPlan()).document.items).toEqual([]);
 });
 
 test('two connections that see one organization count its keys once, and revoke neither one’s key', async () => {
@@ -185,7 +147,7 @@ test('two connections that see one organization count its keys once, and revoke 
   const [first] = bed.context.config.connections;
   if (first === undefined || second === undefined) throw new Error('the bed lacks a connection');
   bed.context.config.connections.push({ ...first, name: 'second', apiKey: second.key, keyId: String(second.id) });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   const { plan } = await pass();
   expect(plan.document.items.map(({ key }) => key.name)).toEqual(['idle', 'busy']);
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
@@ -203,7 +165,7 @@ test('two connections that see one organization count its keys once, and revoke 
 
 test('two that enforce at once revoke each key once', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await bed.control('POST', 'clock', { advance_seconds: 3700 });
   const connections = await bed.reconnect();

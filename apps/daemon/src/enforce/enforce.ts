@@ -1,11 +1,12 @@
-import type { Facts, Plan } from '@keywarden/core/policy';
-import { listReportApprovals, openIncident } from '@keywarden/db/daemon';
+import { type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
+import { UserError } from '@keywarden/core/process';
+import { endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { withProcessLock } from '../sync/run.ts';
-import { type Applied, applyPlan } from './apply.ts';
-import { advanceMark, whyNotEnforcing } from './high-water-mark.ts';
+import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
+import { moveMark, whyNotEnforcing } from './high-water-mark.ts';
 import { whyPaused } from './item.ts';
 import { planKeys, readDocument } from './plan.ts';
 
@@ -21,53 +22,74 @@ export interface Enforced {
 
 /**
  * One pass of what the policy asks for, on keys that were just listed: plans, tells owners, carries out what was approved in the
- * report, and revokes what rule and organization are in `mode: enforce` for (R6). One process at a time does it.
+ * report, and revokes what rule and organization are in `mode: enforce` for (R6). One process at a time does it. A store that may
+ * be an older one plans and tells, and that is all (R10).
  */
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
   return await withProcessLock(context, 'enforcement', async () => {
     const plan = await planKeys(context, connections);
     const announced = await announce(context, { plan, connections });
+    await openBreakerIncidents(context, plan);
+    const why = (await whyNotEnforcing(context)) ?? (await whyPaused(context));
+    await moveMark(context);
+    if (why !== null) return { plan, announced, approved: [], byItself: null, why };
     const approved = await carryOutApproved(context, connections);
-    return { plan, announced, approved, ...(await enforceByItself(context, plan, connections)) };
+    if (approved.some(hasUseInFlight)) {
+      return {
+        plan,
+        announced,
+        approved,
+        byItself: null,
+        why: 'a key was used while it was revoked; see keywarden incidents',
+      };
+    }
+    const byItself = await enforceByItself(context, plan, connections);
+    // What was revoked must not be forgotten by a store that is restored from before it.
+    if (byItself.items.length + approved.length > 0) await moveMark(context);
+    return { plan, announced, approved, byItself, why: null };
   });
 }
 
+/** A breaker that is open where keys would go by themselves calls a person. */
+async function openBreakerIncidents({ store }: Context, { unattended, document, id }: Plan): Promise<void> {
+  const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
+  for (const { scope, ...detail } of document.breakers)
+    if (scopes.has(scope))
+      await openIncident(store.sql, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
+}
+
+/** One that cannot be carried out, whatever it is, does not stop the others. */
 async function carryOutApproved(context: Context, connections: Connection[]): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const { number, planId } of await listReportApprovals(context.store.sql)) {
-    if ((await whyPaused(context)) !== null) break;
-    const { items } = await readDocument(context, planId);
+    const items = await readItems(context, { planId, approval: number });
+    if (items === undefined) continue;
     applied.push(
       await applyPlan(context, { planId, items, approver: { via: 'report', approval: number }, connections }),
     );
+    if (applied.some(({ stopped }) => stopped !== null)) break;
   }
   return applied;
 }
 
-async function enforceByItself(
+async function readItems(
   context: Context,
-  plan: Plan & { facts: Facts },
-  connections: Connection[],
-): Promise<Pick<Enforced, 'byItself' | 'why'>> {
-  const { sql } = context.store;
-  const enforcing = plan.unattended.filter(({ isEnforced }) => isEnforced);
-  const scopes = new Set(enforcing.map(({ verdict }) => verdict.key.scope));
-  for (const { scope, ...detail } of plan.document.breakers)
-    if (scopes.has(scope)) await openIncident(sql, { kind: 'breaker', scope, detail: { ...detail, plan_id: plan.id } });
-  const notEnforcing = await whyNotEnforcing(context);
-  if (notEnforcing !== null && enforcing.length > 0)
-    await openIncident(sql, { kind: 'high_water_mark', scope: '', detail: { why: notEnforcing, plan_id: plan.id } });
-  const why = notEnforcing ?? (await whyPaused(context));
-  if (why !== null) return { byItself: null, why };
-  await advanceMark(context);
-  const may = new Map(enforcing.filter(({ waits }) => waits === null).map((each) => [each.verdict.key.number, each]));
-  const items = plan.document.items.flatMap((item) => {
-    const rules = may.get(item.key.number)?.findings.map(({ rule }) => rule.name);
-    return rules === undefined ? [] : [{ ...item, findings: item.findings.filter(({ rule }) => rules.includes(rule)) }];
-  });
-  const approver = { via: 'enforcement', approvedBy: `policy ${plan.document.policy_sha256.slice(0, 12)}` } as const;
-  const byItself = await applyPlan(context, { planId: plan.id, items, approver, connections });
-  // What was revoked must not be forgotten by a store that is restored from before it.
-  if (byItself.items.length > 0) await advanceMark(context);
-  return { byItself, why: null };
+  { planId, approval }: { planId: string; approval: string },
+): Promise<PlanItem[] | undefined> {
+  try {
+    return (await readDocument(context, planId)).items;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    context.log.error({ plan: planId, err: error }, 'an approved plan cannot be carried out');
+    await endApproval(context.store.sql, approval);
+    return undefined;
+  }
+}
+
+async function enforceByItself(context: Context, plan: Plan, connections: Connection[]): Promise<Applied> {
+  const items = plan.unattended
+    .filter(({ waits }) => waits === null)
+    .map(({ verdict: { key }, findings }) => toItem({ key, findings }));
+  const approver = { via: 'enforcement', approvedBy: `policy ${plan.policySha256.slice(0, 12)}` } as const;
+  return await applyPlan(context, { planId: plan.id, items, approver, connections });
 }

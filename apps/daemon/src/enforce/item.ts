@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import type { PlanItem } from '@keywarden/core/policy';
+import { isSameReason, type PlanItem } from '@keywarden/core/policy';
 import { describeError } from '@keywarden/core/process';
 import { toMs, type WireRevokedKey } from '@keywarden/core/wire';
 import {
@@ -15,7 +15,7 @@ import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
-import { judge } from './plan.ts';
+import { judgeScope } from './plan.ts';
 
 /** What became of one item. `skipped`: not called, with why. `unknown`: called, and two listings must tell. */
 export interface AppliedItem {
@@ -37,8 +37,8 @@ export interface ItemTask {
   item: PlanItem;
   planId: string;
   approval: string;
-  /** Nobody has approved it but the policy: what must hold for that is judged again, too (R6). */
-  isUnattended: boolean;
+  /** No person is at hand. By the policy itself: what must hold for that is judged again, too (R6). */
+  via: 'command line' | 'report' | 'enforcement';
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
@@ -115,7 +115,7 @@ interface Ready {
  */
 async function rejudge(
   context: Context,
-  { item, isUnattended, connections, refused }: ItemTask,
+  { item, via, connections, refused }: ItemTask,
   { connection, scope }: Place,
 ): Promise<string | Ready> {
   const { store, signal } = context;
@@ -131,22 +131,32 @@ async function rejudge(
   if (listing.number === null) return 'another process has listed its scope meanwhile; apply again';
   const listed = listing.keys.find((key) => key.id === item.key.id);
   if (listed === undefined) return 'it is not listed any more';
-  const {
-    plan: { verdicts, unattended, policySha256 },
-  } = await judge(context, connections);
+  const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
+  const judged = await judgeScope(context, connections, place);
+  const why = whyItStays(judged, { item, via });
+  if (why !== null) return why;
+  return { listing: listing.number, lastUsedAt: listed.lastUsedAt, policySha256: judged.policySha256 };
+}
+
+/** Why a key must stay by what is known this moment; null if it may go for a reason that the plan names. */
+function whyItStays(
+  { verdicts, unattended, facts }: Awaited<ReturnType<typeof judgeScope>>,
+  { item, via }: Pick<ItemTask, 'item' | 'via'>,
+): string | null {
   const verdict = verdicts.find(({ key }) => key.number === item.key.number);
   if (verdict === undefined) return 'no rule of the policy in force condemns it any more';
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
     return 'the plan names another key than the store';
-  if (verdict.held !== null) return verdict.held.text;
-  const alone = isUnattended ? unattended.find((each) => each.verdict === verdict) : undefined;
-  if (alone !== undefined && alone.waits !== null) return alone.waits;
-  const approved = item.findings.map((finding) => finding.rule);
-  const condemning = (alone?.findings ?? verdict.findings).map(({ rule }) => rule.name);
-  if (!condemning.some((rule) => approved.includes(rule))) {
-    return `it is condemned by ${condemning.join(', ')} now, which this plan does not say; plan again`;
-  }
-  return { listing: listing.number, lastUsedAt: listed.lastUsedAt, policySha256 };
+  if (via === 'report' && facts.scopes.some(({ openIncidents }) => openIncidents > 0))
+    return 'an incident of its scope is open; see keywarden incidents';
+  const alone = unattended.find((each) => each.verdict === verdict);
+  if (via === 'enforcement') {
+    if (alone === undefined) return verdict.held?.text ?? 'its rule and its organization are not both in mode: enforce';
+    if (alone.waits !== null) return alone.waits;
+  } else if (verdict.held !== null) return verdict.held.text;
+  const condemning = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
+  if (condemning.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
+  return `it is condemned for another reason now (${condemning.map(({ rule }) => rule.name).join(', ')}), which this plan does not say; plan again`;
 }
 
 /** The call, between its intent, which is committed, and its outcome. */

@@ -1,6 +1,7 @@
 import {
-  canonicalJson,
   type Facts,
+  hashPolicy,
+  judge,
   makePlan,
   mentions,
   type Plan,
@@ -10,7 +11,7 @@ import {
   sha256,
 } from '@keywarden/core/policy';
 import { UserError, usageError } from '@keywarden/core/process';
-import { readFacts, readPlan, savePlan } from '@keywarden/db/daemon';
+import { readFacts, readPlan, type ScopePlace, savePlan } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 
@@ -19,27 +20,42 @@ export async function planKeys(
   context: Context,
   connections: Connection[],
 ): Promise<Plan & { isNew: boolean; facts: Facts }> {
-  const { plan, facts } = await judge(context, connections);
-  return { ...plan, facts, isNew: await savePlan(context.store.sql, plan, context.config.policy) };
+  const { policy } = context.config;
+  const facts = await gatherFacts(context, connections);
+  const plan = makePlan(policy, facts);
+  return { ...plan, facts, isNew: await savePlan(context.store.sql, plan, policy) };
 }
 
-/** The policy in force on the facts as they are stored now. */
-export async function judge(
-  { store, config: { policy, channels } }: Pick<Context, 'store' | 'config'>,
+/** What the policy in force says of one scope's keys, as they are stored now. */
+export async function judgeScope(
+  context: Pick<Context, 'store' | 'config'>,
   connections: Connection[],
-): Promise<{ plan: Plan; facts: Facts }> {
+  scope: ScopePlace,
+): Promise<ReturnType<typeof judge> & { facts: Facts; policySha256: string }> {
+  const { policy } = context.config;
+  const facts = await gatherFacts(context, connections, scope);
+  return { ...judge(policy, facts), facts, policySha256: hashPolicy(policy) };
+}
+
+async function gatherFacts(
+  { store, config }: Pick<Context, 'store' | 'config'>,
+  connections: Connection[],
+  scope?: ScopePlace,
+): Promise<Facts> {
+  const { policy, channels } = config;
   const nowMs = clockOf(policy, connections);
   const mention = (name: 'used_outside' | 'unscoped') =>
     policy.rules.some(({ condition }) => mentions(condition, [name]));
   const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? Date.now());
-  const facts = await readFacts(store, {
+  return await readFacts(store, {
     nowMs,
-    policySha256: sha256(canonicalJson(policy)),
+    policySha256: hashPolicy(policy),
     channels: channels.map(({ name }) => name),
     addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
     needsProjects: mention('unscoped'),
+    configured: config.connections.map(({ name, identity, keyId }) => ({ name, baseUrl: identity, ownKeyId: keyId })),
+    ...(scope === undefined ? {} : { scope }),
   });
-  return { plan: makePlan(policy, facts), facts };
 }
 
 /**

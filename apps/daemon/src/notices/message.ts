@@ -10,7 +10,7 @@ interface ToldKey {
   last_used_at: string | null;
   rule: string;
   reason: string;
-  /** RFC 3339; null where nothing follows. */
+  /** How long after this was accepted the key may go, at the earliest; null where nothing follows. */
   may_be_revoked_after: string | null;
 }
 
@@ -26,7 +26,7 @@ export function toBody(
   notices: DueNotice[],
   { owner, controlPlane, step, at }: { owner: string; controlPlane: string; step: string; at: string },
 ): Body {
-  const isAnnounced = notices.some(({ mayGoAtMs }) => mayGoAtMs !== null);
+  const isAnnounced = notices.some(({ action }) => action === 'revoke');
   return {
     type: isAnnounced ? 'key.revocation_announced' : 'key.reported',
     timestamp: at,
@@ -34,7 +34,7 @@ export function toBody(
   };
 }
 
-function toToldKey({ key, rule, finding, mayGoAtMs }: DueNotice): ToldKey {
+function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
   return {
     id: key.id,
     kind: key.kind,
@@ -45,19 +45,22 @@ function toToldKey({ key, rule, finding, mayGoAtMs }: DueNotice): ToldKey {
     last_used_at: key.use.state === 'used' ? key.use.at : null,
     rule,
     reason: explain(finding),
-    may_be_revoked_after: mayGoAtMs === null ? null : new Date(mayGoAtMs).toISOString(),
+    may_be_revoked_after: action === 'revoke' ? step : null,
   };
 }
 
-/** The same for a chat: text alone, in which names that came from elsewhere can neither link nor call people. */
+/** The same for a chat: text alone. A name that came from elsewhere calls nobody, makes no line, and its address is no link. */
 export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: Body): { text: string } {
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
     const place = organization === null ? 'personal' : `organization ${organization}`;
-    const what = after === null ? '' : `, may be revoked after ${after}`;
-    return `• key ${id} "${name}" (${place})${what}: ${reason} (${rule})`;
+    const what = after === null ? '' : `, may be revoked ${after} after this`;
+    return `• key ${id} \`${tame(name)}\` (${place})${what}: \`${tame(reason)}\` (${rule})`;
   });
   const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
 }
+
+/** For a place between backticks, where a chat makes no links. */
+const tame = (text: string) => text.replaceAll(/\p{C}+/gu, ' ').replaceAll('`', "'");
 
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

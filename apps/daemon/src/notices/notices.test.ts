@@ -22,15 +22,17 @@ interface Received {
 let server: Server;
 let received: Received[];
 let answer: 'accept' | 'refuse' | 'lose' | 'hang up' | 'redirect';
+let refuses: (text: string) => boolean;
 beforeEach(async () => {
   received = [];
   answer = 'accept';
+  refuses = () => false;
   server = createServer((request, response) => {
     let text = '';
     request.setEncoding('utf8').on('data', (part: string) => (text += part));
     request.on('end', () => {
       if (answer === 'hang up') return request.socket.destroy();
-      if (answer === 'refuse') return response.writeHead(503).end();
+      if (answer === 'refuse' || refuses(text)) return response.writeHead(503).end();
       if (answer === 'redirect') return response.writeHead(307, { location: '/elsewhere' }).end();
       const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
       received.push({ id: headers['webhook-id'] ?? '', headers, text });
@@ -72,7 +74,7 @@ const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ n
 
 test('an owner hears 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys go', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass();
   expect(steps()).toEqual(['15d: one two']);
@@ -105,19 +107,19 @@ test('messages are signed as Standard Webhooks say: the receiver’s library tak
 
 test('a chat gets text in which names can neither link nor call', async () => {
   const slack = channel({ format: 'slack', secret: null });
-  await prepare(['<!channel> & co', 'busy'], { policy: announced, channels: [slack] });
+  await prepare(['<!channel> & co\nhttps://x.example', 'busy'], { policy: announced, channels: [slack] });
   await pass();
   const { text } = JSON.parse(received[0]?.text ?? '') as { text: string };
   expect(text).toMatch(/^Keywarden: 1 key of .*@.* at http/);
-  expect(text).toContain('"&lt;!channel&gt; &amp; co" (organization ');
-  expect(text).toMatch(/may be revoked after .*: never used in the 40 days .* \(never-used\)$/);
+  expect(text).toContain('`&lt;!channel&gt; &amp; co https://x.example` (organization ');
+  expect(text).toMatch(/may be revoked 15d after this: `never used in the 40 days .*` \(never-used\)$/);
 });
 
 test.each(['refuse', 'hang up', 'redirect'] as const)(
   'R9: a receiver that does not accept (%s) is asked again, and grace begins when it accepts',
   async (failure) => {
     await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-    await resumeEnforcement(bed.context);
+    await resumeEnforcement(bed.context, 'ada');
     answer = failure;
     for (let index = 0; index < 3; index += 1) expect((await pass(1)).announced).toEqual({ accepted: 0, pending: 1 });
     answer = 'accept';
@@ -147,7 +149,7 @@ test('R9: a lost answer is asked again with the same id and the same text, by wh
 
 test('R9: a webhook that is down for 16 days: nothing goes that it should have announced, and then there is full grace', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass(4);
   answer = 'refuse';
@@ -172,7 +174,7 @@ test('the twin: a rule without notices revokes in those 16 days', async () => {
     rules: [{ ...neverUsedRule, mode: 'enforce' }],
   });
   await prepare(['one', 'busy'], { policy: silent, channels: [channel()] });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass(4);
   expect(await revokedNames()).toEqual(['one']);
@@ -180,7 +182,7 @@ test('the twin: a rule without notices revokes in those 16 days', async () => {
 
 test('R9: the daemon being down for a month changes nothing of that: the next notices come, and the grace after them', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   await pass(30);
   expect(steps()).toEqual(['15d: one', '7d: one']);
@@ -203,7 +205,7 @@ test('R9: a key that was used meanwhile is not announced further, and what waits
 test('R9: a second channel must accept too; with one down nothing goes', async () => {
   const other = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
   await prepare(['one', 'busy'], { policy: announced, channels: [channel(), other] });
-  await resumeEnforcement(bed.context);
+  await resumeEnforcement(bed.context, 'ada');
   for (const days of [0.1, 8.1, 6.1, 1.1]) await pass(days);
   expect(steps()).toEqual(['15d: one']);
   expect(await revokedNames()).toEqual([]);
@@ -228,4 +230,37 @@ test('a rule that only notifies tells once, and again when the finding comes bac
   bed.context.config.policy = policy;
   await pass();
   expect(received).toHaveLength(2);
+});
+
+test('R9: a message that its receiver does not take keeps no other from being sent', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
+  await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
+    select number, name, 'assignment', 'ada' from keywarden.key`;
+  refuses = (text) => text.includes('"name":"one"');
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
+    select number, name, 'assignment', 'ada' from keywarden.key`;
+  await pass();
+  await pass();
+  expect(steps()).toEqual(['15d: two']);
+});
+
+test('R9: while our clock and the control plane’s are apart nothing is announced, for grace would be counted from a wrong time', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  answer = 'refuse';
+  await pass();
+  answer = 'accept';
+  bed.connections = bed.connections.map((connection) => ({ ...connection, isSandbox: false }));
+  await enforce(bed.context, bed.connections);
+  expect(received).toEqual([]);
+});
+
+test('R9: of a message that waits and tells of a key that was used meanwhile, the others are told in another', async () => {
+  const { one } = await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
+  answer = 'refuse';
+  await pass();
+  await use(one?.key ?? '');
+  answer = 'accept';
+  await pass();
+  expect(steps()).toEqual(['15d: two']);
 });

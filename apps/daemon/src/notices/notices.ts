@@ -10,6 +10,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { isClockTrusted } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { deliver } from './channel.ts';
 import { toBody } from './message.ts';
@@ -75,25 +76,30 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
   ...new Map(connections.map((connection) => [connection.controlPlane, connection])).values(),
 ];
 
-/** Sends what a channel has not accepted yet, each message once in a run. One that is down is left until the next run. */
+/** Sends what a channel has not accepted yet, each message once in a run. A channel that is down is left until the next run. */
 async function sendPending(
-  { store, log, signal }: Context,
+  { store, config, log, signal }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {
   const pending = await listPending(store.sql, channel.name);
   let accepted = 0;
+  let wasDown = false;
   for (const message of pending) {
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
-    if (connection === undefined) continue;
+    // Grace is counted by the control plane's clock: where that is in doubt, nothing is announced either.
+    if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal });
     if (delivery.isAccepted) {
       await recordAttempt(store.sql, message.number, { acceptedAt: presentOf(connection) });
       accepted += 1;
+      wasDown = false;
       continue;
     }
     await recordAttempt(store.sql, message.number, { error: delivery.error });
     log.warn({ channel: channel.name, message: message.id, error: delivery.error }, 'a notice was not accepted');
-    if (delivery.isDown) break;
+    // One message alone may be what a receiver does not take; two in a row say that it takes none.
+    if (delivery.isDown && wasDown) break;
+    wasDown = delivery.isDown;
   }
   return { accepted, pending: pending.length - accepted };
 }

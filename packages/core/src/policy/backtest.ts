@@ -87,16 +87,29 @@ function wouldRevoke(
 }
 
 /** The scopes that were listed in the 24 hours before; of the others a day is counted. */
-function scopesAt({ listings }: History, nowMs: number, unjudged: Map<string, number>): ScopeFacts[] {
-  return [...listings].flatMap(([scope, times]): ScopeFacts[] => {
-    if (!times.some((at) => toMs(at) <= nowMs)) return []; // not known yet
+function scopesAt({ keys, listings }: History, nowMs: number, unjudged: Map<string, number>): ScopeFacts[] {
+  const scopes = [...new Set(keys.map(({ key }) => key.scope))].toSorted();
+  return scopes.flatMap((scope): ScopeFacts[] => {
+    const times = listings.get(scope) ?? [];
     if (!times.some((at) => toMs(at) <= nowMs && toMs(at) > nowMs - dayMs)) {
       unjudged.set(scope, (unjudged.get(scope) ?? 0) + 1);
       return [];
     }
     const at = new Date(nowMs).toISOString();
     const listed = { listedAt: at, priorListedAt: at, hourPriorListedAt: at };
-    return [{ scope, ...listed, nowMs, unknownOwnKey: [], unattended: [], openIncidents: 0, unseenMembers: 0 }];
+    return [
+      {
+        scope,
+        ...listed,
+        nowMs,
+        unknownOwnKey: [],
+        unattended: [],
+        openIncidents: 0,
+        missing: 0,
+        goneLately: 0,
+        unseenMembers: 0,
+      },
+    ];
   });
 }
 

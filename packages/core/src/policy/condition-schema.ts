@@ -2,6 +2,11 @@ import { z } from 'zod';
 import { duration } from './duration.ts';
 import { isNetwork } from './network.ts';
 
+/** A last use is known late, by minutes: what is shorter than a day would condemn keys that are used all the time. */
+const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {
+  error: 'a key is idle after 1d at least; m are minutes',
+});
+
 const names = z.array(z.string().min(1)).min(1);
 
 const network = z
@@ -9,8 +14,8 @@ const network = z
   .refine(isNetwork, { error: 'an address or a range of addresses: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32' });
 
 const leaves = {
-  unused_for: duration.optional().describe('the last use is longer ago; keys that were never used are not meant'),
-  never_used_for: duration.optional().describe('never used, and created longer ago'),
+  unused_for: idleness.optional().describe('the last use is longer ago; keys that were never used are not meant'),
+  never_used_for: idleness.optional().describe('never used, and created longer ago'),
   older_than: duration.optional().describe('created longer ago'),
   more_than: z
     .strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) })
@@ -65,14 +70,10 @@ export function mentions(condition: Condition, among: readonly (keyof Condition)
   return parts.some((part) => mentions(part, among));
 }
 
-/** Whether a key for which it holds is certainly not in use: such a rule needs no even_in_use (R8). */
-export function isOnInactivity({ unused_for: unused, never_used_for: never, all, any }: Condition): boolean {
-  if (all !== undefined) return all.some(isOnInactivity);
-  if (any !== undefined) return any.every(isOnInactivity);
-  return unused !== undefined || never !== undefined;
-}
-
-/** Whether a condition rests on how a key was used, which two listings in a row must show. */
-export function restsOnUse(condition: Condition): boolean {
-  return mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
+/** Whether a key for which it holds was certainly not used within `activeMs`: such a rule needs no even_in_use (R8). */
+export function isOnInactivity(condition: Condition, activeMs: number): boolean {
+  const { unused_for: unused, never_used_for: never, all, any } = condition;
+  if (all !== undefined) return all.some((part) => isOnInactivity(part, activeMs));
+  if (any !== undefined) return any.every((part) => isOnInactivity(part, activeMs));
+  return never !== undefined || (unused !== undefined && unused.ms >= activeMs);
 }

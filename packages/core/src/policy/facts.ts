@@ -32,6 +32,8 @@ export interface KeyFacts {
   announcements: Announcement[];
   /** A person has applied a plan that condemns it: it does not count for the breaker any more. */
   isAcknowledged: boolean;
+  /** An attempt to revoke it was refused in the last days: others go before it. */
+  hasFailedLately: boolean;
 }
 
 /** A person's exception from rules, in force; `rules` null means all. */
@@ -71,7 +73,10 @@ export interface ScopeFacts {
   unknownOwnKey: string[];
   /** When keys were revoked here without a person, under the policy in force. */
   unattended: string[];
-  /** Incidents of this scope that nobody has closed. */
+  /** Keys that one listing lacks by now, and those that went in the last 24 hours: they count where a scope's size does. */
+  missing: number;
+  goneLately: number;
+  /** Uses in flight in this scope that nobody has closed. */
   openIncidents: number;
   /** The organization's projects; absent where no rule asks. */
   projects?: { id: string; name: string }[];

@@ -95,3 +95,19 @@ test('R3: a plan holds what the quotas allow, the longest unused first; the rest
     ...['4', '1'].map((number) => [number, waits('1 keys of one creator')]),
   ]);
 });
+
+test('R8: a rule on a time shorter than active_within is not on inactivity, and one shorter than a day is refused', () => {
+  const rule = { name: 'short', unused_for: '7d', action: 'revoke' };
+  const keys = [makeKey(1, { use: usedDaysAgo(8) }), survivor];
+  expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[1]).toMatch(/^it was used within 30d/);
+  expect(decide(makeFacts(keys), policySchema.parse({ rules: [{ ...rule, even_in_use: true }] }))[1]).toBeNull();
+  expect(decide(makeFacts(keys), policySchema.parse({ active_within: '7d', rules: [rule] }))[1]).toBeNull();
+  expect(() => policySchema.parse({ rules: [{ ...rule, unused_for: '6m' }] })).toThrow(/m are minutes/);
+});
+
+test('R8: of a rule on age, which does not touch a key in use, two listings in a row must say that it is idle', () => {
+  const old = { name: 'old', older_than: '90d', action: 'revoke' };
+  const once = makeFacts([makeKey(1, { use: usedDaysAgo(60) }), survivor], { priorListedAt: null });
+  expect(decide(once, policySchema.parse({ rules: [old] }))[1]).toMatch(/^one complete listing shows it so far/);
+  expect(decide(once, policySchema.parse({ rules: [{ ...old, even_in_use: true }] }))[1]).toBeNull();
+});

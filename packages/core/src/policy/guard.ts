@@ -1,10 +1,10 @@
 import { compareInstants, toMs } from '../wire/index.ts';
-import { isOnInactivity, restsOnUse } from './condition-schema.ts';
+import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, type KeyFacts, type ScopeFacts } from './facts.ts';
 import { graceEnd } from './notices.ts';
 import { byUse, mostRecentlyUsed } from './ranks.ts';
-import type { Policy } from './schema.ts';
+import { type Policy, restsOnUse } from './schema.ts';
 
 /** Why a condemned key stays. */
 export interface Hold {
@@ -29,6 +29,8 @@ export interface Verdict {
   findings: Finding[];
   /** Findings that nothing but a notice holds, or not even that: owners are told of these. */
   announcing: Finding[];
+  /** Findings that would not let it go, where others do, and why. */
+  kept: { finding: Finding; hold: Hold }[];
   held: Hold | null;
 }
 
@@ -37,10 +39,15 @@ export interface Verdict {
  * matter.
  */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
-  const longestUnusedFirst = judgements.filter(isCondemned).toSorted((a, b) => byUse(b.judged, a.judged));
+  const longestUnusedFirst = judgements.filter(isCondemned).toSorted(byTurn);
   const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
   const kept = keepOnePerOrganization(facts, verdicts);
   return holdOverQuota(policy, facts, kept.map(holdUnannounced));
+}
+
+/** The longest unused first; those that could not be revoked lately come last, and take no other's turn. */
+function byTurn(a: Judgement, b: Judgement): number {
+  return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.judged, a.judged);
 }
 
 /** Rules would revoke it, or may: of one whose last use is unknown nobody can tell. */
@@ -58,14 +65,19 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
       key,
       findings: [],
       announcing: [],
+      kept: [],
       held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
     };
   const held = ownKey(facts, key, scope) ?? staleEvidence(policy, scope);
-  if (held !== null) return { key, findings: condemning, announcing: [], held };
+  if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
-  if (free.length > 0) return { key, findings: free, announcing: free, held: null };
-  return { key, findings: condemning, announcing: [], held: holds[0] ?? null };
+  if (free.length === 0) return { key, findings: condemning, announcing: [], kept: [], held: holds[0] ?? null };
+  const kept = condemning.flatMap((finding, index) => {
+    const hold = holds[index] ?? null;
+    return hold === null ? [] : [{ finding, hold }];
+  });
+  return { key, findings: free, announcing: free, kept, held: null };
 }
 
 /**
@@ -114,8 +126,8 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
 
 /** Inactivity is judged on two complete listings in a row, the second begun after the first had ended. */
 function seenOnce({ finding, key, scope: { priorListedAt } }: Condemned): Hold | null {
-  if (!restsOnUse(finding.rule.condition) || hasSeen(priorListedAt, key)) return null;
-  return { kind: 'seen_once', text: 'one complete listing shows it so far, and inactivity is judged on two in a row' };
+  if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
+  return { kind: 'seen_once', text: 'one complete listing shows it so far, and use is judged on two in a row' };
 }
 
 /** Whether the key was in a listing and in all since. */
@@ -134,7 +146,8 @@ function watchedTooShort(policy: Policy, { finding, key }: Condemned): Hold | nu
 
 /** R8: a key in use is revoked by a rule that is not on inactivity only if that rule says so. */
 function inUse(policy: Policy, { finding, key }: Condemned): Hold | null {
-  if (key.use.state === 'never' || finding.rule.even_in_use || isOnInactivity(finding.rule.condition)) return null;
+  if (key.use.state === 'never' || finding.rule.even_in_use) return null;
+  if (isOnInactivity(finding.rule.condition, policy.active_within.ms)) return null;
   if (key.use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
   if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
   return {
@@ -166,20 +179,25 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
 function holdUnannounced(verdict: Verdict): Verdict {
   if (verdict.held !== null) return verdict;
   const graces = verdict.findings.map((finding) => ({ finding, grace: graceEnd(finding) }));
-  const over = graces.filter(({ finding, grace }) => grace.endMs !== null && grace.endMs <= finding.nowMs);
-  if (over.length > 0) return { ...verdict, findings: over.map(({ finding }) => finding) };
-  const [first] = graces;
-  if (first === undefined) return verdict;
-  const { endMs, missing } = first.grace;
+  const isOver = ({ finding, grace }: (typeof graces)[number]) => grace.endMs !== null && grace.endMs <= finding.nowMs;
+  const over = graces.filter(isOver).map(({ finding }) => finding);
+  const waiting = graces
+    .filter((each) => !isOver(each))
+    .map((each) => ({ finding: each.finding, hold: unannounced(each.grace) }));
+  if (over.length > 0) return { ...verdict, findings: over, kept: [...verdict.kept, ...waiting] };
+  return { ...verdict, held: waiting[0]?.hold ?? null };
+}
+
+function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
   const text =
     endMs === null
       ? `its notice of ${missing} ahead was not accepted yet`
       : `its revocation was announced, and may come after ${new Date(endMs).toISOString()}`;
-  return { ...verdict, held: { kind: 'unannounced', text } };
+  return { kind: 'unannounced', text };
 }
 
 /** R3: a plan holds what the quotas allow, the longest unused first; the others wait, named, for a later one. */
-function holdOverQuota({ quotas }: Policy, { revokedLastDay }: Facts, verdicts: Verdict[]): Verdict[] {
+export function holdOverQuota({ quotas }: Policy, { revokedLastDay }: Facts, verdicts: Verdict[]): Verdict[] {
   const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = quotas;
   const ofCreator = new Map<string, number>();
   let going = 0;

@@ -7,5 +7,17 @@ export type { Announcement, Exemption, Facts, KeyFacts, ScopeFacts, Use } from '
 export { makeGlobTest } from './glob.ts';
 export type { Hold, Verdict } from './guard.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
-export { canonicalJson, makePlan, type Plan, type PlanDocument, type PlanItem, planVersion, sha256 } from './plan.ts';
+export {
+  canonicalJson,
+  hashPolicy,
+  isSameReason,
+  judge,
+  makePlan,
+  type Plan,
+  type PlanDocument,
+  type PlanItem,
+  planVersion,
+  sha256,
+  toItem,
+} from './plan.ts';
 export { type Action, defaultPolicy, type KeyKind, type Policy, policySchema, type Rule } from './schema.ts';

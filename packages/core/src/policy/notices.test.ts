@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Announcement, Facts } from './facts.ts';
-import { dueNotices, lapsedAnnouncements } from './notices.ts';
+import { basisOf, dueNotices, lapsedAnnouncements } from './notices.ts';
 import { makePlan } from './plan.ts';
-import { policySchema } from './schema.ts';
+import { type Policy, policySchema } from './schema.ts';
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const rule = { name: 'unused', unused_for: '90d', action: 'revoke', notices: ['1d', '15d', '7d'] };
@@ -10,8 +10,17 @@ const policy = policySchema.parse({ rules: [rule] });
 const survivor = makeKey(99, { use: usedDaysAgo(1) });
 const use = usedDaysAgo(100);
 
-function facts(accepted: Announcement['accepted'] | null, change: Parameters<typeof makeKey>[1] = {}): Facts {
-  const announcements = accepted === null ? [] : [{ rule: 'unused', basis: daysAgo(100), accepted }];
+/** The basis of an announcement of the first rule of a policy, as it was when key 1 was used 100 days ago. */
+function basisBy({ rules }: Policy): string {
+  return rules.map((each) => basisOf({ key: makeKey(1, { use }), rule: each }))[0] ?? '';
+}
+
+function facts(
+  accepted: Announcement['accepted'] | null,
+  change: Parameters<typeof makeKey>[1] = {},
+  by = policy,
+): Facts {
+  const announcements = accepted === null ? [] : [{ rule: 'unused', basis: basisBy(by), accepted }];
   return makeFacts([makeKey(1, { use, announcements, ...change }), survivor]);
 }
 const at = (step: string, days: number) => ({ step, at: daysAgo(days) });
@@ -86,5 +95,32 @@ test('R9: an announcement lapses while something else keeps the key, and stands 
 test('a rule that only notifies tells once', () => {
   const notify = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] });
   expect(judge(facts(null), notify)).toMatchObject({ due: [['once', null]], lapsed: [] });
-  expect(judge(facts([at('once', 3)]), notify)).toMatchObject({ due: [], lapsed: [] });
+  expect(judge(facts([at('once', 3)], {}, notify), notify)).toMatchObject({ due: [], lapsed: [] });
+});
+
+test('R9: a new owner, or a rule that says something else, is announced anew', () => {
+  const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
+  expect(judge(facts(accepted)).items).toBe(1);
+  expect(judge(facts(accepted, { owner: 'zoe' }))).toMatchObject({
+    items: 0,
+    due: [['15d', daysAgo(-15)]],
+    lapsed: ['unused'],
+  });
+  const other = policySchema.parse({ rules: [{ ...rule, unused_for: '60d' }] });
+  expect(judge(facts(accepted), other)).toMatchObject({ items: 0, due: [['15d', daysAgo(-15)]], lapsed: ['unused'] });
+});
+
+test('R9: a revocation that did not come for 90 days after its announcement is announced again', () => {
+  expect(judge(facts([at('15d', 105), at('7d', 97), at('1d', 91)]))).toMatchObject({ items: 1, lapsed: [] });
+  expect(judge(facts([at('15d', 106), at('7d', 98), at('1d', 92)]))).toMatchObject({ items: 0, lapsed: ['unused'] });
+});
+
+test('R9: a rule that would not touch a key in use is on its use, whatever else it is on; one that would is not', () => {
+  const old = (evenInUse: boolean) =>
+    policySchema.parse({ rules: [{ ...rule, unused_for: undefined, older_than: '90d', even_in_use: evenInUse }] });
+  const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
+  const usedSince = { use: usedDaysAgo(35) };
+  expect(judge(facts(accepted, {}, old(false)), old(false)).items).toBe(1);
+  expect(judge(facts(accepted, usedSince, old(false)), old(false))).toMatchObject({ items: 0, lapsed: ['unused'] });
+  expect(judge(facts(accepted, usedSince, old(true)), old(true))).toMatchObject({ items: 1, lapsed: [] });
 });

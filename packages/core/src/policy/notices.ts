@@ -1,34 +1,43 @@
 import { toMs } from '../wire/index.ts';
-import { restsOnUse } from './condition-schema.ts';
 import type { Duration } from './duration.ts';
 import { type Finding, findingsOf, type Judgement } from './evaluate.ts';
+import { conditionInWords } from './explain.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
 import type { Verdict } from './guard.ts';
-import type { Action, Rule } from './schema.ts';
+import type { Action } from './schema.ts';
 
 /**
  * When the grace of a finding is over, by the notices that were accepted: each gives at least its own time, from when it was
  * accepted (R9). Null while one is `missing`; a rule without notices gives none.
  */
-export function graceEnd({ rule, key }: Finding): { endMs: number | null; missing: string | null } {
-  const accepted = acceptedSteps(key, rule);
+export function graceEnd(finding: Finding): { endMs: number | null; missing: string | null } {
+  const { rule } = finding;
+  const accepted = acceptedSteps(finding);
   const missing = rule.notices.find(({ text }) => !accepted.has(text));
   if (missing !== undefined) return { endMs: null, missing: missing.text };
   return { endMs: latestEnd(rule.notices, accepted), missing: null };
 }
 
-/** What a finding rests on that, changed, makes it another finding: for one on use, the use. */
-function basisOf({ key: { use } }: Pick<Finding, 'key'>, rule: Rule): string {
-  if (!restsOnUse(rule.condition)) return '';
-  return use.state === 'used' ? use.at : use.state;
+/**
+ * What a finding rests on that, changed, makes it another finding, of which nobody was told: whom to tell, what the rule says, and for
+ * a rule that would not revoke a key in use, the use.
+ */
+export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'rule'>): string {
+  const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
+  const used = use.state === 'used' ? use.at : use.state;
+  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null]);
 }
 
-function acceptedSteps(key: KeyFacts, rule: Rule): Map<string, number> {
-  const basis = basisOf({ key }, rule);
-  const found = key.announcements.find(
-    (announcement) => announcement.rule === rule.name && announcement.basis === basis,
-  );
-  return new Map(found?.accepted.map(({ step, at }) => [step, toMs(at)]));
+/** A revocation that was announced and did not come for so long is announced again. */
+const renewedAfterMs = 90 * 86_400_000;
+
+function acceptedSteps({ key, rule, nowMs }: Finding): Map<string, number> {
+  const own = key.announcements.filter((announcement) => announcement.rule === rule.name);
+  if (own.length === 0) return new Map();
+  const basis = basisOf({ key, rule });
+  const found = own.find((announcement) => announcement.basis === basis);
+  const accepted = new Map(found?.accepted.map(({ step, at }) => [step, toMs(at)]));
+  return rule.action === 'revoke' && nowMs - latestEnd(rule.notices, accepted) > renewedAfterMs ? new Map() : accepted;
 }
 
 function latestEnd(steps: Duration[], accepted: Map<string, number>): number {
@@ -62,22 +71,22 @@ export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
     .flatMap(({ announcing }) => announcing.flatMap(nextStep));
   const told = findingsOf({ judgements })
     .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
-    .filter(({ rule, key }) => !acceptedSteps(key, rule).has(onceStep));
+    .filter((finding) => !acceptedSteps(finding).has(onceStep));
   return [...announced, ...told.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep, mayGoAtMs: null }))];
 }
 
 const nameOf = (finding: Finding) => ({
   key: finding.key,
   rule: finding.rule.name,
-  basis: basisOf(finding, finding.rule),
+  basis: basisOf(finding),
   action: finding.rule.action,
   finding,
 });
 
 /** The longest is due at once; each shorter one when so much is left of the grace that the longer ones gave. */
 function nextStep(finding: Finding): DueNotice[] {
-  const { rule, key, nowMs } = finding;
-  const accepted = acceptedSteps(key, rule);
+  const { rule, nowMs } = finding;
+  const accepted = acceptedSteps(finding);
   const index = rule.notices.findIndex(({ text }) => !accepted.has(text));
   const step = rule.notices[index];
   if (step === undefined) return [];
@@ -95,15 +104,16 @@ const standing = ['unannounced', 'over_quota', 'stale_evidence', 'seen_once'];
  */
 export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judged): { key: KeyFacts; rule: string }[] {
   const nameOfOne = (key: KeyFacts, rule: string, basis: string) => JSON.stringify([key.number, rule, basis]);
+  const standingFindings = [
+    ...verdicts
+      .filter(({ held }) => held === null || standing.includes(held.kind))
+      .flatMap(({ findings: own, announcing }) => (announcing.length > 0 ? announcing : own)),
+    ...findingsOf({ judgements }).filter(
+      ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
+    ),
+  ];
   const stands = new Set(
-    [
-      ...verdicts
-        .filter(({ held }) => held === null || standing.includes(held.kind))
-        .flatMap(({ findings: own, announcing }) => (announcing.length > 0 ? announcing : own)),
-      ...findingsOf({ judgements }).filter(
-        ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
-      ),
-    ].map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding, finding.rule))),
+    standingFindings.filter(isCurrent).map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding))),
   );
   const judged = new Set(facts.scopes.filter(({ nowMs }) => nowMs !== null).map(({ scope }) => scope));
   return facts.keys
@@ -113,4 +123,11 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
         .filter(({ rule, basis }) => !stands.has(nameOfOne(key, rule, basis)))
         .map(({ rule }) => ({ key, rule })),
     );
+}
+
+/** None of its notices is forgotten for its age. */
+function isCurrent(finding: Finding): boolean {
+  const { key, rule } = finding;
+  const known = key.announcements.find((each) => each.rule === rule.name && each.basis === basisOf(finding));
+  return (known?.accepted.length ?? 0) === acceptedSteps(finding).size;
 }

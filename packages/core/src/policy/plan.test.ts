@@ -2,10 +2,10 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
-import type { Use } from './facts.ts';
-import { canonicalJson, makePlan } from './plan.ts';
-import { defaultPolicy, policySchema } from './schema.ts';
-import { makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
+import type { KeyFacts, Use } from './facts.ts';
+import { canonicalJson, isSameReason, makePlan } from './plan.ts';
+import { defaultPolicy, type Policy, policySchema } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
 
 const keys = [makeKey(1), makeKey(2, { use: usedDaysAgo(200) }), makeKey(3, { use: usedDaysAgo(1) })];
 
@@ -68,5 +68,43 @@ test('a plan’s text is canonical JSON whatever its keys, and their order does 
       expect(findingsOf(plan).every((finding) => explain(finding).length > 0)).toBe(true);
     }),
     { numRuns: 300 },
+  );
+});
+
+test('a rule that would not let a key go, where another does, stands in the plan with why', () => {
+  const policy = policySchema.parse({ rules: [rules[1], { ...rules[4], notices: ['7d'] }] });
+  const exemptions = [{ number: '1', rules: ['never'], reason: 'x', grantedBy: 'ada', until: daysAgo(-1) }];
+  const idle = { createdAt: daysAgo(200) };
+  const { document } = makePlan(
+    policy,
+    makeFacts([makeKey(1, idle), makeKey(2, { ...idle, exemptions }), makeKey(3, { use: usedDaysAgo(1) })]),
+  );
+  expect(
+    document.items.map(({ findings, kept }) => [
+      findings.map(({ rule }) => rule),
+      kept?.map(({ rule, why }) => [rule, why.kind]),
+    ]),
+  ).toEqual([[['never'], [['old', 'unannounced']]]]);
+  expect(document.held.map(({ key, why }) => [key.number, why.kind])).toEqual([
+    ['2', 'unannounced'],
+    ['3', 'in_use'],
+  ]);
+});
+
+test('a reason is the same while a group shrinks, and another when the rule says something else', () => {
+  const many = (number: number) =>
+    policySchema.parse({
+      rules: [{ name: 'r', more_than: { number, per: 'creator' }, action: 'revoke', even_in_use: true }],
+    });
+  const group = [1, 2, 3, 4].map((number) => makeKey(number, { use: usedDaysAgo(number) }));
+  const [planned] = makePlan(many(1), makeFacts(group)).document.items[0]?.findings ?? [];
+  const last = (policy: Policy, keys: KeyFacts[]) => findingsOf(makePlan(policy, makeFacts(keys))).at(-1);
+  const same = (finding: ReturnType<typeof last>) =>
+    planned !== undefined && finding !== undefined && isSameReason(planned, finding);
+  expect(same(last(many(1), group))).toBe(true);
+  expect(same(last(many(1), group.slice(1)))).toBe(true);
+  expect(same(last(many(2), group))).toBe(false);
+  expect(same(last(policySchema.parse({ rules: [{ name: 'r', older_than: '1d', action: 'revoke' }] }), group))).toBe(
+    false,
   );
 });

@@ -35,6 +35,8 @@ interface PlannedFinding {
 export interface PlanItem {
   action: Action;
   findings: PlannedFinding[];
+  /** Rules that hold and would not let the key go, where others do; absent where there are none. */
+  kept?: { rule: string; why: Hold }[];
   key: PlannedKey;
 }
 
@@ -67,17 +69,23 @@ export interface Plan {
   document: PlanDocument;
   judgements: Judgement[];
   verdicts: Verdict[];
-  /** Of each item, whether it may be revoked without a person. */
+  /** Keys that may be revoked without a person, and those that wait for it. */
   unattended: UnattendedVerdict[];
   /** The document as canonical JSON, which is what the hash is of, in parts: a million keys are more than one text should be. */
   canonical(): Iterable<string>;
 }
 
-/** Judges, guards and lays down a plan. Pure. */
-export function makePlan(policy: Policy, facts: Facts): Plan {
+/** What rules and guards say of each key. Pure. */
+export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'unattended'> {
   const judgements = evaluate(policy, facts);
   const verdicts = guard(policy, facts, judgements);
-  const outline = makeOutline(policy, facts, { judgements, verdicts });
+  return { judgements, verdicts, unattended: unattended(policy, facts, verdicts) };
+}
+
+/** Judges, guards and lays down a plan. Pure. */
+export function makePlan(policy: Policy, facts: Facts): Plan {
+  const judged = judge(policy, facts);
+  const outline = makeOutline(policy, facts, judged);
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
@@ -90,9 +98,7 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
       document ??= toDocument(outline);
       return document;
     },
-    judgements,
-    verdicts,
-    unattended: unattended(policy, facts, verdicts),
+    ...judged,
     canonical: () => writeCanonical(outline),
   };
 }
@@ -107,7 +113,7 @@ interface Outline {
   reported: Told[];
 }
 
-type Told = Pick<Verdict, 'key' | 'findings'>;
+type Told = Pick<Verdict, 'key' | 'findings'> & Partial<Pick<Verdict, 'kept'>>;
 type Held = Told & { held: Hold };
 
 function makeOutline(
@@ -132,7 +138,7 @@ function makeOutline(
     breakers: openBreakers(policy, facts, verdicts),
     held,
     items: verdicts.filter((verdict) => verdict.held === null),
-    policySha256: sha256(canonicalJson(policy)),
+    policySha256: hashPolicy(policy),
     reported,
   };
 }
@@ -190,9 +196,16 @@ function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
 }
 
-function toItem({ key, findings }: Told): PlanItem {
+/** A key with the findings for which it goes, as plans have it. */
+export function toItem({ key, findings, kept = [] }: Told): PlanItem {
   const action = strongestFirst.find((each) => findings.some(({ rule }) => rule.action === each)) ?? 'revoke';
-  return { action, findings: findings.map(toPlanned), key: toPlannedKey(key) };
+  const others = kept.map(({ finding, hold }) => ({ rule: finding.rule.name, why: hold }));
+  return {
+    action,
+    findings: findings.map(toPlanned),
+    ...(others.length > 0 ? { kept: others } : {}),
+    key: toPlannedKey(key),
+  };
 }
 
 function toPlanned({ rule, evidence }: Finding): PlannedFinding {
@@ -224,6 +237,16 @@ function toPlannedKey(key: KeyFacts): PlannedKey {
   };
 }
 
+/**
+ * Whether a finding is what a plan's reader approved: the same rule for the same reason. How many keys a group has changes with every
+ * key that goes, and makes no other reason.
+ */
+export function isSameReason(planned: PlannedFinding, finding: Finding): boolean {
+  const reasonOf = (evidence: PlannedEvidence) =>
+    JSON.stringify(evidence, (name, value: unknown) => (name === 'count' ? undefined : value));
+  return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
+}
+
 /** JSON with its names in order, so that equal values are equal bytes. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
@@ -231,6 +254,11 @@ export function canonicalJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );
+}
+
+/** What a policy is known by: the SHA-256 of its canonical JSON. */
+export function hashPolicy(policy: Policy): string {
+  return sha256(canonicalJson(policy));
 }
 
 /** The SHA-256 of a text, in hexadecimal digits. */

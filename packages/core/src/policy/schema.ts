@@ -53,9 +53,6 @@ const ruleSchema = z
       even_in_use,
     };
   })
-  .refine((rule) => !rule.even_in_use || !isOnInactivity(rule.condition), {
-    error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
-  })
   .refine(
     (rule) => ['report', 'notify'].includes(rule.action) || !mentions(rule.condition, ['used_outside', 'unscoped']),
     {
@@ -101,11 +98,26 @@ export const policySchema = z
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {
     error: 'two rules bear the same name',
     path: ['rules'],
-  });
+  })
+  .refine(
+    ({ rules, active_within: { ms } }) => !rules.some((rule) => rule.even_in_use && isOnInactivity(rule.condition, ms)),
+    {
+      path: ['rules'],
+      error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
+      when: ({ issues }) => issues.length === 0,
+    },
+  );
 
 /** A policy as parsed; docs/POLICY.md describes each setting. */
 export type Policy = z.output<typeof policySchema>;
 export type Rule = Policy['rules'][number];
+
+/**
+ * Whether a rule revokes by how a key was used, be it because it would not touch one in use: two listings in a row must show that.
+ */
+export function restsOnUse({ condition, even_in_use: evenInUse }: Rule): boolean {
+  return !evenInUse || mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
+}
 export type Action = Rule['action'];
 export type KeyKind = z.output<typeof kind>;
 

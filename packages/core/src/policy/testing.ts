@@ -32,6 +32,7 @@ export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFact
     exemptions: [],
     announcements: [],
     isAcknowledged: false,
+    hasFailedLately: false,
     ...change,
   };
 }
@@ -55,6 +56,8 @@ export function makeFacts(
     unknownOwnKey: [],
     unattended: [],
     openIncidents: 0,
+    missing: 0,
+    goneLately: 0,
     unseenMembers: 0,
     ...change,
   }));

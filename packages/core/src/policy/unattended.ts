@@ -1,9 +1,8 @@
 import { toMs } from '../wire/index.ts';
-import { restsOnUse } from './condition-schema.ts';
 import type { Finding } from './evaluate.ts';
 import type { Facts, ScopeFacts } from './facts.ts';
-import { hasSeen, type Verdict } from './guard.ts';
-import type { Policy } from './schema.ts';
+import { hasSeen, holdOverQuota, type Verdict } from './guard.ts';
+import { type Policy, restsOnUse } from './schema.ts';
 
 /** A scope of which one plan condemns more than the breaker allows (R3). */
 export interface Breaker {
@@ -18,20 +17,25 @@ export interface Breaker {
 /** Smaller scopes have no breaker: of nine keys one is more than a tenth. */
 const leastKeysForBreaker = 10;
 
+/** Holds behind which a key is condemned all the same: it goes as soon as they end by themselves. */
+const condemnedKinds = ['over_quota', 'unannounced', 'seen_once'];
+
 /** Which breakers are open. The share is compared without rounding: `condemned * 100 > percent * active`. */
 export function openBreakers(
   { enforcement: { breaker_percent: percent } }: Policy,
   facts: Facts,
   verdicts: Verdict[],
 ): Breaker[] {
-  const active = countBy(facts.keys.map(({ scope }) => scope));
+  const live = countBy(facts.keys.map(({ scope }) => scope));
   const counted = verdicts.filter(
-    ({ key, held }) => !key.isAcknowledged && (held === null || held.kind === 'over_quota'),
+    ({ key, held }) => !key.isAcknowledged && (held === null || condemnedKinds.includes(held.kind)),
   );
   const condemned = countBy(counted.map(({ key }) => key.scope));
-  return [...active]
-    .map(([scope, keys]) => ({ active: keys, condemned: condemned.get(scope) ?? 0, percent, scope }))
-    .filter((each) => each.active >= leastKeysForBreaker && each.condemned * 100 > percent * each.active)
+  return facts.scopes
+    .map(({ scope, missing, goneLately }) => ({ scope, active: (live.get(scope) ?? 0) + missing, goneLately }))
+    .filter(({ active, goneLately }) => active + goneLately >= leastKeysForBreaker)
+    .map(({ scope, active }) => ({ active, condemned: condemned.get(scope) ?? 0, percent, scope }))
+    .filter((each) => each.condemned * 100 > percent * each.active)
     .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 
@@ -41,43 +45,46 @@ function countBy(names: string[]): Map<string, number> {
   return counts;
 }
 
-/** An item of a plan that may be revoked without a person, or why a person must say so. */
+/** A key that rule and organization would let go without a person, and why it waits; null where it may go now. */
 export interface UnattendedVerdict {
   verdict: Verdict;
-  /** Its rule and its organization are both in `mode: enforce`. */
-  isEnforced: boolean;
   /** Findings that may act by themselves; empty where `waits` is not null. */
   findings: Finding[];
   waits: string | null;
 }
 
 /**
- * Of the keys that may go, says which may go without a person (R6): rule and organization are both in `mode: enforce`, two
- * listings at least an hour apart show the key, no breaker is open, and a canary has gone before. Pure; in the order of the verdicts.
+ * Of the keys that nothing but a quota holds, says which may go without a person (R6): rule and organization are both in
+ * `mode: enforce`, two listings at least an hour apart show the key, no breaker and no incident is open, and a canary has gone before.
+ * The quotas are for these alone: what waits for a person takes nothing from them. Pure; in the order of the verdicts.
  */
 export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): UnattendedVerdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   const broken = new Set(openBreakers(policy, facts, verdicts).map(({ scope }) => scope));
   const canaries = new Set<string>();
-  return verdicts.flatMap((verdict): UnattendedVerdict[] => {
+  const judged = verdicts.flatMap((verdict): UnattendedVerdict[] => {
     const scope = scopes.get(verdict.key.scope);
-    if (verdict.held !== null || scope === undefined) return [];
-    const enforced = verdict.findings.filter(
-      ({ rule }) => rule.mode === 'enforce' && modeOf(policy, verdict.key) === 'enforce',
-    );
-    const findings = enforced.filter(
-      ({ rule }) => !restsOnUse(rule.condition) || hasSeen(scope.hourPriorListedAt, verdict.key),
-    );
+    if (scope === undefined || (verdict.held !== null && verdict.held.kind !== 'over_quota')) return [];
+    const isIn = modeOf(policy, verdict.key) === 'enforce';
+    const enforced = verdict.findings.filter(({ rule }) => isIn && rule.mode === 'enforce');
+    if (enforced.length === 0) return [];
+    const findings = enforced.filter(({ rule }) => !restsOnUse(rule) || hasSeen(scope.hourPriorListedAt, verdict.key));
     const waits =
-      whyNobodyEnforces(enforced, findings) ??
+      (findings.length === 0 ? 'two complete listings at least an hour apart must show it' : null) ??
+      (scope.openIncidents > 0 ? 'an incident of its scope is open; see keywarden incidents' : null) ??
       (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
-    return [{ verdict, isEnforced: enforced.length > 0, findings: waits === null ? findings : [], waits }];
+    return [{ verdict, findings: waits === null ? findings : [], waits }];
   });
+  return holdTheirQuota(policy, facts, judged);
 }
 
-function whyNobodyEnforces(enforced: Finding[], seen: Finding[]): string | null {
-  if (enforced.length === 0) return 'its rule and its organization are not both in mode: enforce';
-  return seen.length === 0 ? 'two complete listings at least an hour apart must show it' : null;
+function holdTheirQuota(policy: Policy, facts: Facts, judged: UnattendedVerdict[]): UnattendedVerdict[] {
+  const going = judged.filter(({ waits }) => waits === null).map(({ verdict }) => ({ ...verdict, held: null }));
+  const over = new Map(holdOverQuota(policy, facts, going).map(({ key, held }) => [key, held?.text ?? null]));
+  return judged.map((each) => {
+    const waits = over.get(each.verdict.key) ?? null;
+    return waits === null ? each : { ...each, findings: [], waits };
+  });
 }
 
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that condemns these keys';
@@ -97,7 +104,6 @@ function waitsForCanary(
   canaries: Set<string>,
 ): string | null {
   const nowMs = scope.nowMs ?? Number.NaN;
-  if (scope.openIncidents > 0) return 'an incident of its scope is open; see keywarden incidents';
   const wentMs = scope.unattended
     .map(toMs)
     .filter((ms) => nowMs - ms <= canaryLastsMs)

@@ -1,0 +1,94 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  apply,
+  bed,
+  day,
+  enforced,
+  makeStoredPlan,
+  openIncidents,
+  pass,
+  prepare,
+  revokedNames,
+  store,
+  useApplyBed,
+} from './apply-bed.ts';
+import { resumeEnforcement } from './high-water-mark.ts';
+
+useApplyBed();
+
+const markFile = () => join(bed.context.environment.KEYWARDEN_DATA, 'high-water-mark');
+
+test('R10: a new store enforces nothing before somebody says resume; a plan that a person applies is carried out', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: enforced() });
+  await pass();
+  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/nobody has said on this machine/) });
+  expect(await revokedNames()).toEqual([]);
+  await apply(await makeStoredPlan());
+  expect(await revokedNames()).toEqual(['one', 'two']);
+});
+
+/** The store as it was at a time, in what governs: rows that are younger are gone, as after a restore. */
+async function restoreMarks(dump: readonly { mark?: string }[]): Promise<void> {
+  await store.sql`delete from keywarden.high_water_mark where not (mark::text = any(${dump.map((row) => String(row.mark))}))`;
+}
+
+test('R10: a store restored from before the last run enforces nothing, until somebody says resume', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const dump = await store.sql`select mark from keywarden.high_water_mark`;
+  await pass();
+  expect(await revokedNames()).toEqual(['one']);
+  await restoreMarks(dump);
+  expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
+  expect(await revokedNames()).toEqual(['one']);
+  expect(await openIncidents()).toEqual(['high_water_mark']);
+  await resumeEnforcement(bed.context, 'ada');
+  expect(await openIncidents()).toEqual([]);
+  await pass();
+  expect(await revokedNames()).toEqual(['one', 'two']);
+});
+
+test('R10: what one machine finds stops the others, whose own file is older than the dump', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const older = readFileSync(markFile(), 'utf8');
+  await pass(0);
+  const dump = await store.sql`select mark from keywarden.high_water_mark`;
+  await pass();
+  await restoreMarks(dump);
+  await pass(day);
+  writeFileSync(markFile(), older);
+  expect(await pass(day)).toMatchObject({ byItself: null });
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R10: a dump from before a pause is an older store, too', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const dump = await store.sql`select mark from keywarden.high_water_mark`;
+  await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
+  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/^paused by ada/) });
+  await store.sql`delete from keywarden.pause`;
+  await restoreMarks(dump);
+  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R10: killed between the store’s mark and the file’s, the next run goes on; without the file it does not', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const before = readFileSync(markFile(), 'utf8');
+  await pass(0);
+  writeFileSync(markFile(), before);
+  await pass();
+  expect(await revokedNames()).toEqual(['one']);
+  rmSync(markFile());
+  expect(await pass(day)).toMatchObject({ byItself: null });
+  expect(await revokedNames()).toEqual(['one']);
+});

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import {
+  bed,
+  enforced,
+  makeStoredPlan,
+  mint,
+  pass,
+  prepare,
+  revokedNames,
+  store,
+  use,
+  useApplyBed,
+} from './apply-bed.ts';
+import { enforce } from './enforce.ts';
+import { resumeEnforcement } from './high-water-mark.ts';
+
+useApplyBed();
+
+/** What the report does for an operator. */
+async function approveByReport(planId: string): Promise<string | null> {
+  const report = await store.as('keywarden_report');
+  const [row] = await report.sql`select keywarden.approve_plan(${planId}, 'olga') as number`;
+  return row?.number === null ? null : String(row?.number);
+}
+
+test('an approval through the report is carried out once, and not after 24 hours', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  await store.sql`update keywarden.plan_approval set approved_at = now() - interval '25 hours'`;
+  expect((await pass(0)).approved).toEqual([]);
+  await approveByReport(plan.id);
+  const [applied] = (await pass(0)).approved;
+  expect(applied?.items.map(({ item, outcome }) => [item.key.name, outcome])).toEqual([
+    ['one', 'revoked'],
+    ['two', 'revoked'],
+  ]);
+  await mint('three');
+  expect((await pass(0)).approved).toEqual([]);
+});
+
+test('R10: a store that nobody said resume on carries out no approval of the report', async () => {
+  await prepare(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  expect(await pass(0)).toMatchObject({ approved: [], why: expect.stringMatching(/nobody has said/) });
+  expect(await revokedNames()).toEqual([]);
+  await resumeEnforcement(bed.context, 'ada');
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R5: an approval that a use in flight has stopped does not go on by itself, and nothing else does in that pass', async () => {
+  const { one } = await prepare(['one', 'two', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  await approveByReport(plan.id);
+  const path = '/organizations/{org_id}/api_keys/{key_id}';
+  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  const passing = pass(0);
+  for (;;) {
+    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
+    if (intent) break;
+  }
+  await use(one?.key ?? '');
+  expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used while it was revoked/) });
+  expect(await revokedNames()).toEqual(['one']);
+  const [next] = (await pass(0)).approved;
+  expect(next?.items.map(({ outcome, why }) => [outcome, why])).toEqual([
+    ['skipped', 'an incident of its scope is open; see keywarden incidents'],
+  ]);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('an approval that cannot be carried out is ended, and stops nothing else; one of an old plan is refused', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  await store.sql`update keywarden.plan set document = '{}' where id = ${plan.id}`;
+  await bed.control('POST', 'clock', { advance_seconds: 3700 });
+  await bed.reconnect();
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  bed.context.config.policy = enforced({ max_evidence_age: '2h' });
+  expect((await enforce(bed.context, bed.connections)).byItself?.items).toHaveLength(1);
+  expect(await store.sql`select 1 from keywarden.approval_end`).toHaveLength(2);
+  await store.sql`update keywarden.plan set last_made_at = now() - interval '2 days'`;
+  expect(await approveByReport(plan.id)).toBeNull();
+});
