@@ -118,7 +118,7 @@ test('R6: a key that another rule condemns by now is not what the person approve
   bed.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
   await use((await mint('newer')).key);
   expect(outcomes(await apply(plan)).idle).toMatch(
-    /^skipped: it is condemned for another reason now \(one-only\) now, which this plan does not say/,
+    /^skipped: it is condemned for another reason now \(one-only\), which this plan does not say/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -211,7 +211,13 @@ test('R6: a rule of the same name that says something else by now is not what th
   const { idle } = await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   await use(idle?.key ?? '');
-  const redefined = { ...neverUsedRule, never_used_for: undefined, older_than: '1d', even_in_use: true };
+  const redefined = {
+    ...neverUsedRule,
+    match: { name: 'idle' },
+    never_used_for: undefined,
+    older_than: '1d',
+    even_in_use: true,
+  };
   bed.context.config.policy = policySchema.parse({ rules: [redefined] });
   expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is condemned for another reason now \(never-used\)/);
   expect(await revokedNames()).toEqual([]);
