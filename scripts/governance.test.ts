@@ -160,6 +160,13 @@ test('backtest says what a policy would have revoked when, what was used afterwa
       ['tmp', false],
     ]),
   );
+  const { scopes } = JSON.parse((await keywarden('coverage', '--keys', '--json')).stdout);
+  expect(scopes).toContainEqual(
+    expect.objectContaining({
+      scope: `organization:${organization}`,
+      gaps: expect.arrayContaining([expect.any(Object)]),
+    }),
+  );
   expect(unjudged).toContainEqual({ scope: expect.stringContaining(organization), days: expect.any(Number) });
   const other = join(folder, 'other.yaml');
   writeFileSync(other, 'policy: {rules: [{name: never, never_used_for: 900d, action: revoke}]}\n');

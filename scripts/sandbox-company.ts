@@ -12,7 +12,10 @@ export async function prepareSandbox({ controlUrl, isEmpty }: { controlUrl: stri
   await control(`${controlUrl}/limits`, 'PUT', limits);
   if (!isEmpty) return;
   console.error('Generating a company with nine months of history in the sandbox, as it was three months ago ...');
-  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (-lookBackDays * dayMs) / 1000 });
+  // An interrupted start may have set it back already.
+  const { now } = await control<{ now: string }>(`${controlUrl}/clock`, 'GET');
+  const behindMs = Date.now() - Date.parse(now);
+  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (behindMs - lookBackDays * dayMs) / 1000 });
   await control(`${controlUrl}/generate`, 'POST', { months: 6, operations: 140_000 });
 }
 

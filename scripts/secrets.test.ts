@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createToken } from '@keywarden/db/daemon';
@@ -47,6 +47,21 @@ test('the control plane itself answers with a secret once, when a key is made', 
   for (const path of ['keys', 'projects', 'stats', 'clock']) expectNone(await control('GET', path));
 });
 
+/** A policy that announces through a channel which does not answer, whose address and secret nobody may see. */
+function announcing(): Record<string, string> {
+  const address = 'http://127.0.0.1:1/hook-of-this-test';
+  const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;
+  secrets.push(address, secret);
+  const file = join(folder, 'announcing.yaml');
+  writeFileSync(
+    file,
+    `channels: [{name: chat, format: standard-webhooks, url_env: HOOK, secret_env: HOOK_SECRET}]
+policy: {rules: [{name: idle, never_used_for: 30d, action: revoke, notices: [7d]}]}
+`,
+  );
+  return { KEYWARDEN_CONFIG: file, HOOK: address, HOOK_SECRET: secret };
+}
+
 test('no command prints one, at any level of the log, whether it goes well or fails', async () => {
   const plan = await run([...entry.keywarden, 'plan', '--json'], settings);
   const planId: string = JSON.parse(plan.stdout).plan_id;
@@ -65,10 +80,11 @@ test('no command prints one, at any level of the log, whether it goes well or fa
   for (const command of commands) ended.push(await run([...entry.keywarden, ...command], settings));
   const wrong = { ...settings, CONTROL_PLANE_API_KEY: `${sandbox.adminKey}x` };
   ended.push(await run([...entry.keywarden, 'sync'], wrong));
+  ended.push(await run([...entry.keywarden, 'enforce'], { ...settings, ...announcing() }));
   await store.sql`alter table keywarden.operation rename to hidden`;
   ended.push(await run([...entry.keywarden, 'sync', 'operations'], settings));
   await store.sql`alter table keywarden.hidden rename to operation`;
-  expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 0, 0, 1, 1]);
+  expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 0, 0, 1, 0, 1]);
   for (const { stdout, stderr } of ended) expectNone(`${stdout}${stderr}`);
 });
 

@@ -109,8 +109,11 @@ function describe(done: (code: number) => void): Command {
     .command('coverage')
     .description('of which times the archive has every operation, and where not and why')
     .option('--project <id>', 'only this project, with each interval')
+    .option('--keys', 'of the key inventory: when each scope was listed whole')
     .option('--json', 'for machines')
-    .action(async (options: { project?: string; json?: boolean }) => done(await coverageCommand(options)));
+    .action(async (options: { project?: string; keys?: boolean; json?: boolean }) =>
+      done(await coverageCommand(options)),
+    );
   program
     .command('retention')
     .description('months of operations that are over retention.operations; drops nothing unless told')

@@ -12,7 +12,7 @@ export const instant = customType<{ data: string; driverData: string }>({
   fromDriver: toInstant,
 });
 
-/** Postgres's text of a timestamptz in UTC, as RFC 3339. */
+/** Postgres's text of a timestamptz in UTC, by itself or within JSON, as RFC 3339. */
 export function toInstant(text: string): string {
-  return text.replace(' ', 'T').replace(/\+00$/, 'Z');
+  return text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z');
 }

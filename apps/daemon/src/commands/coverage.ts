@@ -1,5 +1,12 @@
-import { exitCode, UserError } from '@keywarden/core/process';
-import { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from '@keywarden/db/read';
+import { exitCode, UserError, usageError } from '@keywarden/core/process';
+import {
+  type HoleReason,
+  type Interval,
+  type InventoryCoverage,
+  listCoverage,
+  listInventoryCoverage,
+  type ProjectCoverage,
+} from '@keywarden/db/read';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
@@ -16,7 +23,18 @@ const reasons: Record<HoleReason, string> = {
 };
 
 /** Says for each project, or for one, of which times the archive has every operation, and where it may not and why. */
-export async function coverageCommand({ project, json }: { project?: string; json?: boolean }): Promise<number> {
+export async function coverageCommand({
+  project,
+  keys = false,
+  json,
+}: {
+  project?: string;
+  keys?: boolean;
+  json?: boolean;
+}): Promise<number> {
+  if (keys && project !== undefined)
+    throw usageError('--keys is of accounts and organizations, and --project of operations; use one of them.');
+  if (keys) return await inventoryCommand({ json });
   return await withContext(
     async ({ store }) => {
       const found: ProjectCoverage[] = [];
@@ -37,6 +55,35 @@ export async function coverageCommand({ project, json }: { project?: string; jso
     },
     { needsControlPlane: false },
   );
+}
+
+/** Says when each scope's keys were listed whole, and where more than a day lies between. */
+async function inventoryCommand({ json }: { json: boolean | undefined }): Promise<number> {
+  return await withContext(
+    async ({ store }) => {
+      const scopes = await listInventoryCoverage(store.sql);
+      if (json) printJson({ scopes: scopes.map(inventoryToJson) });
+      else console.log(renderInventory(scopes));
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+function inventoryToJson({ controlPlane, firstListedAt, lastListedAt, ...rest }: InventoryCoverage) {
+  return { control_plane: controlPlane, first_listed_at: firstListedAt, last_listed_at: lastListedAt, ...rest };
+}
+
+function renderInventory(scopes: InventoryCoverage[]): string {
+  if (scopes.length === 0) return 'No keys were listed so far; keywarden sync keys does.';
+  const rows = scopes.map(({ scope, firstListedAt, lastListedAt, listings, gaps }) => [
+    scope,
+    firstListedAt,
+    lastListedAt,
+    String(listings),
+    gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
+  ]);
+  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY'], rows);
 }
 
 function toJson({ controlPlane, organizationId, projectId, known, unknown, ...rest }: ProjectCoverage) {

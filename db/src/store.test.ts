@@ -1,0 +1,26 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openStore } from './store.ts';
+
+test('an embedded database whose migrations are another version’s is refused, and no connection to it stays open', async () => {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
+  const first = await openStore({ databaseUrl: undefined, dataFolder, applicationName: 'first' });
+  try {
+    await first.sql`update keywarden.migration set hash = 'of another version'`;
+    await expect(
+      openStore({ databaseUrl: undefined, dataFolder, applicationName: 'second', role: 'keywarden_daemon' }),
+    ).rejects.toThrow(/they are not the ones of this version/);
+    for (let open = 1; open > 0; ) {
+      const [row] = await first.sql`select count(*)::int as n from pg_stat_activity where application_name = 'second'`;
+      open = Number(row?.n);
+    }
+    const [row] =
+      await first.sql`select count(*)::int as n from pg_stat_activity where backend_type = 'client backend'`;
+    expect(Number(row?.n)).toBeLessThanOrEqual(3); // ours, and the one by which the server knows that somebody is here
+  } finally {
+    await first.close();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+});
