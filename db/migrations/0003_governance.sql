@@ -114,6 +114,7 @@ create table keywarden.policy_version (
 --> statement-breakpoint
 -- A mark is added here, and kept in a file outside, with whatever governs: a store that lacks the file's is an older one (R10).
 create table keywarden.high_water_mark (
+  number bigint generated always as identity unique,
   mark uuid primary key,
   made_at timestamptz not null default now()
 );
@@ -151,9 +152,11 @@ update keywarden.incident c set scope = k.control_plane_number || '/' || k.scope
 -- What is of a scope, and not of a key, is one incident while it is open.
 create unique index incident_open_of_scope on keywarden.incident (kind, scope) where closed_at is null and key_number is null;
 --> statement-breakpoint
--- An approval that was carried out to its end; one of the report's that is not is tried again until it expires.
+-- An approval that is over. done: each of its items is, and what its plan condemns is acknowledged. stopped: it was not to go on. One of
+-- the report's that is not here is tried again until it expires.
 create table keywarden.approval_end (
   approval_number bigint primary key references keywarden.plan_approval,
+  how text not null check (how in ('done', 'stopped')),
   at timestamptz not null default now()
 );
 --> statement-breakpoint

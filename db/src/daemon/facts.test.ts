@@ -82,6 +82,16 @@ test('a creator has left when two complete listings of the members in a row lack
   expect(await creatorsAfter(hour(5), ['ada', 'bela'])).toEqual(['member', 'member', 'left']);
 });
 
+test('A7: a listing that is believed after one that was suddenly short is the first without a member, not the second', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  const many = ['ada', 'bela', 'carl', ...Array.from({ length: 17 }, (_, index) => `user-${index}`)];
+  for (const at of [1, 2]) await creatorsAfter(hour(at), many);
+  await creatorsAfter(hour(3), many.slice(17));
+  expect(await creatorsAfter(hour(4), many.slice(8))).toEqual(['unknown', 'unknown', 'unknown']);
+  expect(await creatorsAfter(hour(5), many.slice(8))).toEqual(['left', 'left', 'left']);
+});
+
 test('A7: a creator nobody ever listed has not left by lists that are suddenly short', async () => {
   await store.sql`delete from keywarden.member`;
   await store.sql`delete from keywarden.member_listing`;

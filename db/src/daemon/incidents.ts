@@ -76,3 +76,10 @@ export async function hasOpenIncident(sql: Sql, kind: Incident['kind']): Promise
 export async function closeIncidentsOf(sql: Sql, { kind, by }: { kind: Incident['kind']; by: string }): Promise<void> {
   await sql`update keywarden.incident set closed_at = now(), closed_by = ${by} where kind = ${kind} and closed_at is null`;
 }
+
+/** Ends the incidents of breakers that are shut: another flood in that scope is another incident. */
+export async function closeSettledBreakers(sql: Sql, openScopes: string[]): Promise<void> {
+  await sql`
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'the breaker is shut'
+    where kind = 'breaker' and closed_at is null and not (scope = any(${openScopes}))`;
+}

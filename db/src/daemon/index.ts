@@ -7,11 +7,12 @@ export {
   type StoredExemption,
 } from './exemptions.ts';
 export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
-export { addMark, hasMark } from './high-water-mark.ts';
+export { addMark, readMark } from './high-water-mark.ts';
 export { readHistory } from './history.ts';
 export {
   closeIncident,
   closeIncidentsOf,
+  closeSettledBreakers,
   hasOpenIncident,
   type Incident,
   listIncidents,

@@ -66,9 +66,12 @@ export async function saveMembers(
       insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
       values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
     await tx`
-      update keywarden.member set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
-        left_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
-          then null else ${seenAt}::timestamptz end
+      update keywarden.member m set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
+        left_at = case when missing_since <= ${seenAt}::timestamptz - interval '1 day' or not ${isSudden} and exists (
+            select from keywarden.member_listing l where l.control_plane_number = m.control_plane_number
+              and l.organization_id = m.organization_id and not l.is_sudden
+              and l.listed_at > m.last_seen_at and l.listed_at < ${seenAt}::timestamptz)
+          then ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
         and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
   });

@@ -61,25 +61,25 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
 }
 
 /**
- * Keys that stand in a plan which a person has had carried out in the last 90 days, under the policy in force, to go or to wait for a
- * quota.
+ * Keys that stand in a plan which a person has had carried out in the last 90 days, under the policy in force: to go, or to wait for a
+ * quota, a notice or a second listing.
  */
 export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
   const rows = await sql`
     select distinct f.key_number from keywarden.plan_approval a join keywarden.plan p on p.id = a.plan_id
       join keywarden.finding f on f.plan_id = a.plan_id
     where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
-      and exists (select from keywarden.approval_end e where e.approval_number = a.number)
-      and f.action = 'revoke' and (f.disposition = 'planned' or f.hold_kind = 'over_quota')`;
+      and exists (select from keywarden.approval_end e where e.approval_number = a.number and e.how = 'done')
+      and f.action = 'revoke' and (f.disposition = 'planned' or f.hold_kind in ('over_quota', 'unannounced', 'seen_once'))`;
   return new Set(rows.map((row) => String(row.key_number)));
 }
 
-/** Keys of which an attempt was refused in the last three days. */
+/** Keys of which an attempt was refused, or led to nothing, in the last three days. */
 export async function readFailedLately(sql: Sql): Promise<Set<string>> {
   const rows = await sql`
     select distinct i.key_number from keywarden.revocation_intent i
       join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.outcome = 'failed' and o.at > now() - interval '3 days'`;
+    where o.outcome in ('failed', 'not_revoked') and o.at > now() - interval '3 days'`;
   return new Set(rows.map((row) => String(row.key_number)));
 }
 

@@ -95,7 +95,7 @@ export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
   }));
 }
 
-/** What an approval was for has been done, as far as it could be. */
-export async function endApproval(sql: Sql, approval: string): Promise<void> {
-  await sql`insert into keywarden.approval_end (approval_number) values (${approval}) on conflict do nothing`;
+/** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */
+export async function endApproval(sql: Sql, approval: string, how: 'done' | 'stopped'): Promise<void> {
+  await sql`insert into keywarden.approval_end (approval_number, how) values (${approval}, ${how}) on conflict do nothing`;
 }

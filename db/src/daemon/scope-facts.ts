@@ -49,7 +49,10 @@ async function readConnections(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   configured: FactsAsked['configured'],
 ): Promise<KnownConnection[]> {
-  const stored: KnownConnection[] = await db.select().from(connection).orderBy(asc(connection.name));
+  const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
+  const rows = await db.select().from(connection).orderBy(asc(connection.name));
+  // The configuration is newer than what was stored when the connection last authenticated.
+  const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
   const planes = await sql`select number, base_url from keywarden.control_plane`;
   const numberOf = new Map(planes.map((row) => [String(row.base_url), String(row.number)]));
   const strangers = configured

@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
 import { applyPlan, remainingItems } from '../enforce/apply.ts';
-import { moveMark } from '../enforce/high-water-mark.ts';
+import { governed } from '../enforce/high-water-mark.ts';
 import { whyPaused } from '../enforce/item.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { connectionsOf, printJson, withContext } from './session.ts';
+import { printJson, usableConnections, withContext } from './session.ts';
 import { userName } from './user.ts';
 
 export interface ApplyOptions {
@@ -18,7 +18,8 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
   return await withContext(async (context) => {
     const document = await readDocument(context, planId);
     const remaining = await remainingItems(context, document.items);
-    if (remaining.length === 0) {
+    const breakers = document.breakers.length;
+    if (remaining.length === 0 && (document.items.length > 0 || breakers === 0)) {
       const why =
         document.items.length === 0
           ? 'it has no key to revoke'
@@ -29,31 +30,35 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     }
     const pause = await whyPaused(context);
     if (pause !== null) throw new UserError(`Nothing is revoked: ${pause}.`, { exit: 3 });
-    if (!options.yes && !(await confirm(remaining.length, planId))) {
+    const question =
+      remaining.length === 0
+        ? `Let go on by itself what ${breakers} open breakers hold, as plan ${planId} says?`
+        : `Revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`} for good, as plan ${planId} says?`;
+    if (!options.yes && !(await confirm(question, planId))) {
       console.log('Nothing was changed.');
       return exitCode.done;
     }
-    const connections = await connectionsOf(context);
+    const { connections, failures } = await usableConnections(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
-    await moveMark(context);
-    const applied = await applyPlan(context, { planId, items: document.items, approver, connections });
-    await moveMark(context);
-    if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied) });
-    else console.log(renderApplied(applied));
-    const isWhole = applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
+    const applied = await governed(context, () =>
+      applyPlan(context, { planId, items: document.items, approver, connections }),
+    );
+    if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
+    else console.log([renderApplied(applied), ...failures].join('\n\n'));
+    const isWhole =
+      failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
     return isWhole ? exitCode.done : exitCode.needsPerson;
   });
 }
 
-async function confirm(count: number, planId: string): Promise<boolean> {
+async function confirm(question: string, planId: string): Promise<boolean> {
   if (!process.stdin.isTTY)
     throw usageError(
       `apply asks before it revokes, and there is no terminal to ask on; add --yes to approve plan ${planId}.`,
     );
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  const keys = count === 1 ? '1 key' : `${count} keys`;
   // Ctrl-C and Ctrl-D at the prompt reject it, and mean no.
-  const answer = await prompt.question(`Revoke ${keys} for good, as plan ${planId} says? Type yes: `).catch(() => 'no');
+  const answer = await prompt.question(`${question} Type yes: `).catch(() => 'no');
   prompt.close();
   return answer.trim() === 'yes';
 }

@@ -2,10 +2,10 @@ import { parseDuration } from '@keywarden/core/policy';
 import { exitCode, usageError } from '@keywarden/core/process';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
-import { moveMark } from '../enforce/high-water-mark.ts';
+import { governed } from '../enforce/high-water-mark.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
-import { connectionsOf, printJson, withContext } from './session.ts';
+import { printJson, usableConnections, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';
 
@@ -21,14 +21,14 @@ export async function exemptCommand(
   { rule, reason, until, ...pattern }: ExemptOptions,
 ): Promise<number> {
   return await withContext(async (context) => {
-    const now = latestPresent(await connectionsOf(context));
+    const now = latestPresent((await usableConnections(context)).connections);
     const end = parseUntil(until, now);
     if (reason.trim() === '') throw usageError('An exemption bears a reason; say it with --reason.');
     const known = context.config.policy.rules.map(({ name }) => name);
     const strange = rule?.find((each) => !known.includes(each));
     if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
     const keys = await chooseKeys(context, { names, pattern });
-    const number = await grantExemption(context.store.sql, {
+    const granted = {
       keys: [...new Set(keys.map((key) => key.number))],
       rules: rule ?? null,
       pattern: patternInWords(pattern),
@@ -36,8 +36,8 @@ export async function exemptCommand(
       grantedBy: userName(),
       grantedAt: now,
       until: end,
-    });
-    await moveMark(context);
+    };
+    const number = await governed(context, () => grantExemption(context.store.sql, granted));
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
     console.log(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
     return exitCode.done;
@@ -58,10 +58,9 @@ export async function exemptionsCommand({
     throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
   return await withContext(async (context) => {
     const { sql } = context.store;
-    if (end !== undefined && !(await endExemption(sql, { number: end, by: userName() })))
+    if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-    if (end !== undefined) await moveMark(context);
-    const now = latestPresent(await connectionsOf(context));
+    const now = latestPresent((await usableConnections(context)).connections);
     const exemptions = await listExemptions(sql, { all, now });
     if (json) printJson({ exemptions: exemptions.map(toJson) });
     else console.log(render(exemptions, now));

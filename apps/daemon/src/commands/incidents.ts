@@ -1,6 +1,6 @@
 import { exitCode, usageError } from '@keywarden/core/process';
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
-import { moveMark } from '../enforce/high-water-mark.ts';
+import { governed } from '../enforce/high-water-mark.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';
@@ -24,9 +24,10 @@ export async function incidentsCommand({
   return await withContext(
     async (context) => {
       const { store } = context;
-      if (close !== undefined && !(await closeIncident(store.sql, { number: close, by: userName(), note })))
+      const isClosed = async (number: string) =>
+        await governed(context, () => closeIncident(store.sql, { number, by: userName(), note }));
+      if (close !== undefined && !(await isClosed(close)))
         throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
-      if (close !== undefined) await moveMark(context);
       const incidents = await listIncidents(store.sql, { isOpen: !all, limit: shown });
       if (json) printJson({ incidents: incidents.map(toJson) });
       else console.log(render(incidents, { all }));

@@ -3,6 +3,7 @@ import { codeOf, exitCode, usageError } from '@keywarden/core/process';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
+import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';
@@ -11,10 +12,11 @@ import { userName } from './user.ts';
 export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {
   if (owner?.trim() === '') throw usageError('An owner has a name; leave --owner out to give the key to its creator.');
   return await withContext(
-    async ({ store }) => {
+    async (context) => {
+      const { store } = context;
       const { number, name } = makeKeyFinder(await listLiveKeys(store.sql))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
-      await assignOwners(store.sql, { assignments, source: 'assignment', by: userName() });
+      await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
       console.log(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
       return exitCode.done;
     },
@@ -26,11 +28,12 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
 export async function ownerImportCommand(file: string): Promise<number> {
   const rows = readRows(file);
   return await withContext(
-    async ({ store }) => {
+    async (context) => {
+      const { store } = context;
       const findKey = makeKeyFinder(await listLiveKeys(store.sql));
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
-      await assignOwners(store.sql, { assignments, source: 'import', by: userName() });
+      await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
       console.log(`${assignments.length} keys have the owners of ${file}.`);
       return exitCode.done;
     },

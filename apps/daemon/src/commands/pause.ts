@@ -1,6 +1,6 @@
 import { exitCode } from '@keywarden/core/process';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
-import { moveMark, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';
 
@@ -10,8 +10,8 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
     async (context) => {
       const { store, signal, progress } = context;
       const onWait = () => progress.note('A revocation is under way; waiting for its end.');
-      const isNew = await openPause(store.sql, { by: userName(), reason }, { signal, onWait });
-      await moveMark(context);
+      const lock = { signal, onWait };
+      const isNew = await governed(context, () => openPause(store.sql, { by: userName(), reason }, lock));
       const pause = await readPause(store.sql);
       if (isNew) console.log('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
       else if (pause)
@@ -25,10 +25,9 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
 export async function resumeCommand(): Promise<number> {
   return await withContext(
     async (context) => {
-      const wasPaused = await endPause(context.store.sql, userName());
+      const wasPaused = await governed(context, () => endPause(context.store.sql, userName()));
       const mayEnforce = (await whyNotEnforcing(context)) === null;
-      if (mayEnforce) await moveMark(context);
-      else await resumeEnforcement(context, userName());
+      if (!mayEnforce) await resumeEnforcement(context, userName());
       const said = [
         wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
         ...(mayEnforce ? [] : ['From now on this store may enforce by itself what the policy has in mode: enforce.']),

@@ -4,14 +4,13 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted, planKeys } from '../enforce/plan.ts';
 import { syncKeys } from '../sync/keys.ts';
-import { connectionsOf, printJson, withContext } from './session.ts';
+import { printJson, usableConnections, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** Lists the keys afresh, judges them, prints and stores the plan. Changes nothing upstream. */
 export async function planCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
-    const connections = await connectionsOf(context);
-    const failures: string[] = [];
+    const { connections, failures } = await usableConnections(context);
     for (const connection of connections) {
       await syncKeys(context, connection).catch((error: unknown) => {
         if (!(error instanceof UserError)) throw error;

@@ -85,6 +85,19 @@ export async function connectionsOf(
   );
 }
 
+/**
+ * The connections that can be used, and of the others one sentence each: what a person says must not wait for all of them. Throws when
+ * none can.
+ */
+export async function usableConnections(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
+  const failures: string[] = [];
+  const connections = await openConnections(context.store.sql, context, (name, error) => {
+    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
+    failures.push(`Connection ${name} cannot be used, and nothing was done through it: ${error.message}`);
+  });
+  return { connections, failures };
+}
+
 /** Prints a command's result for machines. */
 export function printJson(value: unknown): void {
   console.log(JSON.stringify(value, null, 2));

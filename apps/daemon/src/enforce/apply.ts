@@ -45,7 +45,9 @@ export async function applyPlan(
   await settleOpenIntents(context, connections);
   const remaining = await remainingItems(context, items);
   const applied: Applied = { doneBefore: items.length - remaining.length, items: [], stopped: null };
-  if (remaining.length === 0 && approver.via !== 'report') return applied;
+  // A plan without items may be approved all the same: by that a person has read what its breakers say.
+  const isOver = remaining.length === 0 && items.length > 0;
+  if (approver.via === 'enforcement' ? remaining.length === 0 : isOver && approver.via !== 'report') return applied;
   const approval =
     approver.via === 'report'
       ? approver.approval
@@ -67,10 +69,21 @@ export async function applyPlan(
       break;
     }
   }
-  // Stopped by a use in flight it has ended too: another approval may follow when somebody has looked.
-  if (applied.stopped === null || hasUseInFlight(applied)) await endApproval(context.store.sql, approval);
+  const how = howItEnded(applied);
+  if (how !== null) await endApproval(context.store.sql, approval, how);
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
+}
+
+/**
+ * Done if each item is; only then what the plan condemns is what a person let go. A use in flight ends an approval, too: another may
+ * follow when somebody has looked. Null while the rest may be tried again.
+ */
+function howItEnded(applied: Applied): 'done' | 'stopped' | null {
+  const { stopped, items } = applied;
+  if (hasUseInFlight(applied)) return 'stopped';
+  if (stopped !== null || !items.every(({ isFinal }) => isFinal)) return null;
+  return items.length === 0 || items.some(({ outcome }) => outcome === 'revoked') ? 'done' : 'stopped';
 }
 
 /** R5: a key turned out to be used while it was revoked, and nothing else may go before somebody has looked. */

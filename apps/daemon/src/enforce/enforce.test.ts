@@ -134,6 +134,11 @@ test('R2: a connection that is configured and never authenticated protects its o
   bed.context.config.connections = [first, stranger];
   const known = await makeStoredPlan();
   expect(known.document.items.map(({ key }) => key.name)).toEqual(['older']);
+  // One that authenticated before, with another key: the configured id counts.
+  await store.sql`insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
+    select 'second', control_plane_number, account_id, auth_method, 1, is_sandbox, checked_at from keywarden.connection`;
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['older']);
+  await store.sql`delete from keywarden.connection where name = 'second'`;
   bed.context.config.connections = [first, { ...stranger, keyId: null }];
   expect((await makeStoredPlan()).document.items).toEqual([]);
 });
@@ -161,6 +166,52 @@ test('two connections that see one organization count its keys once, and revoke 
   expect(await revokedNames()).toEqual(['idle', 'busy']);
   const keys = await store.sql`select id from keywarden.key where scope = ${`organization:${organization}`}`;
   expect(keys).toHaveLength(3);
+});
+
+test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async () => {
+  const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
+  const minted = await prepare([...stale, 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  const path = '/organizations/{org_id}/api_keys/{key_id}';
+  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  const applying = apply(plan);
+  for (;;) {
+    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
+    if (intent) break;
+  }
+  await use(minted[plan.document.items[0]?.key.name ?? '']?.key ?? '');
+  expect((await applying).stopped).toMatch(/was used between/);
+  await store.sql`update keywarden.incident set closed_at = now()`;
+  await pass();
+  expect((await pass(day)).plan.document.breakers).toHaveLength(1);
+  expect(await revokedNames()).toHaveLength(1);
+});
+
+test('R3: a breaker’s incident ends when the breaker is shut, so that the next one is another', async () => {
+  const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
+  await prepare([...stale, 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  await pass();
+  expect(await openIncidents()).toEqual(['breaker']);
+  await apply(await makeStoredPlan());
+  await pass();
+  expect(await openIncidents()).toEqual([]);
+});
+
+test('R7: a key that no call ever revokes keeps no other of its scope waiting', async () => {
+  const { one } = await prepare(['one', 'two', 'busy'], { policy: enforced({ quotas: { per_run: 1 } }) });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const path = `/organizations/{org_id}/api_keys/{key_id}`;
+  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
+  await pass();
+  expect(await revokedNames()).toEqual([]);
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  await pass();
+  expect(await revokedNames()).toEqual(['two']);
+  expect(one).toBeDefined();
 });
 
 test('two that enforce at once revoke each key once', async () => {

@@ -1,12 +1,12 @@
 import { type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
 import { UserError } from '@keywarden/core/process';
-import { endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
+import { closeSettledBreakers, endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
-import { moveMark, whyNotEnforcing } from './high-water-mark.ts';
+import { governed, whyNotEnforcing } from './high-water-mark.ts';
 import { whyPaused } from './item.ts';
 import { planKeys, readDocument } from './plan.ts';
 
@@ -29,44 +29,45 @@ export async function enforce(context: Context, connections: Connection[]): Prom
   return await withProcessLock(context, 'enforcement', async () => {
     const plan = await planKeys(context, connections);
     const announced = await announce(context, { plan, connections });
-    await openBreakerIncidents(context, plan);
+    await recordBreakers(context, plan);
     const why = (await whyNotEnforcing(context)) ?? (await whyPaused(context));
-    await moveMark(context);
-    if (why !== null) return { plan, announced, approved: [], byItself: null, why };
-    const approved = await carryOutApproved(context, connections);
-    if (approved.some(hasUseInFlight)) {
-      return {
-        plan,
-        announced,
-        approved,
-        byItself: null,
-        why: 'a key was used while it was revoked; see keywarden incidents',
-      };
-    }
-    const byItself = await enforceByItself(context, plan, connections);
-    // What was revoked must not be forgotten by a store that is restored from before it.
-    if (byItself.items.length + approved.length > 0) await moveMark(context);
-    return { plan, announced, approved, byItself, why: null };
+    return await governed(context, async () => {
+      if (why !== null) return { plan, announced, approved: [], byItself: null, why };
+      const approved = await carryOutApproved(context, connections);
+      if (approved.some(hasUseInFlight)) {
+        const used = 'a key was used while it was revoked; see keywarden incidents';
+        return { plan, announced, approved, byItself: null, why: used };
+      }
+      return { plan, announced, approved, byItself: await enforceByItself(context, plan, connections), why: null };
+    });
   });
 }
 
-/** A breaker that is open where keys would go by themselves calls a person. */
-async function openBreakerIncidents({ store }: Context, { unattended, document, id }: Plan): Promise<void> {
+/** A breaker that is open where keys would go by themselves calls a person, until it is shut. */
+async function recordBreakers({ store }: Context, { unattended, document, id }: Plan): Promise<void> {
   const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
+  await closeSettledBreakers(
+    store.sql,
+    document.breakers.map(({ scope }) => scope),
+  );
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope))
       await openIncident(store.sql, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
-/** One that cannot be carried out, whatever it is, does not stop the others. */
+/** One that cannot be carried out does not stop the others, nor what goes by itself. */
 async function carryOutApproved(context: Context, connections: Connection[]): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const { number, planId } of await listReportApprovals(context.store.sql)) {
-    const items = await readItems(context, { planId, approval: number });
-    if (items === undefined) continue;
-    applied.push(
-      await applyPlan(context, { planId, items, approver: { via: 'report', approval: number }, connections }),
-    );
+    try {
+      const items = await readItems(context, { planId, approval: number });
+      if (items === undefined) continue;
+      const approver = { via: 'report', approval: number } as const;
+      applied.push(await applyPlan(context, { planId, items, approver, connections }));
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.log.error({ plan: planId, err: error }, 'an approved plan failed, and is tried again until it expires');
+    }
     if (applied.some(({ stopped }) => stopped !== null)) break;
   }
   return applied;
@@ -81,7 +82,7 @@ async function readItems(
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     context.log.error({ plan: planId, err: error }, 'an approved plan cannot be carried out');
-    await endApproval(context.store.sql, approval);
+    await endApproval(context.store.sql, approval, 'stopped');
     return undefined;
   }
 }

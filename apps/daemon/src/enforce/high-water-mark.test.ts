@@ -14,7 +14,7 @@ import {
   store,
   useApplyBed,
 } from './apply-bed.ts';
-import { resumeEnforcement } from './high-water-mark.ts';
+import { governed, resumeEnforcement } from './high-water-mark.ts';
 
 useApplyBed();
 
@@ -91,4 +91,31 @@ test('R10: killed between the store’s mark and the file’s, the next run goes
   rmSync(markFile());
   expect(await pass(day)).toMatchObject({ byItself: null });
   expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R10: a machine that did not govern last takes an old store for older, though it knows that store’s marks', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  const standby = readFileSync(markFile(), 'utf8');
+  await governed(bed.context, () => Promise.resolve());
+  await store.sql`update keywarden.high_water_mark set made_at = made_at - interval '10 hours'`;
+  writeFileSync(markFile(), standby);
+  expect(await pass()).toMatchObject({
+    byItself: null,
+    why: expect.stringMatching(/^another machine governed last, hours ago/),
+  });
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R10: what governs on a machine that enforces nothing leaves a mark there, too', async () => {
+  await prepare(['one', 'busy']);
+  const marks = async () => (await store.sql`select 1 from keywarden.high_water_mark`).length;
+  await expect(governed(bed.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
+  expect(await marks()).toBe(2);
+  expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch\n$/);
+  await store.sql`delete from keywarden.high_water_mark`;
+  await governed(bed.context, () => Promise.resolve());
+  expect(await openIncidents()).toEqual(['high_water_mark']);
+  expect(await marks()).toBe(0);
 });

@@ -2,47 +2,72 @@ import { randomUUID } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readDataFile } from '@keywarden/core/process';
-import { addMark, closeIncidentsOf, hasMark, hasOpenIncident, openIncident } from '@keywarden/db/daemon';
+import { addMark, closeIncidentsOf, hasOpenIncident, openIncident, readMark } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 
 const fileName = 'high-water-mark';
+
+/** What a machine's file says: the last mark that it made, and whether a person has let the store enforce from here. */
+interface Held {
+  mark: string;
+  mayEnforce: boolean;
+}
 
 type Place = Pick<Context, 'store' | 'environment'>;
 
 /**
  * R10: why this store enforces nothing by itself, or null. A mark stands in the store and in a file beside it, and moves with whatever
- * governs: a new store has none, and one that was restored lacks the file's. What one machine finds stops all, until `resume`.
+ * governs: a new store has none, and one that was restored lacks the file's. What one machine finds stops all, until `resume`; a
+ * machine that did not make the last mark takes it only while the one that did is heard of.
  */
 export async function whyNotEnforcing({ store, environment }: Place): Promise<string | null> {
-  const mark = readDataFile(environment.KEYWARDEN_DATA, fileName);
-  if (mark === undefined)
+  const held = readHeld(environment.KEYWARDEN_DATA);
+  if (held === null || !held.mayEnforce)
     return 'nobody has said on this machine that the store may enforce by itself; keywarden resume says so';
-  const isOlder = !(await hasMark(store.sql, mark));
-  if (isOlder)
-    await openIncident(store.sql, {
-      kind: 'high_water_mark',
-      scope: '',
-      detail: { why: 'the store lacks the last mark of a machine' },
-    });
-  if (!isOlder && !(await hasOpenIncident(store.sql, 'high_water_mark'))) return null;
-  return 'this store is not the one that enforced last, or is older than it was; look at what it lacks, then keywarden resume';
+  const state = await readMark(store.sql, held.mark);
+  if (state === 'missing') await reportOlder({ store });
+  if (state === 'missing' || (await hasOpenIncident(store.sql, 'high_water_mark')))
+    return 'this store is not the one that enforced last, or is older than it was; look at what it lacks, then keywarden resume';
+  if (state === 'followed_long_ago')
+    return 'another machine governed last, hours ago, and this may be an older store; look at what it lacks, then keywarden resume';
+  return null;
 }
 
-/** Moves the mark, in the store first: killed in between, the file's is still in the store. A mark that the store lacks stays. */
-export async function moveMark({ store, environment }: Place): Promise<void> {
-  const mark = readDataFile(environment.KEYWARDEN_DATA, fileName);
-  if (mark !== undefined && (await hasMark(store.sql, mark)))
-    writeMark(environment.KEYWARDEN_DATA, await addMark(store.sql));
+/** Work that governs, between two marks: a store that is restored from before or within it lacks the one or the other. */
+export async function governed<T>(place: Place, work: () => Promise<T>): Promise<T> {
+  await moveMark(place);
+  try {
+    return await work();
+  } finally {
+    await moveMark(place);
+  }
 }
 
 /** A person says that this store, seen from this machine, may enforce by itself. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
   await closeIncidentsOf(store.sql, { kind: 'high_water_mark', by });
-  writeMark(environment.KEYWARDEN_DATA, await addMark(store.sql));
+  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql), mayEnforce: true });
 }
 
-function writeMark(folder: string, mark: string): void {
+/** In the store first: killed in between, the file's is still in the store. A file whose mark the store lacks stays as it is. */
+async function moveMark({ store, environment }: Place): Promise<void> {
+  const held = readHeld(environment.KEYWARDEN_DATA);
+  if (held !== null && (await readMark(store.sql, held.mark)) === 'missing') return await reportOlder({ store });
+  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql), mayEnforce: held?.mayEnforce ?? false });
+}
+
+async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
+  const detail = { why: 'the store lacks the last mark of a machine' };
+  await openIncident(store.sql, { kind: 'high_water_mark', scope: '', detail });
+}
+
+function readHeld(folder: string): Held | null {
+  const [mark, may] = (readDataFile(folder, fileName) ?? '').split(' ');
+  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce' };
+}
+
+function writeHeld(folder: string, { mark, mayEnforce }: Held): void {
   const partial = join(folder, `${fileName}.${randomUUID()}`);
-  writeFileSync(partial, `${mark}\n`, { mode: 0o600 });
+  writeFileSync(partial, `${mark} ${mayEnforce ? 'enforce' : 'watch'}\n`, { mode: 0o600 });
   renameSync(partial, join(folder, fileName));
 }

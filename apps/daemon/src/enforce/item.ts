@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { isSameReason, type PlanItem } from '@keywarden/core/policy';
-import { describeError } from '@keywarden/core/process';
+import { describeError, UserError } from '@keywarden/core/process';
 import { toMs, type WireRevokedKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
@@ -24,6 +24,8 @@ export interface AppliedItem {
   why: string | null;
   /** The key was used after it was judged (R5). */
   usedInFlight: boolean;
+  /** Another try of the same plan would end no other way, as far as can be told. */
+  isFinal: boolean;
 }
 
 /** R7: somebody has paused every replica. */
@@ -57,10 +59,10 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
   const { item } = task;
   const place = await findPlace(context, task);
   if (place === undefined)
-    return skipped(item, 'no configured connection has listed its scope with a credential that works');
+    return skipped(item, notNow('no configured connection has listed its scope with a credential that works'));
   return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async () => {
     const ready = await rejudge(context, task, place);
-    if (typeof ready === 'string') return skipped(item, ready);
+    if ('why' in ready) return skipped(item, ready);
     return await withDestructiveCall(context.store.sql, context, async () => {
       const intent = await beginRevocation(context.store.sql, {
         planId: task.planId,
@@ -77,7 +79,7 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
       const pause = await whyPaused(context);
       return skipped(
         item,
-        pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again',
+        notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again'),
       );
     });
   });
@@ -102,6 +104,14 @@ async function findPlace(
   return undefined;
 }
 
+/** Why an item is not carried out. */
+interface Skip {
+  why: string;
+  isFinal: boolean;
+}
+
+const notNow = (why: string): Skip => ({ why, isFinal: false });
+
 /** What a key was judged on a moment ago. */
 interface Ready {
   listing: string;
@@ -117,43 +127,43 @@ async function rejudge(
   context: Context,
   { item, via, connections, refused }: ItemTask,
   { connection, scope }: Place,
-): Promise<string | Ready> {
+): Promise<Skip | Ready> {
   const { store, signal } = context;
   let listing: Awaited<ReturnType<typeof listScope>>;
   try {
     listing = await listScope(store.sql, connection, { scope, run: null, signal });
   } catch (error) {
-    if (!(error instanceof ControlPlaneError)) throw error;
-    if (error.code === 'unauthenticated') refused.add(connection.name);
-    return `its scope could not be listed again: ${error.message}`;
+    if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
+    if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);
+    return notNow(`its scope could not be listed again: ${error.message}`);
   }
-  if (listing.doubt !== null) return `its listing is doubted: ${listing.doubt}`;
-  if (listing.number === null) return 'another process has listed its scope meanwhile; apply again';
+  if (listing.doubt !== null) return notNow(`its listing is doubted: ${listing.doubt}`);
+  if (listing.number === null) return notNow('another process has listed its scope meanwhile; apply again');
   const listed = listing.keys.find((key) => key.id === item.key.id);
-  if (listed === undefined) return 'it is not listed any more';
+  if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
   const judged = await judgeScope(context, connections, place);
+  if (via === 'report' && judged.facts.scopes.some(({ openIncidents }) => openIncidents > 0))
+    return notNow('an incident of its scope is open; see keywarden incidents');
   const why = whyItStays(judged, { item, via });
-  if (why !== null) return why;
+  if (why !== null) return { why, isFinal: true };
   return { listing: listing.number, lastUsedAt: listed.lastUsedAt, policySha256: judged.policySha256 };
 }
 
 /** Why a key must stay by what is known this moment; null if it may go for a reason that the plan names. */
 function whyItStays(
-  { verdicts, unattended, facts }: Awaited<ReturnType<typeof judgeScope>>,
+  { verdicts, unattended }: Awaited<ReturnType<typeof judgeScope>>,
   { item, via }: Pick<ItemTask, 'item' | 'via'>,
 ): string | null {
   const verdict = verdicts.find(({ key }) => key.number === item.key.number);
   if (verdict === undefined) return 'no rule of the policy in force condemns it any more';
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
     return 'the plan names another key than the store';
-  if (via === 'report' && facts.scopes.some(({ openIncidents }) => openIncidents > 0))
-    return 'an incident of its scope is open; see keywarden incidents';
+  if (verdict.held !== null) return verdict.held.text;
   const alone = unattended.find((each) => each.verdict === verdict);
-  if (via === 'enforcement') {
-    if (alone === undefined) return verdict.held?.text ?? 'its rule and its organization are not both in mode: enforce';
-    if (alone.waits !== null) return alone.waits;
-  } else if (verdict.held !== null) return verdict.held.text;
+  if (via === 'enforcement' && alone === undefined)
+    return 'its rule and its organization are not both in mode: enforce';
+  if (via === 'enforcement' && alone?.waits != null) return alone.waits;
   const condemning = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
   if (condemning.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
   return `it is condemned for another reason now (${condemning.map(({ rule }) => rule.name).join(', ')}), which this plan does not say; plan again`;
@@ -175,11 +185,17 @@ async function callAndRecord(
   } catch (error) {
     if (!(error instanceof ControlPlaneError)) throw error;
     if (error.code === 'outcome_unknown' || error.code === 'not_found') {
-      return { item, outcome: 'unknown', why: `${error.message}; the next listings tell`, usedInFlight: false };
+      return {
+        item,
+        outcome: 'unknown',
+        why: `${error.message}; the next listings tell`,
+        usedInFlight: false,
+        isFinal: true,
+      };
     }
     if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
-    return { item, outcome: 'failed', why: error.message, usedInFlight: false };
+    return { item, outcome: 'failed', why: error.message, usedInFlight: false, isFinal: true };
   }
   if (!revoked.revoked || revoked.id !== item.key.id) {
     return {
@@ -187,13 +203,14 @@ async function callAndRecord(
       outcome: 'unknown',
       why: 'the answer does not say that this key is revoked; the next listings tell',
       usedInFlight: false,
+      isFinal: true,
     };
   }
   const usedInFlight = isLater(revoked.lastUsedAt, lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
   const at = new Date(Date.now() + connection.skewMs).toISOString();
   await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
-  return { item, outcome: 'revoked', why: null, usedInFlight };
+  return { item, outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
 
 function isLater(answered: string | null, judged: string | null): boolean {
@@ -201,6 +218,6 @@ function isLater(answered: string | null, judged: string | null): boolean {
   return judged === null || toMs(answered) > toMs(judged);
 }
 
-function skipped(item: PlanItem, why: string): AppliedItem {
-  return { item, outcome: 'skipped', why, usedInFlight: false };
+function skipped(item: PlanItem, { why, isFinal }: Skip): AppliedItem {
+  return { item, outcome: 'skipped', why, usedInFlight: false, isFinal };
 }

@@ -91,3 +91,23 @@ test('an approval that cannot be carried out is ended, and stops nothing else; o
   await store.sql`update keywarden.plan set last_made_at = now() - interval '2 days'`;
   expect(await approveByReport(plan.id)).toBeNull();
 });
+
+test('an approval of keys that could not be listed is tried again; it acknowledges nothing until it is done', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  const listing = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'status', status: 403 };
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  await bed.control('PUT', 'faults', [listing]);
+  const [failed] = (await enforce(bed.context, bed.connections)).approved;
+  expect(failed?.items.map(({ outcome, isFinal }) => [outcome, isFinal])).toEqual([
+    ['skipped', false],
+    ['skipped', false],
+  ]);
+  expect(await store.sql`select how from keywarden.approval_end`).toEqual([]);
+  await bed.control('PUT', 'faults', []);
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one', 'two']);
+  expect([...(await store.sql`select how from keywarden.approval_end`)]).toEqual([{ how: 'done' }]);
+});

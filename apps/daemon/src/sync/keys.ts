@@ -16,7 +16,7 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     counts.organizations = organizations.length;
     const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));
     if (connection.isPersonal) scopes.unshift({ kind: 'user', userId: connection.accountId });
-    const failures: ControlPlaneError[] = [];
+    const failures: Error[] = [];
     for (const [index, scope] of scopes.entries()) {
       part.update(index, scopes.length);
       try {
@@ -76,7 +76,8 @@ async function syncMembers(
 }
 
 /** What one scope's answers are does not stop the others; a refused credential and an outage do (R7). */
-function isOfOneScope(error: unknown): error is ControlPlaneError {
+function isOfOneScope(error: unknown): error is Error {
+  if (error instanceof UserError) return true;
   return (
     error instanceof ControlPlaneError && ['rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code)
   );

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { evaluate } from './evaluate.ts';
 import type { Facts } from './facts.ts';
-import { guard } from './guard.ts';
+import { judge } from './plan.ts';
 import { policySchema } from './schema.ts';
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
@@ -10,7 +9,7 @@ const survivor = makeKey(99, { use: usedDaysAgo(1) });
 
 /** Which keys go and why the others stay, by number. */
 function decide(facts: Facts, policy = neverUsed): Record<string, string | null> {
-  const verdicts = guard(policy, facts, evaluate(policy, facts));
+  const { verdicts } = judge(policy, facts);
   return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held?.text ?? null]));
 }
 
@@ -67,29 +66,29 @@ test('R3: a plan holds what the quotas allow, the longest unused first; the rest
     makeKey(index + 1, { use: usedDaysAgo(days + 100), creatorId: `user-${index % 2}` }),
   );
   const survivor = makeKey(9, { use: usedDaysAgo(1) });
-  const judge = (quotas: object, revokedLastDay = 0) => {
+  const decideBy = (quotas: object, revokedLastDay = 0) => {
     const policy = policySchema.parse({ quotas, rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
     const facts = { ...makeFacts([...keys, survivor]), revokedLastDay };
-    return guard(policy, facts, evaluate(policy, facts)).map(({ key, held }) => [key.number, held?.text ?? null]);
+    return judge(policy, facts).verdicts.map(({ key, held }) => [key.number, held?.text ?? null]);
   };
   const waits = (why: string) => expect.stringMatching(why);
-  expect(judge({})).toEqual([
+  expect(decideBy({})).toEqual([
     ['2', null],
     ['3', null],
     ['4', null],
     ['1', null],
   ]);
-  expect(judge({ per_run: 3 })).toEqual([
+  expect(decideBy({ per_run: 3 })).toEqual([
     ['2', null],
     ['3', null],
     ['4', null],
     ['1', waits('at most 3 keys$')],
   ]);
-  expect(judge({ per_day: 3 }, 2)).toEqual([
+  expect(decideBy({ per_day: 3 }, 2)).toEqual([
     ['2', null],
     ...['3', '4', '1'].map((number) => [number, waits('3 keys are revoked in 24 hours')]),
   ]);
-  expect(judge({ per_creator: 1 })).toEqual([
+  expect(decideBy({ per_creator: 1 })).toEqual([
     ['2', null],
     ['3', null],
     ...['4', '1'].map((number) => [number, waits('1 keys of one creator')]),

@@ -35,14 +35,13 @@ export interface Verdict {
 }
 
 /**
- * Decides which of the keys that rules would revoke may go, longest unused first, and holds what must not. Pure; order does not
- * matter.
+ * Decides which of the keys that rules would revoke may go, longest unused first, and holds what must not, but for the quotas. Pure;
+ * order does not matter.
  */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
   const longestUnusedFirst = judgements.filter(isCondemned).toSorted(byTurn);
   const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
-  const kept = keepOnePerOrganization(facts, verdicts);
-  return holdOverQuota(policy, facts, kept.map(holdUnannounced));
+  return keepOnePerOrganization(facts, verdicts).map(holdUnannounced);
 }
 
 /** The longest unused first; those that could not be revoked lately come last, and take no other's turn. */
@@ -196,24 +195,34 @@ function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
   return { kind: 'unannounced', text };
 }
 
-/** R3: a plan holds what the quotas allow, the longest unused first; the others wait, named, for a later one. */
-export function holdOverQuota({ quotas }: Policy, { revokedLastDay }: Facts, verdicts: Verdict[]): Verdict[] {
+/**
+ * R3: a plan holds what the quotas allow, those in `first` before the others, each the longest unused first; the rest waits, named, for
+ * a later plan.
+ */
+export function holdOverQuota(
+  { quotas }: Policy,
+  { revokedLastDay }: Facts,
+  { verdicts, first }: { verdicts: Verdict[]; first: Set<KeyFacts> },
+): Verdict[] {
   const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = quotas;
+  const free = verdicts.filter(({ held }) => held === null);
+  const inTurn = [...free.filter(({ key }) => first.has(key)), ...free.filter(({ key }) => !first.has(key))];
   const ofCreator = new Map<string, number>();
+  const waiting = new Map<KeyFacts, string>();
   let going = 0;
-  const wait = (verdict: Verdict, text: string): Verdict => ({
-    ...verdict,
-    held: { kind: 'over_quota', text: `it waits: ${text}` },
-  });
-  return verdicts.map((verdict) => {
-    if (verdict.held !== null) return verdict;
-    const creator = `${verdict.key.scope} ${verdict.key.creatorId}`;
+  for (const { key } of inTurn) {
+    const creator = `${key.scope} ${key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
-    if (own >= perCreator) return wait(verdict, `a plan revokes at most ${perCreator} keys of one creator`);
-    if (going >= perRun) return wait(verdict, `a plan revokes at most ${perRun} keys`);
-    if (going + revokedLastDay >= perDay) return wait(verdict, `at most ${perDay} keys are revoked in 24 hours`);
-    ofCreator.set(creator, own + 1);
-    going += 1;
-    return verdict;
+    if (own >= perCreator) waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
+    else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);
+    else if (going + revokedLastDay >= perDay) waiting.set(key, `at most ${perDay} keys are revoked in 24 hours`);
+    else {
+      ofCreator.set(creator, own + 1);
+      going += 1;
+    }
+  }
+  return verdicts.map((verdict) => {
+    const why = waiting.get(verdict.key);
+    return why === undefined ? verdict : { ...verdict, held: { kind: 'over_quota', text: `it waits: ${why}` } };
   });
 }

@@ -124,3 +124,12 @@ test('R9: a rule that would not touch a key in use is on its use, whatever else 
   expect(judge(facts(accepted, usedSince, old(false)), old(false))).toMatchObject({ items: 0, lapsed: ['unused'] });
   expect(judge(facts(accepted, usedSince, old(true)), old(true))).toMatchObject({ items: 1, lapsed: [] });
 });
+
+test('R9: an announcement stands while nobody can tell whether its rule holds: one unknown use restarts nobody’s grace', () => {
+  const many = policySchema.parse({
+    rules: [{ name: 'unused', more_than: { number: 1, per: 'creator' }, action: 'revoke', notices: ['15d'] }],
+  });
+  const given = facts([at('15d', 14)], {}, many);
+  const glitch = { ...given, keys: [...given.keys, makeKey(2, { use: { state: 'unknown' } })] };
+  expect(judge(glitch, many)).toMatchObject({ items: 0, lapsed: [] });
+});

@@ -100,7 +100,7 @@ const standing = ['unannounced', 'over_quota', 'stale_evidence', 'seen_once'];
 
 /**
  * Announcements whose finding stands no more, by key and rule: what was announced and comes back later is announced anew. Those of
- * scopes that nobody could judge stand.
+ * scopes that nobody could judge stand, and those of rules of which nobody can tell.
  */
 export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judged): { key: KeyFacts; rule: string }[] {
   const nameOfOne = (key: KeyFacts, rule: string, basis: string) => JSON.stringify([key.number, rule, basis]);
@@ -115,12 +115,16 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
   const stands = new Set(
     standingFindings.filter(isCurrent).map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding))),
   );
+  const unknown = new Set(
+    judgements.flatMap(({ key, unknowns }) => unknowns.map(({ rule }) => JSON.stringify([key.number, rule.name]))),
+  );
   const judged = new Set(facts.scopes.filter(({ nowMs }) => nowMs !== null).map(({ scope }) => scope));
   return facts.keys
     .filter(({ scope }) => judged.has(scope))
     .flatMap((key) =>
       key.announcements
         .filter(({ rule, basis }) => !stands.has(nameOfOne(key, rule, basis)))
+        .filter(({ rule }) => !unknown.has(JSON.stringify([key.number, rule])))
         .map(({ rule }) => ({ key, rule })),
     );
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Evidence } from './conditions.ts';
 import { evaluate, type Finding, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import { exemptionInWords, guard, type Hold, type Verdict } from './guard.ts';
+import { exemptionInWords, guard, type Hold, holdOverQuota, type Verdict } from './guard.ts';
 import type { Action, KeyKind, Policy } from './schema.ts';
 import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 
@@ -78,8 +78,22 @@ export interface Plan {
 /** What rules and guards say of each key. Pure. */
 export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'unattended'> {
   const judgements = evaluate(policy, facts);
-  const verdicts = guard(policy, facts, judgements);
-  return { judgements, verdicts, unattended: unattended(policy, facts, verdicts) };
+  const guarded = guard(policy, facts, judgements);
+  const alone = unattended(policy, facts, guarded);
+  // What may go now comes before what waits for a person, who would else keep it from going.
+  const first = new Set(alone.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
+  const verdicts = holdOverQuota(policy, facts, { verdicts: guarded, first });
+  const ended = new Map(verdicts.map((verdict) => [verdict.key, verdict]));
+  return {
+    judgements,
+    verdicts,
+    unattended: alone.map((each) => {
+      const verdict = ended.get(each.verdict.key) ?? each.verdict;
+      return verdict.held === null
+        ? { ...each, verdict }
+        : { verdict, findings: [], waits: each.waits ?? verdict.held.text };
+    }),
+  };
 }
 
 /** Judges, guards and lays down a plan. Pure. */

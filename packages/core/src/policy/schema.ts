@@ -82,7 +82,9 @@ const enforcementSchema = z.strictObject({
   /** By an organization's id; `*` for those not named, `personal` for the keys of connections' own users. */
   organizations: z.record(z.string(), z.strictObject({ mode })).default({}),
   breaker_percent: z.number().gt(0).max(100).default(20),
-  canary_wait: duration.prefault('24h'),
+  canary_wait: duration
+    .refine(({ ms }) => ms <= 30 * 86_400_000, { error: 'canary_wait is at most 30d, after which another canary goes' })
+    .prefault('24h'),
 });
 
 export const policySchema = z

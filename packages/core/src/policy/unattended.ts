@@ -1,7 +1,7 @@
 import { toMs } from '../wire/index.ts';
 import type { Finding } from './evaluate.ts';
 import type { Facts, ScopeFacts } from './facts.ts';
-import { hasSeen, holdOverQuota, type Verdict } from './guard.ts';
+import { hasSeen, type Verdict } from './guard.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
 /** A scope of which one plan condemns more than the breaker allows (R3). */
@@ -54,17 +54,17 @@ export interface UnattendedVerdict {
 }
 
 /**
- * Of the keys that nothing but a quota holds, says which may go without a person (R6): rule and organization are both in
- * `mode: enforce`, two listings at least an hour apart show the key, no breaker and no incident is open, and a canary has gone before.
- * The quotas are for these alone: what waits for a person takes nothing from them. Pure; in the order of the verdicts.
+ * Of the keys that nothing holds, says which may go without a person (R6): rule and organization are both in `mode: enforce`, two
+ * listings at least an hour apart show the key, no breaker and no incident is open, and a canary has gone before. The quotas come
+ * after. Pure; in the order of the verdicts.
  */
 export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): UnattendedVerdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   const broken = new Set(openBreakers(policy, facts, verdicts).map(({ scope }) => scope));
   const canaries = new Set<string>();
-  const judged = verdicts.flatMap((verdict): UnattendedVerdict[] => {
+  return verdicts.flatMap((verdict): UnattendedVerdict[] => {
     const scope = scopes.get(verdict.key.scope);
-    if (scope === undefined || (verdict.held !== null && verdict.held.kind !== 'over_quota')) return [];
+    if (scope === undefined || verdict.held !== null) return [];
     const isIn = modeOf(policy, verdict.key) === 'enforce';
     const enforced = verdict.findings.filter(({ rule }) => isIn && rule.mode === 'enforce');
     if (enforced.length === 0) return [];
@@ -74,16 +74,6 @@ export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): U
       (scope.openIncidents > 0 ? 'an incident of its scope is open; see keywarden incidents' : null) ??
       (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
     return [{ verdict, findings: waits === null ? findings : [], waits }];
-  });
-  return holdTheirQuota(policy, facts, judged);
-}
-
-function holdTheirQuota(policy: Policy, facts: Facts, judged: UnattendedVerdict[]): UnattendedVerdict[] {
-  const going = judged.filter(({ waits }) => waits === null).map(({ verdict }) => ({ ...verdict, held: null }));
-  const over = new Map(holdOverQuota(policy, facts, going).map(({ key, held }) => [key, held?.text ?? null]));
-  return judged.map((each) => {
-    const waits = over.get(each.verdict.key) ?? null;
-    return waits === null ? each : { ...each, findings: [], waits };
   });
 }
 
