@@ -1,12 +1,14 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
 import {
   apply,
   bed,
   day,
   enforced,
   makeStoredPlan,
+  mint,
   openIncidents,
   pass,
   prepare,
@@ -118,4 +120,38 @@ test('R10: what governs on a machine that enforces nothing leaves a mark there, 
   await governed(bed.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);
   expect(await marks()).toBe(0);
+});
+
+/** Work on the databases themselves, for which nobody may be in this one. */
+async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Promise<void>): Promise<void> {
+  const [row] = await store.sql`select current_database() as name`;
+  const name = String(row?.name);
+  const administrator = await createTestStore(inject('postgresUrl'));
+  await administrator.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+  await work(administrator.sql, name);
+  await administrator.close();
+}
+
+test('R10: a store that was really restored from yesterday’s copy plans, and a person applies; by itself it does nothing', async () => {
+  await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  await pass();
+  expect(await revokedNames()).toEqual(['one']);
+  await withoutSessions(async (sql, name) => void (await sql.unsafe(`create database ${name}_copy template ${name}`)));
+  await pass(day);
+  expect(await revokedNames()).toEqual(['one', 'two', 'three']);
+  await mint('four');
+  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await withoutSessions(async (sql, name) => {
+    await sql.unsafe(`drop database ${name}`);
+    await sql.unsafe(`alter database ${name}_copy rename to ${name}`);
+  });
+  await pass();
+  const restored = await pass(day);
+  expect(restored).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
+  expect(restored.plan.document.items.map(({ key }) => key.name)).toEqual(['four']);
+  expect(await revokedNames()).toEqual(['one', 'two', 'three']);
+  await apply(await makeStoredPlan());
+  expect(await revokedNames()).toEqual(['one', 'two', 'three', 'four']);
 });

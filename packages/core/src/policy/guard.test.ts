@@ -110,3 +110,15 @@ test('R8: of a rule on age, which does not touch a key in use, two listings in a
   expect(decide(once, policySchema.parse({ rules: [old] }))[1]).toMatch(/^one complete listing shows it so far/);
   expect(decide(once, policySchema.parse({ rules: [{ ...old, even_in_use: true }] }))[1]).toBeNull();
 });
+
+test('R8: a key that was used a minute ago, and is older than any age rule, stays without even_in_use', () => {
+  const ages = ['30d', '90d', '365d', '3000d'].map((age) => ({
+    name: `old-${age}`,
+    older_than: age,
+    action: 'revoke',
+  }));
+  const key = makeKey(1, { createdAt: daysAgo(4000), use: usedDaysAgo(1 / 1440) });
+  const by = (change: object) => policySchema.parse({ rules: ages.map((rule) => ({ ...rule, ...change })) });
+  expect(decide(makeFacts([key, survivor]), by({}))[1]).toMatch(/^it was used within 30d/);
+  expect(decide(makeFacts([key, survivor]), by({ even_in_use: true, match: { name: 'key 1' } }))[1]).toBeNull();
+});
