@@ -93,7 +93,9 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
     const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
     sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows)}`);
   }
-  sections.push(...breakers.map(describeBreaker), ...describeEnforced(items));
+  const alone = new Set(plan.unattended.map(({ verdict }) => verdict.key.scope));
+  const calling = breakers.filter(({ scope }) => alone.has(scope)).map(describeBreaker);
+  sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
   if (items.length > 0)
     sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);
   return sections.join('\n\n');
