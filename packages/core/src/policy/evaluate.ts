@@ -2,7 +2,7 @@ import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
-import { byNumber, byUse, type RankOf, rankByGroup } from './ranks.ts';
+import { byUse, type RankOf, rankByGroup } from './ranks.ts';
 import type { Policy, Rule } from './schema.ts';
 
 /** Rule R holds for key K, with the evidence. `explain` says it in words. */
@@ -34,16 +34,21 @@ export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding
  */
 export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
-  const judged = facts.keys.toSorted(byNumber).flatMap((key): Judged[] => {
+  // Loops and not flatMap: there may be a million keys, and nearly all of them have one scope and some findings.
+  const judged: Judged[] = [];
+  for (const key of facts.keys) {
     const scope = scopes.get(key.scope);
-    return scope === undefined || scope.nowMs === null ? [] : [toJudged(key, scope, scope.nowMs)];
-  });
+    if (scope !== undefined && scope.nowMs !== null) judged.push(toJudged(key, scope, scope.nowMs));
+  }
+  judged.sort((a, b) => a.order - b.order);
   const ranks = makeRanks(judged);
   const rules = policy.rules.map((rule) => compileRule(rule, ranks));
-  return judged.flatMap((each) => {
+  const judgements: Judgement[] = [];
+  for (const each of judged) {
     const judgement = judgeKey(rules, each);
-    return judgement.findings.length + judgement.unknowns.length === 0 ? [] : [judgement];
-  });
+    if (judgement.findings.length + judgement.unknowns.length > 0) judgements.push(judgement);
+  }
+  return judgements;
 }
 
 interface CompiledRule {
@@ -103,5 +108,5 @@ function makeMatch({ match }: Rule): (judged: Judged) => boolean {
     ...isIn(match.owners, (key) => key.owner),
     ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.name)]),
   ];
-  return ({ key }) => tests.every((test) => test(key));
+  return tests.length === 0 ? () => true : ({ key }) => tests.every((test) => test(key));
 }

@@ -4,6 +4,8 @@ import type { KeyFacts, ScopeFacts } from './facts.ts';
 /** A key with its times as numbers: each is compared many times. */
 export interface Judged {
   key: KeyFacts;
+  /** The key's number, by which equals are ordered. */
+  order: number;
   scope: ScopeFacts;
   nowMs: number;
   createdMs: number;
@@ -15,7 +17,7 @@ export type Grouping = 'organization' | 'creator' | 'project';
 
 /** A key's times as numbers. */
 export function toJudged(key: KeyFacts, scope: ScopeFacts, nowMs: number): Judged {
-  return { key, scope, nowMs, createdMs: toMs(key.createdAt), lastUseMs: lastUseMs(key) };
+  return { key, order: Number(key.number), scope, nowMs, createdMs: toMs(key.createdAt), lastUseMs: lastUseMs(key) };
 }
 
 /** The last use in ms; less than any real one where there is none. */

@@ -29,10 +29,7 @@ function judge(given: Facts, by = policy) {
   return {
     items: plan.document.items.length,
     held: plan.document.held.map(({ why }) => why.text),
-    due: dueNotices(plan).map(({ step, mayGoAtMs }) => [
-      step,
-      mayGoAtMs === null ? null : new Date(mayGoAtMs).toISOString(),
-    ]),
+    due: dueNotices(plan).map(({ step }) => step),
     lapsed: lapsedAnnouncements(given, plan).map(({ rule: name }) => name),
   };
 }
@@ -41,7 +38,7 @@ test('R9: what was not announced is held, and its longest notice is due at once'
   const unannounced = {
     items: 0,
     held: ['its notice of 15d ahead was not accepted yet'],
-    due: [['15d', daysAgo(-15)]],
+    due: ['15d'],
   };
   expect(judge(facts(null))).toMatchObject(unannounced);
   expect(judge(facts([]))).toMatchObject(unannounced);
@@ -50,8 +47,8 @@ test('R9: what was not announced is held, and its longest notice is due at once'
 test('R9: shorter notices come when so much of the grace is left, and the key goes when all were accepted and it is over', () => {
   const wait = (date: string) => [`its revocation was announced, and may come after ${date}`];
   expect(judge(facts([at('15d', 7)]))).toMatchObject({ items: 0, due: [] });
-  expect(judge(facts([at('15d', 8)]))).toMatchObject({ items: 0, due: [['7d', daysAgo(-7)]] });
-  expect(judge(facts([at('15d', 14), at('7d', 6)]))).toMatchObject({ items: 0, due: [['1d', daysAgo(-1)]] });
+  expect(judge(facts([at('15d', 8)]))).toMatchObject({ items: 0, due: ['7d'] });
+  expect(judge(facts([at('15d', 14), at('7d', 6)]))).toMatchObject({ items: 0, due: ['1d'] });
   expect(judge(facts([at('15d', 14.5), at('7d', 6.5), at('1d', 0.5)]))).toMatchObject({
     held: wait(daysAgo(-0.5)),
     due: [],
@@ -60,7 +57,7 @@ test('R9: shorter notices come when so much of the grace is left, and the key go
 });
 
 test('R9: a notice that was accepted late moves the end; after a long silence the grace is whole again', () => {
-  expect(judge(facts([at('15d', 40)]))).toMatchObject({ items: 0, due: [['7d', daysAgo(-7)]] });
+  expect(judge(facts([at('15d', 40)]))).toMatchObject({ items: 0, due: ['7d'] });
   expect(judge(facts([at('15d', 40), at('7d', 0)]))).toMatchObject({ items: 0, due: [] });
   expect(judge(facts([at('15d', 40), at('7d', 7), at('1d', 0)])).items).toBe(0);
   expect(judge(facts([at('15d', 40), at('7d', 8), at('1d', 1)])).items).toBe(1);
@@ -75,7 +72,7 @@ test('R9: a use makes it another finding, which is announced anew', () => {
   const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
   expect(judge(facts(accepted, { use: usedDaysAgo(95) }))).toMatchObject({
     items: 0,
-    due: [['15d', daysAgo(-15)]],
+    due: ['15d'],
     lapsed: ['unused'],
   });
   expect(judge(facts(accepted, { use: usedDaysAgo(1) }))).toMatchObject({ items: 0, due: [], lapsed: ['unused'] });
@@ -94,7 +91,7 @@ test('R9: an announcement lapses while something else keeps the key, and stands 
 
 test('a rule that only notifies tells once', () => {
   const notify = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] });
-  expect(judge(facts(null), notify)).toMatchObject({ due: [['once', null]], lapsed: [] });
+  expect(judge(facts(null), notify)).toMatchObject({ due: ['once'], lapsed: [] });
   expect(judge(facts([at('once', 3)], {}, notify), notify)).toMatchObject({ due: [], lapsed: [] });
 });
 
@@ -103,11 +100,11 @@ test('R9: a new owner, or a rule that says something else, is announced anew', (
   expect(judge(facts(accepted)).items).toBe(1);
   expect(judge(facts(accepted, { owner: 'zoe' }))).toMatchObject({
     items: 0,
-    due: [['15d', daysAgo(-15)]],
+    due: ['15d'],
     lapsed: ['unused'],
   });
   const other = policySchema.parse({ rules: [{ ...rule, unused_for: '60d' }] });
-  expect(judge(facts(accepted), other)).toMatchObject({ items: 0, due: [['15d', daysAgo(-15)]], lapsed: ['unused'] });
+  expect(judge(facts(accepted), other)).toMatchObject({ items: 0, due: ['15d'], lapsed: ['unused'] });
 });
 
 test('R9: a revocation that did not come for 90 days after its announcement is announced again', () => {

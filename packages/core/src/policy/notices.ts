@@ -56,8 +56,6 @@ export interface DueNotice {
   basis: string;
   action: Action;
   step: string;
-  /** When the key may go at the earliest, if this notice is accepted now; null where nothing follows. */
-  mayGoAtMs: number | null;
   finding: Finding;
 }
 
@@ -72,7 +70,7 @@ export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const told = findingsOf({ judgements })
     .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
     .filter((finding) => !acceptedSteps(finding).has(onceStep));
-  return [...announced, ...told.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep, mayGoAtMs: null }))];
+  return [...announced, ...told.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep }))];
 }
 
 const nameOf = (finding: Finding) => ({
@@ -92,7 +90,7 @@ function nextStep(finding: Finding): DueNotice[] {
   if (step === undefined) return [];
   const endMs = latestEnd(rule.notices.slice(0, index), accepted);
   if (index > 0 && nowMs < endMs - step.ms) return [];
-  return [{ ...nameOf(finding), step: step.text, mayGoAtMs: Math.max(endMs, nowMs + step.ms) }];
+  return [{ ...nameOf(finding), step: step.text }];
 }
 
 /** Holds that last no longer than it takes to list again, or that wait for what was announced. */

@@ -143,7 +143,8 @@ function makeOutline(
   for (const { key, findings } of judgements) {
     const telling = findings.filter(({ rule }) => rule.action !== 'revoke');
     if (telling.length === 0 || condemned.has(key)) continue;
-    const told = telling.filter(({ rule }) => exemptionOf(key, rule.name) === undefined);
+    const isExempt = key.exemptions.length > 0;
+    const told = isExempt ? telling.filter(({ rule }) => exemptionOf(key, rule.name) === undefined) : telling;
     if (told.length > 0) reported.push({ key, findings: told });
     else held.push({ key, findings: telling, held: { kind: 'exempt', text: exemptionsInWords(telling) } });
   }
@@ -204,7 +205,7 @@ function findBlindSpots({ scopes }: Facts): BlindSpot[] {
     .toSorted((a, b) => (`${a.scope} ${a.kind}` < `${b.scope} ${b.kind}` ? -1 : 1));
 }
 
-const strongestFirst: Action[] = ['revoke', 'rotate', 'notify', 'report'];
+const strength: Record<Action, number> = { report: 0, notify: 1, rotate: 2, revoke: 3 };
 
 function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
@@ -212,14 +213,12 @@ function toHeldItem(held: Held): PlanDocument['held'][number] {
 
 /** A key with the findings for which it goes, as plans have it. */
 export function toItem({ key, findings, kept = [] }: Told): PlanItem {
-  const action = strongestFirst.find((each) => findings.some(({ rule }) => rule.action === each)) ?? 'revoke';
+  let action = findings[0]?.rule.action ?? 'revoke';
+  for (const { rule } of findings) if (strength[rule.action] > strength[action]) action = rule.action;
+  const planned = findings.map(toPlanned);
+  if (kept.length === 0) return { action, findings: planned, key: toPlannedKey(key) };
   const others = kept.map(({ finding, hold }) => ({ rule: finding.rule.name, why: hold }));
-  return {
-    action,
-    findings: findings.map(toPlanned),
-    ...(others.length > 0 ? { kept: others } : {}),
-    key: toPlannedKey(key),
-  };
+  return { action, findings: planned, kept: others, key: toPlannedKey(key) };
 }
 
 function toPlanned({ rule, evidence }: Finding): PlannedFinding {

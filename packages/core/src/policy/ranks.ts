@@ -37,11 +37,7 @@ export function rankByGroup(mostRecentFirst: Judged[], per: Grouping): RankOf {
 
 /** Orders most recently used first, then the unknown, then the never used; among equals the younger, then the smaller number. */
 export function byUse(a: Judged, b: Judged): number {
-  return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || byNumber(a.key, b.key);
-}
-
-export function byNumber(a: KeyFacts, b: KeyFacts): number {
-  return Number(a.number) - Number(b.number);
+  return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || a.order - b.order;
 }
 
 /** The one of some keys of a scope that was used last. */
