@@ -1,19 +1,13 @@
-import { exitCode, UserError } from '@keywarden/core/process';
+import { exitCode } from '@keywarden/core/process';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
-import { syncKeys } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { printJson, usableConnections, withContext } from './session.ts';
+import { listKeysAfresh } from './fresh-keys.ts';
+import { printJson, withContext } from './session.ts';
 
 /** One pass of enforcement, on keys listed right before. Exits with 3 where a person must look. */
 export async function enforceCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
-    const { connections, failures } = await usableConnections(context);
-    for (const connection of connections) {
-      await syncKeys(context, connection).catch((error: unknown) => {
-        if (!(error instanceof UserError)) throw error;
-        failures.push(error.message);
-      });
-    }
+    const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);
     if (options.json) printJson({ ...toJson(enforced), failures });
     else console.log([...render(enforced), ...failures].join('\n\n'));

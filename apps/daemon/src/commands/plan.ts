@@ -1,22 +1,16 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
-import { exitCode, UserError } from '@keywarden/core/process';
+import { exitCode } from '@keywarden/core/process';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted, planKeys } from '../enforce/plan.ts';
-import { syncKeys } from '../sync/keys.ts';
-import { printJson, usableConnections, withContext } from './session.ts';
+import { listKeysAfresh } from './fresh-keys.ts';
+import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** Lists the keys afresh, judges them, prints and stores the plan. Changes nothing upstream. */
 export async function planCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
-    const { connections, failures } = await usableConnections(context);
-    for (const connection of connections) {
-      await syncKeys(context, connection).catch((error: unknown) => {
-        if (!(error instanceof UserError)) throw error;
-        failures.push(error.message);
-      });
-    }
+    const { connections, failures } = await listKeysAfresh(context);
     const plan = await planKeys(context, connections);
     const warnings = [...failures, ...describeBlindness(context, connections, plan)];
     if (options.json)

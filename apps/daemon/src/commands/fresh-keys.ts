@@ -1,0 +1,17 @@
+import { UserError } from '@keywarden/core/process';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { usableConnections } from './session.ts';
+
+/** Lists all keys afresh through every connection that can be used; what could not be done is a sentence each. */
+export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
+  const { connections, failures } = await usableConnections(context);
+  for (const connection of connections) {
+    await syncKeys(context, connection).catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      failures.push(error.message);
+    });
+  }
+  return { connections, failures };
+}
