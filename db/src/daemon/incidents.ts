@@ -77,9 +77,9 @@ export async function closeIncidentsOf(sql: Sql, { kind, by }: { kind: Incident[
   await sql`update keywarden.incident set closed_at = now(), closed_by = ${by} where kind = ${kind} and closed_at is null`;
 }
 
-/** Ends the incidents of breakers that are shut: another flood in that scope is another incident. */
-export async function closeSettledBreakers(sql: Sql, openScopes: string[]): Promise<void> {
+/** Ends the incidents of breakers that were found shut in these scopes: another flood there is another incident. */
+export async function closeSettledBreakers(sql: Sql, shutScopes: string[]): Promise<void> {
   await sql`
     update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'the breaker is shut'
-    where kind = 'breaker' and closed_at is null and not (scope = any(${openScopes}))`;
+    where kind = 'breaker' and closed_at is null and scope = any(${shutScopes})`;
 }

@@ -195,6 +195,12 @@ test('R3: a breaker’s incident ends when the breaker is shut, so that the next
   await pass();
   await pass();
   expect(await openIncidents()).toEqual(['breaker']);
+  // While the clocks are apart nothing is judged, and a breaker of which nobody can tell is not shut.
+  await enforce(
+    bed.context,
+    bed.connections.map((connection) => ({ ...connection, isSandbox: false })),
+  );
+  expect(await openIncidents()).toEqual(['breaker']);
   await apply(await makeStoredPlan());
   await pass();
   expect(await openIncidents()).toEqual([]);

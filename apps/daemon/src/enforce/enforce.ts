@@ -1,4 +1,4 @@
-import { type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
+import { type Facts, type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
 import { UserError } from '@keywarden/core/process';
 import { closeSettledBreakers, endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -44,12 +44,15 @@ export async function enforce(context: Context, connections: Connection[]): Prom
 }
 
 /** A breaker that is open where keys would go by themselves calls a person, until it is shut. */
-async function recordBreakers({ store }: Context, { unattended, document, id }: Plan): Promise<void> {
+async function recordBreakers(
+  { store }: Context,
+  { unattended, document, facts, id }: Plan & { facts: Facts },
+): Promise<void> {
   const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
-  await closeSettledBreakers(
-    store.sql,
-    document.breakers.map(({ scope }) => scope),
-  );
+  const open = new Set(document.breakers.map(({ scope }) => scope));
+  // Of a scope that nobody could judge nobody knows whether its breaker is shut.
+  const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
+  await closeSettledBreakers(store.sql, shut);
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope))
       await openIncident(store.sql, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
