@@ -1,5 +1,5 @@
 import { createClient } from '@keywarden/core/client';
-import { count, timed } from './measure.ts';
+import { count, median, timed } from './measure.ts';
 import { startSandbox } from './start-sandbox.ts';
 
 const operations = 100_000;
@@ -45,10 +45,6 @@ async function compare(unit: string, ours: () => Promise<number>, yardstick: () 
   console.log(
     `${unit.padEnd(10)} client ${count(client)}/s, bare fetch and JSON.parse ${count(bare)}/s: ${ratio.toFixed(2)} of it`,
   );
-}
-
-function median(values: number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 }
 
 async function readRows(client: ReturnType<typeof createClient>, projectId: string): Promise<number> {

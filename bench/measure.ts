@@ -5,6 +5,10 @@ export async function timed<T>(work: () => T | Promise<T>): Promise<{ seconds: n
   return { seconds: (performance.now() - started) / 1000, result };
 }
 
+export function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+}
+
 export function count(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }

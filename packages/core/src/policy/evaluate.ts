@@ -2,7 +2,7 @@ import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
-import { byUse, type RankOf, rankByGroup } from './ranks.ts';
+import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import type { Policy, Rule } from './schema.ts';
 
 /** Rule R holds for key K, with the evidence. `explain` says it in words. */
@@ -36,11 +36,11 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   // Loops and not flatMap: there may be a million keys, and nearly all of them have one scope and some findings.
   const judged: Judged[] = [];
-  for (const key of facts.keys) {
+  for (const key of facts.keys.toSorted((a, b) => Number(a.number) - Number(b.number))) {
     const scope = scopes.get(key.scope);
-    if (scope !== undefined && scope.nowMs !== null) judged.push(toJudged(key, scope, scope.nowMs));
+    if (scope !== undefined && scope.nowMs !== null)
+      judged.push(toJudged(key, { scope, nowMs: scope.nowMs, place: judged.length }));
   }
-  judged.sort((a, b) => a.order - b.order);
   const ranks = makeRanks(judged);
   const rules = policy.rules.map((rule) => compileRule(rule, ranks));
   const judgements: Judgement[] = [];
@@ -67,11 +67,11 @@ type Ranks = (per: Grouping, among: { name: string; matches: CompiledRule['match
 
 /** Ranks of keys, made once for all rules that look at the same keys. */
 function makeRanks(judged: Judged[]): Ranks {
-  let mostRecentFirst: Judged[] | undefined;
+  let scopes: Judged[][] | undefined;
   const made = new Map<string, RankOf>();
   return (per, { name, matches }) => {
-    mostRecentFirst ??= judged.toSorted(byUse);
-    const ranks = made.get(`${per} ${name}`) ?? rankByGroup(mostRecentFirst.filter(matches), per);
+    scopes ??= sortByUse(judged);
+    const ranks = made.get(`${per} ${name}`) ?? rankByGroup(scopes, { count: judged.length, per, matches });
     made.set(`${per} ${name}`, ranks);
     return ranks;
   };

@@ -6,6 +6,8 @@ export interface Judged {
   key: KeyFacts;
   /** The key's number, by which equals are ordered. */
   order: number;
+  /** Where it stands among those that are judged with it, from 0. */
+  place: number;
   scope: ScopeFacts;
   nowMs: number;
   createdMs: number;
@@ -16,8 +18,10 @@ export interface Judged {
 export type Grouping = 'organization' | 'creator' | 'project';
 
 /** A key's times as numbers. */
-export function toJudged(key: KeyFacts, scope: ScopeFacts, nowMs: number): Judged {
-  return { key, order: Number(key.number), scope, nowMs, createdMs: toMs(key.createdAt), lastUseMs: lastUseMs(key) };
+export function toJudged(key: KeyFacts, at: Pick<Judged, 'scope' | 'nowMs' | 'place'>): Judged {
+  const { scope, nowMs, place } = at;
+  const createdMs = toMs(key.createdAt);
+  return { key, order: Number(key.number), place, scope, nowMs, createdMs, lastUseMs: lastUseMs(key) };
 }
 
 /** The last use in ms; less than any real one where there is none. */

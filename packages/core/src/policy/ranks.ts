@@ -9,29 +9,45 @@ interface Place {
   rank: number | undefined;
 }
 
+interface Group {
+  count: number;
+  isKnown: boolean;
+}
+
 /** The place of a key in its group; undefined for one of no group. */
 export type RankOf = (judged: Judged) => Place | undefined;
 
+/** The keys of each scope, the most recently used first: no group reaches beyond its scope. */
+export function sortByUse(judged: Judged[]): Judged[][] {
+  return [...Map.groupBy(judged, ({ scope }) => scope).values()].map((ofScope) => ofScope.toSorted(byUse));
+}
+
 /**
- * Ranks keys, which come most recently used first, within the groups that they form, in one pass. A key of no project is of no
- * project's group.
+ * Ranks keys, which come scope by scope, within the groups that they form, in one pass. A key of no project is of no project's group.
  */
-export function rankByGroup(mostRecentFirst: Judged[], per: Grouping): RankOf {
-  const groups = new Map<ScopeFacts, Map<string | null, { count: number; isKnown: boolean }>>();
-  const places = new Map<Judged, { group: { count: number; isKnown: boolean }; rank: number }>();
-  for (const each of mostRecentFirst) {
-    const id = each.key[fieldOf[per]];
-    if (id === null && per === 'project') continue;
-    const ofScope = groups.get(each.scope) ?? new Map<string | null, { count: number; isKnown: boolean }>();
-    const group = ofScope.get(id) ?? { count: 0, isKnown: true };
-    group.count += 1;
-    if (each.key.use.state === 'unknown') group.isKnown = false;
-    if (group.count === 1) groups.set(each.scope, ofScope.set(id, group));
-    places.set(each, { group, rank: group.count });
+export function rankByGroup(
+  scopes: Judged[][],
+  { count, per, matches }: { count: number; per: Grouping; matches: (judged: Judged) => boolean },
+): RankOf {
+  // By the keys' places: a Map of a million of them costs more than the judging.
+  const groups = Array.from<Group | undefined>({ length: count });
+  const ranks = new Uint32Array(count);
+  for (const mostRecentFirst of scopes) {
+    const ofScope = new Map<string | null, Group>();
+    for (const each of mostRecentFirst) {
+      const id = each.key[fieldOf[per]];
+      if ((id === null && per === 'project') || !matches(each)) continue;
+      const group = ofScope.get(id) ?? { count: 0, isKnown: true };
+      if (group.count === 0) ofScope.set(id, group);
+      group.count += 1;
+      if (each.key.use.state === 'unknown') group.isKnown = false;
+      groups[each.place] = group;
+      ranks[each.place] = group.count;
+    }
   }
-  return (each) => {
-    const place = places.get(each);
-    return place && { count: place.group.count, rank: place.group.isKnown ? place.rank : undefined };
+  return ({ place }) => {
+    const group = groups[place];
+    return group && { count: group.count, rank: group.isKnown ? ranks[place] : undefined };
   };
 }
 
@@ -42,6 +58,6 @@ export function byUse(a: Judged, b: Judged): number {
 
 /** The one of some keys of a scope that was used last. */
 export function mostRecentlyUsed(keys: KeyFacts[], scope: ScopeFacts): KeyFacts | undefined {
-  const [first] = keys.map((key) => toJudged(key, scope, 0)).toSorted(byUse);
+  const [first] = keys.map((key) => toJudged(key, { scope, nowMs: 0, place: 0 })).toSorted(byUse);
   return first?.key;
 }
