@@ -9,7 +9,7 @@ import {
   systemTime,
   type Time,
 } from '@keywarden/core/client';
-import type { Config, ConnectionConfig } from '@keywarden/core/config';
+import { type Config, type ConnectionConfig, readCredential } from '@keywarden/core/config';
 import { UserError } from '@keywarden/core/process';
 import { saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
@@ -30,6 +30,8 @@ export interface Connection {
   authMethod: string;
   isPersonal: boolean;
   ownKeyId: string | null;
+  /** Where its key stands, if in a file. */
+  keyFile: string | null;
   isSandbox: boolean;
   /** The control plane's clock less ours, in ms, by its `Date`. */
   skewMs: number;
@@ -45,6 +47,7 @@ export interface OpenOptions {
   config: Config;
   limiters: Limiters;
   signal: AbortSignal;
+  replica: string;
   time?: Time;
   /** For tests. */
   fetch?: typeof fetch;
@@ -63,8 +66,8 @@ export async function openConnections(
   const failures: unknown[] = [];
   for (const configured of options.config.connections) {
     try {
-      const identity = await identify(configured, options);
-      connections.push({ ...identity, controlPlane: await save(sql, identity) });
+      const identity = await identify(readCredential(configured), options);
+      connections.push({ ...identity, controlPlane: await save(sql, identity, options.replica) });
     } catch (error) {
       failures.push(error);
       onFailure(configured.name, error);
@@ -74,16 +77,22 @@ export async function openConnections(
   return connections;
 }
 
-async function save(sql: Sql, connection: Identity): Promise<string> {
+async function save(sql: Sql, connection: Identity, replica: string): Promise<string> {
   const { name, identity: baseUrl, accountId, authMethod, ownKeyId, isSandbox } = connection;
   const checkedAt = new Date(Date.now() + connection.skewMs).toISOString();
-  return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt });
+  return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica });
 }
 
 /** Asks whose the credential is. Throws a UserError that names the mend. */
 export async function identify(
-  { name, url, identity, apiKey, keyId, share }: ConnectionConfig,
-  { config: { usesSandbox }, limiters, signal, time = systemTime, fetch = globalThis.fetch }: OpenOptions,
+  { name, url, identity, apiKey, keyId, keyFile, share }: ConnectionConfig,
+  {
+    config: { usesSandbox },
+    limiters,
+    signal,
+    time = systemTime,
+    fetch = globalThis.fetch,
+  }: Omit<OpenOptions, 'replica'>,
 ): Promise<Identity> {
   const first = createClient({ baseUrl: url, apiKey, time, fetch });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
@@ -112,6 +121,7 @@ export async function identify(
     authMethod: answer.authMethod,
     isPersonal: answer.authMethod === 'api_key_user',
     ownKeyId: keyId,
+    keyFile,
     isSandbox,
     skewMs: answer.dateMs - time.now(),
   };

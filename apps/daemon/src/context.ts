@@ -13,4 +13,8 @@ export interface Context {
   progress: Progress;
   signal: AbortSignal;
   limiters: Limiters;
+  /** The environment as it is, for the commands that are given some of it. */
+  variables: NodeJS.ProcessEnv;
+  /** This process among those that share the store. */
+  replica: string;
 }

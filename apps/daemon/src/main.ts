@@ -13,6 +13,8 @@ import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
 import { pauseCommand, resumeCommand } from './commands/pause.ts';
 import { planCommand } from './commands/plan.ts';
 import { retentionCommand } from './commands/retention.ts';
+import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
+import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
 import { runCommand } from './commands/run.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
@@ -49,6 +51,20 @@ function describe(done: (code: number) => void): Command {
     .description('one pass of what the daemon does by schedule: list, plan, announce, revoke what is in mode: enforce')
     .option('--json', 'for machines')
     .action(async (options: { json?: boolean }) => done(await enforceCommand(options)));
+  program
+    .command('rotate')
+    .description('begin the rotation of these keys, or without one move on those that are open')
+    .argument('[key...]', 'their ids')
+    .option('--sink <name>', 'where the new secrets go, where no rule of the policy says it')
+    .option('--json', 'for machines')
+    .action(async (keys: string[], options: RotateOptions) => done(await rotateCommand(keys, options)));
+  program
+    .command('rotations')
+    .description('where each open rotation stands')
+    .option('--all', 'those that are over, too')
+    .option('--give-up <id>', 'end this one; both of its keys stay')
+    .option('--json', 'for machines')
+    .action(async (options: RotationsOptions) => done(await rotationsCommand(options)));
   program
     .command('pause')
     .description('stop every replica before its next revocation')

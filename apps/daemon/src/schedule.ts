@@ -6,6 +6,7 @@ import type { Context } from './context.ts';
 import { type Enforced, enforce } from './enforce/enforce.ts';
 import { planKeys } from './enforce/plan.ts';
 import { enforceRetention } from './retention.ts';
+import { type Rotated, rotate } from './rotate/rotate.ts';
 import { syncKeys } from './sync/keys.ts';
 import { syncOperations } from './sync/operations.ts';
 
@@ -23,7 +24,7 @@ export function startSchedules(context: Context): () => Promise<void> {
     });
   const schedule = (name: string, pattern: string, work: (connections: Connection[]) => Promise<void>) =>
     start(name, pattern, async () => await work(await connectionsOf(context, { goesOn: true })));
-  const { keys, operations, sweep, enforce: enforcement, retention } = context.config.schedules;
+  const { keys, operations, sweep, enforce: enforcement, rotate: rotation, retention } = context.config.schedules;
   const jobs = [
     schedule('keys', keys, async (connections) => {
       await forEachConnection(context, connections, syncKeys);
@@ -36,6 +37,10 @@ export function startSchedules(context: Context): () => Promise<void> {
     schedule('enforce', enforcement, async (connections) => {
       await forEachConnection(context, connections, syncKeys);
       logEnforced(context, await enforce(context, connections));
+    }),
+    schedule('rotate', rotation, async (connections) => {
+      await forEachConnection(context, connections, syncKeys);
+      logRotated(context, await rotate(context, connections));
     }),
     start('retention', retention, () => enforceRetention(context)),
   ];
@@ -50,6 +55,14 @@ function logEnforced({ log }: Context, { plan, announced, approved, byItself, wh
     .flatMap(({ items }) => items)
     .filter(({ outcome }) => outcome === 'revoked').length;
   log.info({ plan: plan.id, revoked, notices: announced, ...(why === null ? {} : { why }) }, 'enforced');
+}
+
+function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {
+  const states = Object.fromEntries(
+    [...Map.groupBy(moved, ({ rotation }) => rotation.state)].map(([state, group]) => [state, group.length]),
+  );
+  const begun = opened.filter(({ rotation }) => rotation !== null).length;
+  log.info({ begun, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
 }
 
 /** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */

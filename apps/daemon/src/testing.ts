@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ChannelConfig, type Config, parseConfig } from '@keywarden/core/config';
+import { type ChannelConfig, type Config, parseConfig, type Sink } from '@keywarden/core/config';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
@@ -31,6 +32,8 @@ export interface BedOptions {
   client?: Pick<OpenOptions, 'time' | 'fetch'>;
   /** Where notices go. */
   channels?: ChannelConfig[];
+  /** Where successors go. */
+  sinks?: Sink[];
   /** The id of the connection's own key; null leaves it unknown. */
   keyId?: string | null;
 }
@@ -39,7 +42,10 @@ export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
 /** What a command works with, on a store. */
-export function makeContext(store: Store, config: Pick<Config, 'connections' | 'channels' | 'policy'>): Context {
+export function makeContext(
+  store: Store,
+  config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks'>>,
+): Context {
   return {
     store,
     config: { ...parseConfig('{}', 'no file'), ...config, usesSandbox: false },
@@ -48,13 +54,22 @@ export function makeContext(store: Store, config: Pick<Config, 'connections' | '
     progress: silentProgress,
     signal: new AbortController().signal,
     limiters: new Map(),
+    variables: process.env,
+    replica: randomUUID(),
   };
 }
 
 /** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
 export async function makeBed(
   store: TestStore,
-  { sandbox: options = {}, policy = defaultPolicy, client = {}, keyId = '1', channels = [] }: BedOptions = {},
+  {
+    sandbox: options = {},
+    policy = defaultPolicy,
+    client = {},
+    keyId = '1',
+    channels = [],
+    sinks = [],
+  }: BedOptions = {},
 ): Promise<Bed> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
   const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-bed-')) };
@@ -64,9 +79,15 @@ export async function makeBed(
     identity: sandbox.url,
     apiKey: sandbox.adminKey,
     keyId,
+    keyFile: null,
     share: 1,
   };
-  const context = makeContext(await store.as('keywarden_daemon'), { connections: [connection], channels, policy });
+  const context = makeContext(await store.as('keywarden_daemon'), {
+    connections: [connection],
+    channels,
+    sinks,
+    policy,
+  });
   context.environment = environment;
   const request = async (url: string, method: string, body: unknown) => {
     const response = await fetch(url, {

@@ -8,6 +8,8 @@ export interface SeenConnection {
   ownKeyId: string | null;
   isSandbox: boolean;
   checkedAt: string;
+  /** This process, by a number of its own. */
+  replica: string;
 }
 
 /** Records a connection that has just authenticated; answers with the number of its control plane. */
@@ -28,8 +30,16 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
     await sql`
       insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::bigint)
       on conflict (connection, key_id) do update set checked_at = now()`;
+    await sql`
+      insert into keywarden.replica_credential (replica, connection, key_id) values (${seen.replica}, ${seen.name}, ${seen.ownKeyId}::bigint)
+      on conflict (replica, connection) do update set key_id = excluded.key_id, authenticated_at = now(), ended_at = null`;
   }
   return String(row?.control_plane_number);
+}
+
+/** A process ends, and works with no key any more. */
+export async function endReplica(sql: Sql, replica: string): Promise<void> {
+  await sql`update keywarden.replica_credential set ended_at = now() where replica = ${replica}`;
 }
 
 /** Marks the connections that the configuration no longer has. Their own keys stay protected where they are known. */

@@ -1,4 +1,4 @@
-import type { Facts, KeyFacts } from '@keywarden/core/policy';
+import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import { and, asc, eq, isNull } from 'drizzle-orm';
 import { key } from '../schema/tables.ts';
@@ -9,6 +9,7 @@ import {
   readAnnouncements,
   readExemptions,
   readFailedLately,
+  readLines,
   readOwners,
 } from './key-facts.ts';
 import { factScope } from './names.ts';
@@ -54,8 +55,9 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
     )
     .orderBy(asc(key.number));
   const creatorOf = await readCreators(store);
-  const ownerOf = await readOwners(sql);
-  const exemptionsOf = await readExemptions(sql, asked.nowMs);
+  const lineOf = await readLines(sql);
+  const ownerOf = await readOwners(sql, lineOf);
+  const exemptionsOf = await readExemptions(sql, asked.nowMs, lineOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
   const failed = await readFailedLately(sql);
@@ -70,6 +72,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       isAcknowledged: acknowledged.has(row.number),
       hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
+      ...withLine(lineOf(row.number)?.facts),
     }),
   );
   return {
@@ -79,8 +82,18 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   };
 }
 
+const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
+
 type KeyRow = typeof key.$inferSelect;
-type Known = 'creator' | 'owner' | 'exemptions' | 'announcements' | 'isAcknowledged' | 'hasFailedLately' | 'addresses';
+type Known =
+  | 'line'
+  | 'creator'
+  | 'owner'
+  | 'exemptions'
+  | 'announcements'
+  | 'isAcknowledged'
+  | 'hasFailedLately'
+  | 'addresses';
 
 /** What a key's own row says of it. */
 export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {

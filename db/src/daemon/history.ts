@@ -4,14 +4,14 @@ import { toInstant } from '../schema/columns.ts';
 import { key } from '../schema/tables.ts';
 import type { Sql, Store } from '../store.ts';
 import { toKeyFacts } from './facts.ts';
-import { readOwners } from './key-facts.ts';
+import { readLines, readOwners } from './key-facts.ts';
 import { factScope } from './names.ts';
 import { readCreators } from './scope-facts.ts';
 
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
-  const ownerOf = await readOwners(sql);
+  const ownerOf = await readOwners(sql, await readLines(sql));
   const uses = await readUses(sql, from);
   const creatorOf = await readCreators({ db, sql });
   const left = await readLeavers(sql);

@@ -4,7 +4,7 @@ import type { Sql } from '../store.ts';
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind: 'used_in_flight' | 'breaker' | 'high_water_mark';
+  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan';
   openedAt: string;
   /** Null for what is of a scope, or of everything, and of no key. */
   keyId: string | null;
@@ -53,6 +53,27 @@ export async function openIncident(
   await sql`
     insert into keywarden.incident (kind, scope, detail) values (${kind}, ${scope}, ${JSON.stringify(detail)}::jsonb)
     on conflict (kind, scope) where closed_at is null and key_number is null do nothing`;
+}
+
+/** What a person must look at of one key; one is opened while none of its kind is open of it. True if it was. */
+export async function openIncidentOfKey(
+  sql: Sql,
+  { kind, key, scope, detail }: { kind: 'rotation_stalled' | 'orphan'; key: string; scope: string; detail: object },
+): Promise<boolean> {
+  const rows = await sql`
+    insert into keywarden.incident (kind, key_number, scope, detail) values (${kind}, ${key}, ${scope}, ${JSON.stringify(detail)}::jsonb)
+    on conflict (kind, key_number) where closed_at is null and kind in ('rotation_stalled', 'orphan') do nothing returning number`;
+  return rows.length > 0;
+}
+
+/** Ends the incidents of a key that were settled by themselves. */
+export async function closeIncidentsOfKey(
+  sql: Sql,
+  { kind, key, note }: { kind: 'rotation_stalled' | 'orphan'; key: string; note: string },
+): Promise<void> {
+  await sql`
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = ${note}
+    where kind = ${kind} and key_number = ${key} and closed_at is null`;
 }
 
 /** A person has looked. False when there is no such open incident. */

@@ -1,4 +1,4 @@
-export { removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
+export { endReplica, removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
 export {
   endExemption,
   grantExemption,
@@ -12,19 +12,22 @@ export { readHistory } from './history.ts';
 export {
   closeIncident,
   closeIncidentsOf,
+  closeIncidentsOfKey,
   closeSettledBreakers,
   hasOpenIncident,
   type Incident,
   listIncidents,
   openIncident,
+  openIncidentOfKey,
 } from './incidents.ts';
-export { saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
+export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
 export { withLock } from './locks.ts';
 export { factScope } from './names.ts';
 export {
   endAnnouncements,
   listPending,
+  listUntoldStalls,
   listWritten,
   type NewMessage,
   type PendingMessage,
@@ -48,10 +51,33 @@ export {
   listObservers,
   listUnsettledScopes,
   type Outcome,
+  type RevocationCause,
   readNow,
   reconcileIntents,
   recordOutcome,
 } from './revocations.ts';
+export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from './rotation-facts.ts';
+export {
+  answerRotationRequest,
+  listRotationRequests,
+  type RotationRequest,
+  readLastSlot,
+  takeSlot,
+} from './rotation-requests.ts';
+export {
+  beginMint,
+  hasOpenOrphan,
+  isPlaceTaken,
+  lastFailedAt,
+  listRotations,
+  type MintChange,
+  moveRotation,
+  openRotation,
+  type RotatedKey,
+  readKeyId,
+  type StoredRotation,
+  type Transition,
+} from './rotations.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
 export { createToken, ensureToken, listTokens, type Role, revokeToken, roles } from './tokens.ts';
 export {

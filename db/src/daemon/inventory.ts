@@ -77,6 +77,17 @@ export async function saveMembers(
   });
 }
 
+/** What a user may do in an organization, by its last list of members; null for one who is not there. */
+export async function readMemberRole(
+  sql: Sql,
+  { controlPlane, organizationId, userId }: { controlPlane: string; organizationId: string; userId: string },
+): Promise<string | null> {
+  const [row] = await sql`
+    select role from keywarden.member where control_plane_number = ${controlPlane} and organization_id = ${organizationId}
+      and user_id = ${userId} and left_at is null`;
+  return row === undefined ? null : String(row.role);
+}
+
 /**
  * Saves a complete list of an organization's projects: one that is absent twice in a row is gone. Those that the answer named as
  * unavailable are not absent, an empty list concludes nothing, and where most are suddenly absent it takes a day of it (A7).

@@ -1,29 +1,62 @@
-import type { Announcement, Exemption } from '@keywarden/core/policy';
+import type { Announcement, Exemption, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
-/** Who answers for each key: whom it was assigned to last, else its creator, by e-mail where members are listed. */
+/** A key's number with its line's, and the creator of the line's first key. */
+export type LineOf = (number: string) => { first: string; facts: Line } | undefined;
+
+/** The lines that rotations have made, and which of their keys are in an open one. */
+export async function readLines(sql: Sql): Promise<LineOf> {
+  const rows = await sql`
+    with kin as (
+      select l.key_number, l.line_number from keywarden.key_line l
+      union select r.key_number, r.line_number from keywarden.rotation r)
+    select distinct on (n.key_number) n.key_number, n.line_number, f.creator_id, o.id, o.key_number = n.key_number as is_old
+    from kin n join keywarden.key f on f.number = n.line_number
+      left join keywarden.rotation o on o.line_number = n.line_number and o.ended_at is null and (o.key_number = n.key_number
+        or exists (select from keywarden.key_line l where l.key_number = n.key_number and l.rotation_number = o.number))
+    order by n.key_number, o.number`;
+  const lines = new Map(
+    rows.map((row) => {
+      const role: 'old' | 'successor' = row.is_old ? 'old' : 'successor';
+      const rotation = row.id === null ? null : { id: String(row.id), role };
+      const facts: Line = { creatorId: String(row.creator_id), rotation };
+      return [String(row.key_number), { first: String(row.line_number), facts }] as const;
+    }),
+  );
+  return (number) => lines.get(number);
+}
+
+/**
+ * Who answers for each key: whom it, or another of its line, was assigned to last, else its line's creator, by e-mail where members are
+ * listed.
+ */
 export async function readOwners(
   sql: Sql,
+  lineOf: LineOf,
 ): Promise<(row: { number: string; controlPlaneNumber: string; creatorId: string }) => string> {
-  const assigned = await sql`
-    select distinct on (key_number) key_number, owner from keywarden.key_owner order by key_number, number desc`;
+  const rows = await sql`select key_number, owner from keywarden.key_owner order by number`;
   const members = await sql`
     select distinct on (control_plane_number, user_id) control_plane_number, user_id, email from keywarden.member
     order by control_plane_number, user_id, left_at is null desc, last_seen_at desc, email`;
   const owners = new Map(
-    assigned.map((row) => [String(row.key_number), row.owner === null ? null : String(row.owner)]),
+    rows.map((row) => [firstOf(lineOf, String(row.key_number)), row.owner === null ? null : String(row.owner)]),
   );
   const emails = new Map(members.map((row) => [`${row.control_plane_number}/${row.user_id}`, String(row.email)]));
-  return ({ number, controlPlaneNumber, creatorId }) =>
-    owners.get(number) ?? emails.get(`${controlPlaneNumber}/${creatorId}`) ?? creatorId;
+  return ({ number, controlPlaneNumber, creatorId }) => {
+    const creator = lineOf(number)?.facts.creatorId ?? creatorId;
+    return owners.get(firstOf(lineOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
+  };
 }
 
-/** The exemptions in force for each key, by the control plane's own clock; where that is not known, by ours. */
+const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.first ?? number;
+
+/** The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. */
 export async function readExemptions(
   sql: Sql,
   nowMs: (controlPlane: string) => number | null,
+  lineOf: LineOf,
 ): Promise<(number: string) => Exemption[]> {
   const rows = await sql`
     select x.key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
@@ -33,13 +66,15 @@ export async function readExemptions(
   const inForce = rows.filter(
     (row) => toMs(toInstant(String(row.until))) > (nowMs(String(row.control_plane_number)) ?? Date.now()),
   );
-  return byKey(inForce, (row) => ({
+  const toExemption = (row: (typeof inForce)[number]): Exemption => ({
     number: String(row.number),
     rules: Array.isArray(row.rules) ? row.rules.map(String) : null,
     reason: String(row.reason),
     grantedBy: String(row.granted_by),
     until: toInstant(String(row.until)),
-  }));
+  });
+  const exemptionsOf = byKey(inForce, toExemption, (number) => firstOf(lineOf, number));
+  return (number) => exemptionsOf(firstOf(lineOf, number));
 }
 
 /** The open announcements of each key, with the steps that every channel has accepted. */
@@ -98,7 +133,8 @@ export async function readAddresses(
 function byKey<T, Row extends Record<string, unknown>>(
   rows: readonly Row[],
   toValue: (row: Row) => T,
+  group: (number: string) => string = (number) => number,
 ): (number: string) => T[] {
-  const groups = Map.groupBy(rows, (row) => String(row.key_number));
+  const groups = Map.groupBy(rows, (row) => group(String(row.key_number)));
   return (number) => (groups.get(number) ?? []).map(toValue);
 }

@@ -65,6 +65,29 @@ export async function writeMessage(
   });
 }
 
+/** An open incident of a stalled rotation of which a channel was written nothing yet. */
+export interface UntoldStall {
+  incident: string;
+  key: string;
+  rule: string | null;
+  why: string;
+}
+
+export async function listUntoldStalls(sql: Sql, channel: string): Promise<UntoldStall[]> {
+  const rows = await sql`
+    select c.number, c.key_number, c.detail ->> 'why' as why, r.rule from keywarden.incident c
+      left join keywarden.rotation r on r.id = c.detail ->> 'rotation'
+    where c.kind = 'rotation_stalled' and c.closed_at is null and not exists (
+      select from keywarden.notice_message m where m.channel = ${channel} and m.body -> 'data' ->> 'step' = 'incident ' || c.number)
+    order by c.number`;
+  return rows.map((row) => ({
+    incident: String(row.number),
+    key: String(row.key_number),
+    rule: row.rule === null ? null : String(row.rule),
+    why: String(row.why),
+  }));
+}
+
 /** A message that no channel has accepted yet. */
 export interface PendingMessage {
   number: string;

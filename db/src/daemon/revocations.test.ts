@@ -53,10 +53,9 @@ async function list(ids: string[]): Promise<string | null> {
 
 const begin = () =>
   beginRevocation(store.sql, {
-    planId: 'p-1',
+    cause: { planId: 'p-1', approval },
     key,
     connection: 'main',
-    approval,
     listing,
     judgedAt: '2026-06-01T00:00:00Z',
     policySha256: 'x',

@@ -1,10 +1,12 @@
 import type { Sql } from '../store.ts';
 
+/** For what a key is revoked: an approved plan, or its rotation. */
+export type RevocationCause = { planId: string; approval: string } | { rotation: string };
+
 export interface NewIntent {
-  planId: string;
+  cause: RevocationCause;
   key: string;
   connection: string;
-  approval: string;
   /** The listing on which the key was judged a moment ago. */
   listing: string;
   /** The control plane's present at that moment, and the policy. */
@@ -17,11 +19,14 @@ export interface NewIntent {
  * paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
+  const { cause } = intent;
+  const { planId = null, approval = null } = 'planId' in cause ? cause : {};
+  const rotation = 'rotation' in cause ? cause.rotation : null;
   const rows = await sql`
-    insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number,
-      judged_at, policy_sha256)
-    select ${intent.planId}, ${intent.key}, count(i.number) + 1, ${intent.connection}, ${intent.approval}::bigint, ${intent.listing}::bigint,
-      ${intent.judgedAt}::timestamptz, ${intent.policySha256}
+    insert into keywarden.revocation_intent (plan_id, approval_number, rotation_number, key_number, attempt, connection,
+      last_listing_number, judged_at, policy_sha256)
+    select ${planId}, ${approval}::bigint, ${rotation}::bigint, ${intent.key}, count(i.number) + 1, ${intent.connection},
+      ${intent.listing}::bigint, ${intent.judgedAt}::timestamptz, ${intent.policySha256}
     from keywarden.revocation_intent i
     join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number

@@ -75,7 +75,24 @@ async function readOwnKeys(sql: Sql, connections: KnownConnection[]): Promise<Fa
   const now = connections.flatMap(({ name, ownKeyId }) =>
     ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
   );
-  return [...now, ...earlier.map((row) => ({ connection: String(row.connection), keyId: String(row.key_id) }))];
+  const own = [...now, ...earlier.map((row) => ({ connection: String(row.connection), keyId: String(row.key_id) }))];
+  return [...own, ...(await readKin(sql, own))];
+}
+
+/** Keys of the lines of connections' own keys: a successor is what a connection will use, or does. */
+async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
+  const rows = await sql`
+    with kin as (
+      select l.key_number, l.line_number from keywarden.key_line l
+      union select r.key_number, r.line_number from keywarden.rotation r)
+    select distinct k.id, of_line.id as own_id from keywarden.key k join kin n on n.key_number = k.number
+      join kin m on m.line_number = n.line_number join keywarden.key of_line on of_line.number = m.key_number
+    where of_line.id = any(${own.map(({ keyId }) => keyId)}::bigint[]) and k.gone_at is null and k.id <> of_line.id order by 1, 2`;
+  return rows.flatMap((row) =>
+    own
+      .filter(({ keyId }) => keyId === String(row.own_id))
+      .map(({ connection }) => ({ connection, keyId: String(row.id) })),
+  );
 }
 
 type Listing = ScopePlace &

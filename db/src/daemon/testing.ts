@@ -12,6 +12,7 @@ export async function makeControlPlane(sql: Sql): Promise<string> {
     ownKeyId: '1',
     isSandbox: false,
     checkedAt: '2026-06-01T00:00:00Z',
+    replica: '00000000-0000-4000-8000-000000000001',
   });
 }
 

@@ -41,11 +41,12 @@ export const planApproval = keywarden.table('plan_approval', {
 
 export const revocationIntent = keywarden.table('revocation_intent', {
   number: int64('number').notNull(),
-  planId: text('plan_id').notNull(),
+  planId: text('plan_id'),
   keyNumber: int64('key_number').notNull(),
   attempt: integer('attempt').notNull(),
   connection: text('connection').notNull(),
-  approvalNumber: int64('approval_number').notNull(),
+  approvalNumber: int64('approval_number'),
+  rotationNumber: int64('rotation_number'),
   lastListingNumber: int64('last_listing_number').notNull(),
   createdAt: instant('created_at').notNull(),
   judgedAt: instant('judged_at'),

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
 import { applyPlan, remainingItems } from '../enforce/apply.ts';
+import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
-import { whyPaused } from '../enforce/item.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { printJson, usableConnections, withContext } from './session.ts';

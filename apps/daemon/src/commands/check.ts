@@ -2,8 +2,8 @@ import { type Config, readConfig } from '@keywarden/core/config';
 import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
+import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { whyNotEnforcing } from '../enforce/high-water-mark.ts';
-import { whyPaused } from '../enforce/item.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */

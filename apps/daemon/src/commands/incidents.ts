@@ -62,12 +62,17 @@ function describe({ kind, planId, detail }: Incident): string {
   switch (kind) {
     case 'used_in_flight': {
       const from = text('last_used_from_addr');
-      return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by plan ${planId}`;
+      const by = planId === null ? 'its rotation' : `plan ${planId}`;
+      return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by ${by}`;
     }
     case 'breaker':
       return `plan ${text('plan_id')} condemns ${text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing goes there by itself until a person applies a plan`;
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
+    case 'rotation_stalled':
+      return `its rotation ${text('rotation')} stalls: ${text('why')}; both keys stay`;
+    case 'orphan':
+      return `it was minted by rotation ${text('rotation')}, its secret is lost, and it stays: ${text('why')}`;
     default:
       return kind satisfies never;
   }

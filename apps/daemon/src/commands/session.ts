@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { readConfig } from '@keywarden/core/config';
 import {
@@ -8,6 +9,7 @@ import {
   UserError,
   usageError,
 } from '@keywarden/core/process';
+import { endReplica } from '@keywarden/db/daemon';
 import { type Migrations, openStore } from '@keywarden/db/store';
 import { type Connection, openConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -27,6 +29,7 @@ export async function withContext<T>(
   ensureDataFolder(environment.KEYWARDEN_DATA);
   const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();
+  const replica = randomUUID();
   const store = await openStore({
     databaseUrl: environment.DATABASE_URL,
     dataFolder: environment.KEYWARDEN_DATA,
@@ -45,6 +48,8 @@ export async function withContext<T>(
       progress: createProgress(process.stderr),
       signal,
       limiters: new Map(),
+      variables: process.env,
+      replica,
     });
   } catch (error) {
     if (error instanceof ControlPlaneError && !signal.aborted) {
@@ -56,6 +61,8 @@ export async function withContext<T>(
       throw new UserError('Stopped; what was stored stays, and the next run goes on from there.', { cause: error });
     throw error;
   } finally {
+    // The store may be what failed; a process that is not known to have ended holds old keys back for a day.
+    if (needsControlPlane) await endReplica(store.sql, replica).catch(() => undefined);
     await store.close();
   }
 }

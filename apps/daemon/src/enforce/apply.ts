@@ -4,7 +4,8 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
-import { type AppliedItem, applyItem, whyPaused } from './item.ts';
+import { whyPaused } from './guarded-revocation.ts';
+import { type AppliedItem, applyItem } from './item.ts';
 
 export interface Applied {
   /** Items that were carried out before, by this plan. */

@@ -6,8 +6,8 @@ import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
+import { whyPaused } from './guarded-revocation.ts';
 import { governed, whyNotEnforcing } from './high-water-mark.ts';
-import { whyPaused } from './item.ts';
 import { planKeys, readDocument } from './plan.ts';
 
 export interface Enforced {

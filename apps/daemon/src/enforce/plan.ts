@@ -53,7 +53,11 @@ async function gatherFacts(
     channels: channels.map(({ name }) => name),
     addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
     needsProjects: mention('unscoped'),
-    configured: config.connections.map(({ name, identity, keyId }) => ({ name, baseUrl: identity, ownKeyId: keyId })),
+    configured: config.connections.map(({ name, identity, keyId }) => {
+      // The key file of one that has authenticated may have named another since the configuration was read.
+      const used = connections.find((connection) => connection.name === name);
+      return { name, baseUrl: identity, ownKeyId: used === undefined ? keyId : used.ownKeyId };
+    }),
     ...(scope === undefined ? {} : { scope }),
   });
 }

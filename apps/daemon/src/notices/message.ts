@@ -16,7 +16,7 @@ interface ToldKey {
 
 /** The body of a message, in the shape of Standard Webhooks: about keys of one owner. */
 export interface Body {
-  type: 'key.revocation_announced' | 'key.reported';
+  type: 'key.revocation_announced' | 'key.reported' | 'key.rotation_stalled';
   timestamp: string;
   data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
 }

@@ -77,7 +77,7 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
 ];
 
 /** Sends what a channel has not accepted yet, each message once in a run. A channel that is down is left until the next run. */
-async function sendPending(
+export async function sendPending(
   { store, config, log, signal }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { parseConfig } from '@keywarden/core/config';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
@@ -34,7 +35,7 @@ export async function syncOnce(
 ): Promise<number> {
   const config = parseConfig(`operations: {page_limit: ${pageLimit}}`, 'the simulation');
   const settle = { ...config.operations.settle, ms: settleMs ?? config.operations.settle.ms };
-  const connection = { name, url, identity: url, apiKey, keyId: null, share: 1 };
+  const connection = { name, url, identity: url, apiKey, keyId: null, keyFile: null, share: 1 };
   const context: Context = {
     store,
     config: {
@@ -49,6 +50,8 @@ export async function syncOnce(
     progress: silentProgress,
     signal,
     limiters: new Map(),
+    variables: {},
+    replica: randomUUID(),
   };
   const [opened] = await openConnections(store.sql, { ...context, time: hurried, fetch }, (_name, error) => {
     throw error;

@@ -1,2 +1,11 @@
 export { configJsonSchema } from './json-schema.ts';
-export { type ChannelConfig, type Config, type ConnectionConfig, parseConfig, readConfig } from './read.ts';
+export { noteOf, readKeyFile, writeNote } from './key-file.ts';
+export {
+  type ChannelConfig,
+  type Config,
+  type ConnectionConfig,
+  parseConfig,
+  readConfig,
+  readCredential,
+} from './read.ts';
+export { placeholders, type Sink } from './sink-schema.ts';

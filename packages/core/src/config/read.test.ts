@@ -37,6 +37,7 @@ test('connections take their keys from variables and files, never from the file 
     identity: 'https://host.example/api/v2',
     apiKey: 'napi_secret',
     keyId: '9007199254740993',
+    keyFile: null,
     share: 0.5,
   });
 });

@@ -3,7 +3,9 @@ import { LineCounter, parseDocument } from 'yaml';
 import type { Policy } from '../policy/schema.ts';
 import { type Environment, readDataFile } from '../process/environment.ts';
 import { codeOf, usageError } from '../process/errors.ts';
+import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
+import type { Sink } from './sink-schema.ts';
 
 /** A connection as configured. The secret stays in `apiKey`, which is never printed. */
 export interface ConnectionConfig {
@@ -13,6 +15,8 @@ export interface ConnectionConfig {
   identity: string;
   apiKey: string;
   keyId: string | null;
+  /** Where the key stands, if in a file: it may be another one from one pass to the next. */
+  keyFile: string | null;
   share: number;
 }
 
@@ -31,6 +35,8 @@ export interface Config {
   retention: ConfigFile['retention'];
   /** Where notices go. */
   channels: ChannelConfig[];
+  /** Where the secrets of successors go. */
+  sinks: Sink[];
   policy: Policy;
   /** Nothing else is configured, so that the local sandbox is the control plane. */
   usesSandbox: boolean;
@@ -44,24 +50,28 @@ const defaultFile = 'keywarden.yaml';
  */
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
-  const { schedules, operations, retention, policy } = file;
+  const { schedules, operations, retention, sinks, policy } = file;
   const single = singleConnection(environment);
   if (file.connections.length > 0 && single) {
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
   }
   const usesSandbox = file.connections.length === 0 && single === undefined;
-  const configured = file.connections.map((each) => ({
-    name: each.name,
-    url: normalize(each.url),
-    identity: normalize(each.url),
-    apiKey: secrets ? readSecret(each, variables) : '',
-    keyId: each.key_id ?? null,
-    share: each.share,
-  }));
+  const configured = file.connections.map((each) => {
+    const connection = {
+      name: each.name,
+      url: normalize(each.url),
+      identity: normalize(each.url),
+      apiKey: secrets && each.api_key_file === undefined ? readSecret(each, variables) : '',
+      keyId: each.key_id ?? null,
+      keyFile: each.api_key_file ?? null,
+      share: each.share,
+    };
+    return secrets ? readCredential(connection) : connection;
+  });
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
   const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
-  return { connections, schedules, operations, retention, channels, policy, usesSandbox };
+  return { connections, schedules, operations, retention, channels, sinks, policy, usesSandbox };
 }
 
 function singleConnection(environment: Environment): ConnectionConfig | undefined {
@@ -69,7 +79,8 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   if (url === undefined && apiKey === undefined) return undefined;
   if (url === undefined) throw usageError('CONTROL_PLANE_API_KEY is set and CONTROL_PLANE_URL is not; set both.');
   if (apiKey === undefined) throw usageError('CONTROL_PLANE_URL is set and CONTROL_PLANE_API_KEY is not; set both.');
-  return { name: 'default', url: normalize(url), identity: normalize(url), apiKey, keyId: keyId ?? null, share: 0.5 };
+  const address = normalize(url);
+  return { name: 'default', url: address, identity: address, apiKey, keyId: keyId ?? null, keyFile: null, share: 0.5 };
 }
 
 /** The sandbox leaves its address, its id and its administrator's key in the data folder; that key's id is 1. */
@@ -84,16 +95,30 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
   }
   const id = readDataFile(folder, 'sandbox-id');
   const identity = id === undefined ? 'sandbox' : `sandbox ${id}`;
-  return { name: 'sandbox', url, identity, apiKey: apiKey ?? '', keyId: '1', share: 0.5 };
+  return { name: 'sandbox', url, identity, apiKey: apiKey ?? '', keyId: '1', keyFile: null, share: 0.5 };
 }
 
 function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {
-  const { name, api_key_env: variable, api_key_file: file } = connection;
-  return readOutside(
-    { what: `Connection ${name} takes its key`, setting: 'api_key_file' },
-    { variable, file },
-    variables,
-  );
+  const { name, api_key_env: variable } = connection;
+  const what = { what: `Connection ${name} takes its key`, setting: 'api_key_file' };
+  return readOutside(what, { variable, file: undefined }, variables);
+}
+
+/**
+ * A connection with the key that stands in its file now: a rotation puts another there, with its id beside it. Throws a UserError that names
+ * the mend.
+ */
+export function readCredential(connection: ConnectionConfig): ConnectionConfig {
+  const { name, keyFile, keyId } = connection;
+  if (keyFile === null) return connection;
+  try {
+    const key = readKeyFile(keyFile);
+    return { ...connection, apiKey: key.secret, keyId: key.keyId ?? keyId };
+  } catch (error) {
+    throw usageError(
+      `Connection ${name} takes its key from ${keyFile}, which cannot be read (${codeOf(error)}); mend api_key_file.`,
+    );
+  }
 }
 
 function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.ProcessEnv): ChannelConfig {

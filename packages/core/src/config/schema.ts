@@ -1,13 +1,10 @@
-import { Cron } from 'croner';
 import { z } from 'zod';
 import { duration } from '../policy/duration.ts';
+import { schedule } from '../policy/schedule.ts';
 import { defaultPolicy, policySchema } from '../policy/schema.ts';
+import { sinkSchema } from './sink-schema.ts';
 
 const address = z.url({ protocol: /^https?$/, error: 'an address begins with https:// or http://' });
-
-const schedule = z
-  .string()
-  .refine(isSchedule, { error: 'not a cron expression; 15 minutes past each hour is "15 * * * *"' });
 
 const connectionSchema = z
   .strictObject({
@@ -86,6 +83,7 @@ export const configSchema = z
         operations: schedule.default('*/15 * * * *'),
         sweep: schedule.default('20 4 * * *'),
         enforce: schedule.default('10 * * * *'),
+        rotate: schedule.default('25 * * * *'),
         retention: schedule.default('50 4 * * *'),
       })
       .prefault({}),
@@ -97,8 +95,23 @@ export const configSchema = z
       .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
         error: 'two channels bear the same name',
       }),
+    sinks: z
+      .array(sinkSchema)
+      .default([])
+      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
+        error: 'two sinks bear the same name',
+      }),
     policy: policySchema.default(defaultPolicy),
   })
+  .refine(
+    ({ sinks, policy }) =>
+      policy.rules.every(({ rotation }) => rotation === undefined || sinks.some(({ name }) => name === rotation.sink)),
+    {
+      path: ['policy', 'rules'],
+      error: 'a rule rotates into a sink that there is not; add it to sinks',
+      when: ({ issues }) => issues.length === 0,
+    },
+  )
   .refine(
     ({ channels, policy }) =>
       channels.length > 0 || !policy.rules.some(({ action, notices }) => action === 'notify' || notices.length > 0),
@@ -111,11 +124,3 @@ export const configSchema = z
 
 /** keywarden.yaml as parsed; docs/POLICY.md describes each setting. */
 export type ConfigFile = z.output<typeof configSchema>;
-
-function isSchedule(text: string): boolean {
-  try {
-    return new Cron(text, { paused: true }).nextRun() !== null;
-  } catch {
-    return false;
-  }
-}

@@ -34,6 +34,16 @@ export interface KeyFacts {
   isAcknowledged: boolean;
   /** An attempt to revoke it was refused in the last days: others go before it. */
   hasFailedLately: boolean;
+  /** Absent for a key that no rotation has to do with. */
+  line?: Line;
+}
+
+/** What rotations have made of a key. */
+export interface Line {
+  /** Who created the first key of the line: its successors are created by us, and count as theirs. */
+  creatorId: string;
+  /** The open rotation, in which the key is the old one or the successor. */
+  rotation: { id: string; role: 'old' | 'successor' } | null;
 }
 
 /** A person's exception from rules, in force; `rules` null means all. */

@@ -11,6 +11,7 @@ export interface Hold {
   kind:
     | 'own_key'
     | 'own_key_unknown'
+    | 'in_rotation'
     | 'stale_evidence'
     | 'unknown'
     | 'exempt'
@@ -67,7 +68,7 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
       kept: [],
       held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
     };
-  const held = ownKey(facts, key, scope) ?? staleEvidence(policy, scope);
+  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? staleEvidence(policy, scope);
   if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
@@ -90,6 +91,14 @@ function ownKey({ ownKeys }: Facts, key: KeyFacts, scope: ScopeFacts): Hold | nu
   if (unknown === undefined) return null;
   const text = `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
   return { kind: 'own_key_unknown', text };
+}
+
+/** T4: it leaves through its rotation. */
+export function inRotation({ line }: KeyFacts): Hold | null {
+  if (line == null || line.rotation === null) return null;
+  const { id, role } = line.rotation;
+  const what = role === 'old' ? 'it is being rotated' : 'it succeeds another key';
+  return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
 }
 
 /** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
@@ -130,7 +139,7 @@ function seenOnce({ finding, key, scope: { priorListedAt } }: Condemned): Hold |
 }
 
 /** Whether the key was in a listing and in all since. */
-export function hasSeen(listedAt: string | null, { presentSince }: KeyFacts): boolean {
+export function hasSeen(listedAt: string | null, { presentSince }: Pick<KeyFacts, 'presentSince'>): boolean {
   return listedAt !== null && compareInstants(presentSince, listedAt) <= 0;
 }
 

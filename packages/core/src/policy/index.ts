@@ -1,11 +1,20 @@
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { mentions } from './condition-schema.ts';
 export { parseDuration } from './duration.ts';
-export { type Finding, findingsOf } from './evaluate.ts';
+export { type Finding, findingsOf, type Judgement } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
-export type { Announcement, Exemption, Facts, KeyFacts, ScopeFacts, Use } from './facts.ts';
+export {
+  type Announcement,
+  type Exemption,
+  exemptionOf,
+  type Facts,
+  type KeyFacts,
+  type Line,
+  type ScopeFacts,
+  type Use,
+} from './facts.ts';
 export { makeGlobTest } from './glob.ts';
-export type { Hold, Verdict } from './guard.ts';
+export { type Hold, hasSeen, type Verdict } from './guard.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
   canonicalJson,
@@ -21,3 +30,4 @@ export {
   toItem,
 } from './plan.ts';
 export { type Action, defaultPolicy, type KeyKind, type Policy, policySchema, type Rule } from './schema.ts';
+export { modeOf } from './unattended.ts';

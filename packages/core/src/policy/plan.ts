@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Evidence } from './conditions.ts';
 import { evaluate, type Finding, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import { exemptionInWords, guard, type Hold, holdOverQuota, type Verdict } from './guard.ts';
+import { exemptionInWords, guard, type Hold, holdOverQuota, inRotation, type Verdict } from './guard.ts';
 import type { Action, KeyKind, Policy } from './schema.ts';
 import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 
@@ -143,10 +143,12 @@ function makeOutline(
   for (const { key, findings } of judgements) {
     const telling = findings.filter(({ rule }) => rule.action !== 'revoke');
     if (telling.length === 0 || condemned.has(key)) continue;
-    const isExempt = key.exemptions.length > 0;
-    const told = isExempt ? telling.filter(({ rule }) => exemptionOf(key, rule.name) === undefined) : telling;
+    const rotation = inRotation(key);
+    const isPlain = key.exemptions.length === 0 && rotation === null;
+    const told = isPlain ? telling : telling.filter((finding) => isTold(finding, rotation));
+    const why = { kind: 'exempt', text: exemptionsInWords(telling) } as const;
     if (told.length > 0) reported.push({ key, findings: told });
-    else held.push({ key, findings: telling, held: { kind: 'exempt', text: exemptionsInWords(telling) } });
+    else held.push({ key, findings: telling, held: why.text === '' && rotation !== null ? rotation : why });
   }
   return {
     blindSpots: findBlindSpots(facts),
@@ -156,6 +158,11 @@ function makeOutline(
     policySha256: hashPolicy(policy),
     reported,
   };
+}
+
+/** What is not exempt, nor on its way. */
+function isTold({ key, rule }: Finding, rotation: Hold | null): boolean {
+  return exemptionOf(key, rule.name) === undefined && (rule.action !== 'rotate' || rotation === null);
 }
 
 function exemptionsInWords(findings: Finding[]): string {

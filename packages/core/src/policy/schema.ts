@@ -9,6 +9,7 @@ import {
 } from './condition-schema.ts';
 import { duration } from './duration.ts';
 import { presetNames, presets } from './presets.ts';
+import { schedule } from './schedule.ts';
 
 const kind = z.enum(['personal', 'organization', 'project']);
 const mode = z.enum(['plan', 'enforce']);
@@ -25,6 +26,19 @@ const matchSchema = z.strictObject({
 
 const actions = z.enum(['report', 'notify', 'rotate', 'revoke']);
 
+/** A job that comes once a week must have had its turn (T1). */
+const leastQuietMs = 7 * 86_400_000;
+
+const rotationSchema = z.strictObject({
+  sink: z.string().describe('the name of one of sinks'),
+  quiet_for: duration
+    .refine(({ ms }) => ms >= leastQuietMs, { error: 'quiet_for is at least 7d: a weekly job must have had its turn' })
+    .prefault('7d')
+    .describe('how long the old key must not have been used'),
+  adopt_within: duration.prefault('14d').describe('later, a person is called'),
+  schedule: schedule.optional().describe('rotations of this rule begin only then'),
+});
+
 const ruleSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
@@ -35,11 +49,12 @@ const ruleSchema = z
     mode: mode.default('plan').describe('enforce: by itself, where the organization is in mode: enforce too'),
     notices: z.array(duration).min(1).optional().describe('how long ahead owners are told: 15d, 7d, 1d'),
     even_in_use: z.boolean().default(false).describe('also keys that were used within active_within'),
+    rotation: rotationSchema.optional().describe('how keys are rotated; without it a plan only says that they are due'),
   })
   .refine((rule) => conditionsOf(rule).length + (rule.preset === undefined ? 0 : 1) === 1, {
     error: `a rule has exactly one of preset, ${conditionNames.join(', ')}`,
   })
-  .transform(({ name, match, preset, action, mode: ruleMode, notices = [], even_in_use, ...rest }) => {
+  .transform(({ name, match, preset, action, mode: ruleMode, notices = [], even_in_use, rotation, ...rest }) => {
     const known = preset === undefined ? undefined : presets[preset];
     const condition: Condition = known?.condition ?? rest;
     return {
@@ -51,6 +66,7 @@ const ruleSchema = z
       mode: ruleMode,
       notices: notices.toSorted((a, b) => b.ms - a.ms),
       even_in_use,
+      ...(rotation === undefined ? {} : { rotation }),
     };
   })
   .refine(
@@ -60,8 +76,12 @@ const ruleSchema = z
         'used_outside and unscoped may be wrong (an address can be forged), so that their action is report or notify',
     },
   )
-  .refine((rule) => rule.action === 'revoke' || rule.mode === 'plan', {
-    error: 'mode: enforce belongs to action: revoke; nothing else is done by itself',
+  .refine((rule) => rule.rotation === undefined || rule.action === 'rotate', {
+    error: 'rotation belongs to action: rotate',
+  })
+  .refine((rule) => rule.mode === 'plan' || rule.action === 'revoke' || rule.rotation !== undefined, {
+    error:
+      'mode: enforce belongs to action: revoke, and to action: rotate with a rotation; nothing else is done by itself',
   })
   .refine((rule) => rule.action === 'revoke' || rule.notices.length === 0, {
     error: 'notices belong to action: revoke; an action: notify tells its owner once, by itself',
@@ -70,11 +90,12 @@ const ruleSchema = z
     error: 'two notices are of the same time',
   });
 
-/** How many keys a plan may hold (R3): in all, with those of the last 24 hours, and of one creator. */
+/** How many keys a plan may hold (R3): in all, with those of the last 24 hours, and of one creator. And how many rotations may be open. */
 const quotasSchema = z.strictObject({
   per_run: z.int().min(1).optional(),
   per_day: z.int().min(1).optional(),
   per_creator: z.int().min(1).optional(),
+  open_rotations: z.int().min(1).optional(),
 });
 
 /** What holds where keys are revoked without a person (R3, R6). */

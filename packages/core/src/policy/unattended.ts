@@ -79,7 +79,8 @@ export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): U
 
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that condemns these keys';
 
-function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
+/** What the policy may do by itself to a key, by its organization. */
+export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
   if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
   return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
 }

@@ -1,6 +1,7 @@
 export { compareInstants, toMs } from './primitives.ts';
 export {
   terminalStatuses,
+  type WireCreatedKey,
   type WireKey,
   type WireMember,
   type WireOperation,

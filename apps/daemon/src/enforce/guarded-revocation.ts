@@ -1,0 +1,184 @@
+import { ControlPlaneError } from '@keywarden/core/client';
+import { describeError, UserError } from '@keywarden/core/process';
+import { toMs, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
+import {
+  beginRevocation,
+  factScope,
+  listObservers,
+  type RevocationCause,
+  readPause,
+  recordOutcome,
+  withDestructiveCall,
+} from '@keywarden/db/daemon';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { presentOf } from '../sync/organizations.ts';
+import { withProcessLock } from '../sync/run.ts';
+import { listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
+
+/** What became of a key. `skipped`: not called, with why. `unknown`: called, and two listings must tell. */
+export interface Revocation {
+  outcome: 'revoked' | 'skipped' | 'failed' | 'unknown';
+  why: string | null;
+  /** The key was used after it was judged (R5). */
+  usedInFlight: boolean;
+  /** Another try would end no other way, as far as can be told. */
+  isFinal: boolean;
+}
+
+/** Why a key is not revoked. */
+export interface Skip {
+  why: string;
+  isFinal: boolean;
+}
+
+/** Another try may end otherwise. */
+export const notNow = (why: string): Skip => ({ why, isFinal: false });
+
+/** What is known of a key, listed a moment ago. */
+export interface Listed {
+  connection: Connection;
+  place: { controlPlane: string; scope: string };
+  key: WireKey;
+}
+
+export interface GuardedRevocation {
+  key: { number: string; id: string; scope: string };
+  /** For what it is revoked, as its intent says. */
+  cause: RevocationCause;
+  connections: Connection[];
+  /** Names of connections whose credential was refused in this run. */
+  refused: Set<string>;
+  /** Judges by what is known this moment (R1): why the key must stay, or the policy by which it may go. */
+  judge: (listed: Listed) => Promise<Skip | { policySha256: string }>;
+}
+
+interface Place {
+  connection: Connection;
+  scope: Scope;
+}
+
+/**
+ * The only way by which a key is revoked: its scope is listed and it is judged right before, under the lock of the scope; then the intent is
+ * committed, the call made, the outcome committed (R4). One key's failure is an answer, not an error (R7).
+ */
+export async function revokeGuarded(context: Context, task: GuardedRevocation): Promise<Revocation> {
+  const place = await findPlace(context, task);
+  if (place === undefined)
+    return skipped(notNow('no configured connection has listed its scope with a credential that works'));
+  return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async () => {
+    const ready = await rejudge(context, task, place);
+    if ('why' in ready) return skipped(ready);
+    return await withDestructiveCall(context.store.sql, context, async () => {
+      const intent = await beginRevocation(context.store.sql, {
+        cause: task.cause,
+        key: task.key.number,
+        connection: place.connection.name,
+        listing: ready.listing,
+        judgedAt: presentOf(place.connection),
+        policySha256: ready.policySha256,
+      });
+      if (intent !== undefined)
+        return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
+      const pause = await whyPaused(context);
+      return skipped(
+        notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again'),
+      );
+    });
+  });
+}
+
+/** R7: somebody has paused every replica. */
+export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
+  const pause = await readPause(store.sql);
+  if (pause === null) return null;
+  return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; keywarden resume ends that`;
+}
+
+/** A connection that has listed the key's scope. */
+async function findPlace(
+  { store }: Context,
+  { key, connections, refused }: GuardedRevocation,
+): Promise<Place | undefined> {
+  for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
+    const prefix = factScope(controlPlane, '');
+    if (!key.scope.startsWith(prefix)) continue;
+    const scope = parseScope(key.scope.slice(prefix.length));
+    const observers = await listObservers(store.sql, { controlPlane, scope: scopeName(scope) });
+    const connection = observers
+      .filter((name) => !refused.has(name))
+      .map((name) => connections.find((each) => each.name === name && each.controlPlane === controlPlane))
+      .find((each) => each !== undefined);
+    return connection && { connection, scope };
+  }
+  return undefined;
+}
+
+/** What a key was judged on a moment ago. */
+interface Ready {
+  listing: string;
+  lastUsedAt: string | null;
+  policySha256: string;
+}
+
+/** Lists the key's scope and judges this moment. Answers with why it must stay, or with the evidence. */
+async function rejudge(
+  { store, signal }: Context,
+  { key, refused, judge }: GuardedRevocation,
+  { connection, scope }: Place,
+): Promise<Skip | Ready> {
+  let listing: Awaited<ReturnType<typeof listScope>>;
+  try {
+    listing = await listScope(store.sql, connection, { scope, run: null, signal });
+  } catch (error) {
+    if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
+    if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);
+    return notNow(`its scope could not be listed again: ${error.message}`);
+  }
+  if (listing.doubt !== null) return notNow(`its listing is doubted: ${listing.doubt}`);
+  if (listing.number === null) return notNow('another process has listed its scope meanwhile; apply again');
+  const listed = listing.keys.find((each) => each.id === key.id);
+  if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
+  const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
+  const judged = await judge({ connection, place, key: listed });
+  return 'why' in judged ? judged : { ...judged, listing: listing.number, lastUsedAt: listed.lastUsedAt };
+}
+
+/** The call, between its intent, which is committed, and its outcome. */
+async function callAndRecord(
+  { store, signal }: Context,
+  { key, refused }: GuardedRevocation,
+  { connection, scope, intent, lastUsedAt }: Place & { intent: string; lastUsedAt: string | null },
+): Promise<Revocation> {
+  const { client } = connection;
+  let revoked: WireRevokedKey;
+  try {
+    revoked =
+      scope.kind === 'user'
+        ? await client.revokePersonalKey(key.id, { signal })
+        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal });
+  } catch (error) {
+    if (!(error instanceof ControlPlaneError)) throw error;
+    if (error.code === 'outcome_unknown' || error.code === 'not_found')
+      return unknown(`${error.message}; the next listings tell`);
+    if (error.code === 'unauthenticated') refused.add(connection.name);
+    await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
+    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: true };
+  }
+  if (!revoked.revoked || revoked.id !== key.id)
+    return unknown('the answer does not say that this key is revoked; the next listings tell');
+  const usedInFlight = isLater(revoked.lastUsedAt, lastUsedAt);
+  const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
+  const at = presentOf(connection);
+  await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
+  return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
+}
+
+function isLater(answered: string | null, judged: string | null): boolean {
+  if (answered === null) return false;
+  return judged === null || toMs(answered) > toMs(judged);
+}
+
+const unknown = (why: string): Revocation => ({ outcome: 'unknown', why, usedInFlight: false, isFinal: true });
+
+const skipped = ({ why, isFinal }: Skip): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal });

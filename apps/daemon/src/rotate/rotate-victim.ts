@@ -1,0 +1,56 @@
+import type { ConnectionConfig, Sink } from '@keywarden/core/config';
+import { policySchema } from '@keywarden/core/policy';
+import { openStore } from '@keywarden/db/store';
+import { openConnections } from '../connect.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { makeContext } from '../testing.ts';
+import { rotate } from './rotate.ts';
+
+// A process that makes one pass over rotations and is killed at a step of it, by itself or by the sink's command. It ends with whoever started it.
+
+export interface Order {
+  databaseUrl: string;
+  dataFolder: string;
+  connection: ConnectionConfig;
+  policy: object;
+  sinks: Sink[];
+  /** The request at which it kills itself, counted among those of a method; without one something else kills it, or nothing. */
+  killAt: { method: string; nth: number; when: 'before' | 'after' } | null;
+}
+
+process.on('disconnect', () => process.exit());
+process.on('message', (order: Order) => {
+  run(order).then(
+    () => process.exit(0),
+    () => process.exit(1),
+  );
+});
+process.send?.('ready');
+
+async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt }: Order): Promise<void> {
+  const options = { dataFolder: '.', applicationName: 'victim', role: 'keywarden_daemon' } as const;
+  const store = await openStore({ ...options, databaseUrl });
+  const context = makeContext(store, {
+    connections: [connection],
+    channels: [],
+    sinks,
+    policy: policySchema.parse(policy),
+  });
+  context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
+  const seen = new Map<string, number>();
+  const deadly: typeof fetch = async (input, init) => {
+    const method = init?.method ?? 'GET';
+    const nth = (seen.get(method) ?? 0) + 1;
+    seen.set(method, nth);
+    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
+    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
+    const response = await fetch(input, init);
+    if (isDeadly) process.kill(process.pid, 'SIGKILL');
+    return response;
+  };
+  const connections = await openConnections(store.sql, { ...context, fetch: deadly }, (_name, error) => {
+    throw error;
+  });
+  for (const each of connections) await syncKeys(context, each);
+  await rotate(context, connections);
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import {
+  day,
+  everyKey,
+  liveNames,
+  openIncidents,
+  pass,
+  prepare,
+  secretOf,
+  states,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+test('T1: an old key is retired when its successor is used and it has been quiet, and not before', async () => {
+  const { bot } = await prepare(['bot', 'other']);
+  const first = await pass();
+  expect(first?.why).toBeNull();
+  expect((await states()).toSorted()).toEqual(['bot: delivered', 'other: delivered']);
+  const secret = secretOf(bot.id);
+  expect(await use(secret)).toBe(200);
+  for (let days = 0; days < 6; days += 1) {
+    await use(bot.key); // a consumer that has not read the new one
+    await use(secret);
+    await pass(day);
+  }
+  expect(await states()).toContain('bot: overlapping');
+  for (let days = 0; days < 8; days += 1) {
+    await use(secret);
+    await pass(day);
+  }
+  expect(await states()).toContain('bot: retired');
+  expect(await use(bot.key)).toBe(401);
+  expect(await use(secret)).toBe(200);
+  expect((await everyKey()).length).toBe(4);
+  expect(await liveNames()).toContain('other');
+  expect(await openIncidents()).toEqual([
+    ['rotation_stalled', 'other', 'its successor was not seen used within 14 days'],
+  ]);
+});

@@ -1,0 +1,73 @@
+import { constants } from 'node:fs';
+import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { noteOf, readKeyFile, writeNote } from '@keywarden/core/config';
+import { codeOf } from '@keywarden/core/process';
+import type { Delivered, OpenSink } from './sink.ts';
+
+/**
+ * A file with nothing but the secret, for its owner alone, and a note beside it that names the key and holds the secret's hash. The note is put
+ * there first: killed in between, the hash does not fit, and the file is known to have the secret that it had.
+ */
+export function fileSink(path: string): OpenSink {
+  return {
+    place: path,
+
+    async check() {
+      try {
+        const folder = dirname(path);
+        await access(folder, constants.W_OK | constants.X_OK);
+        const found = await stat(path).catch(() => undefined);
+        return found === undefined || found.isFile() ? null : `${path} is no file`;
+      } catch (error) {
+        return `${dirname(path)} cannot be written (${codeOf(error)})`;
+      }
+    },
+
+    async deliver(secret, keyId): Promise<Delivered> {
+      try {
+        const place = await realpath(path).catch(() => path);
+        await replaceFile(noteOf(place), writeNote(keyId, secret));
+        await replaceFile(place, secret);
+        const { keyId: known, secret: found } = readKeyFile(place);
+        if (known === keyId && found === secret) return { isDelivered: true };
+        return { isDelivered: false, why: `${path} does not hold what was written`, mayHave: true };
+      } catch (error) {
+        return { isDelivered: false, why: `${path} cannot be written (${codeOf(error)})`, mayHave: true };
+      }
+    },
+
+    async ask(keyId) {
+      try {
+        const place = await realpath(path).catch(() => path);
+        // A write that was cut leaves a secret that nobody uses.
+        await rm(partialOf(place), { force: true });
+        return readKeyFile(place).keyId === keyId ? 'has' : 'lacks';
+      } catch (error) {
+        return codeOf(error) === 'ENOENT' ? 'lacks' : 'unknown';
+      }
+    },
+  };
+}
+
+const partialOf = (path: string) => `${path}.keywarden-partial`;
+
+/** All of it or nothing, also if the machine stops: written beside, made durable, and put in its place. */
+async function replaceFile(path: string, text: string): Promise<void> {
+  const partial = partialOf(path);
+  await rm(partial, { force: true });
+  const file = await open(partial, 'wx', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+  const folder = await open(dirname(path), 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}

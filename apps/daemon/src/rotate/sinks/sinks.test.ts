@@ -1,0 +1,166 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { noteOf, parseConfig } from '@keywarden/core/config';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openSink, type Target } from './sink.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'keywarden-sink-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const target: Target = {
+  line: '7',
+  name: '../evil name',
+  kind: 'project',
+  organization: 'org-1',
+  project: 'p-1',
+  rotation: 'abcdefgh',
+  oldKeyId: '6',
+};
+const secret = 'napi_this_is_the_secret_of_the_test';
+const { signal } = new AbortController();
+
+function open(sink: object, variables: NodeJS.ProcessEnv = process.env) {
+  const [parsed] = parseConfig(JSON.stringify({ sinks: [{ name: 's', ...sink }] }), 'test').sinks;
+  if (parsed === undefined) throw new Error('there is no sink');
+  return openSink(parsed, target, variables);
+}
+
+const file = () => open({ kind: 'file', path: join(folder, 'key-{line}') });
+const path = () => join(folder, 'key-7');
+
+test('a file has nothing but the secret, for its owner alone, with a note of the key beside it', async () => {
+  const sink = file();
+  expect(await sink.check()).toBeNull();
+  expect(await sink.ask('12', signal)).toBe('lacks');
+  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(readFileSync(path(), 'utf8')).toBe(secret);
+  expect([path(), noteOf(path())].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
+  expect(readFileSync(noteOf(path()), 'utf8')).toContain('"key_id":"12"');
+  expect(readFileSync(noteOf(path()), 'utf8')).not.toContain(secret);
+  expect(await sink.ask('12', signal)).toBe('has');
+  expect(await sink.ask('11', signal)).toBe('lacks');
+  expect(readdirSync(folder)).toHaveLength(2);
+});
+
+test('killed between the note and the secret, or with a half-written file: the sink has what it had', async () => {
+  const sink = file();
+  await sink.deliver(secret, '12', signal);
+  const note = readFileSync(noteOf(path()), 'utf8');
+  await sink.deliver('napi_next', '13', signal);
+  const next = readFileSync(noteOf(path()), 'utf8');
+  writeFileSync(path(), secret);
+  expect(next).not.toBe(note);
+  expect(await sink.ask('13', signal)).toBe('lacks');
+  writeFileSync(`${path()}.keywarden-partial`, 'napi_nex');
+  expect(await sink.ask('13', signal)).toBe('lacks');
+  expect(existsSync(`${path()}.keywarden-partial`)).toBe(false);
+});
+
+test('a link is followed, and its place is a file all the same', async () => {
+  writeFileSync(join(folder, 'real'), 'old');
+  symlinkSync(join(folder, 'real'), path());
+  expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(readFileSync(join(folder, 'real'), 'utf8')).toBe(secret);
+  expect(await file().ask('12', signal)).toBe('has');
+});
+
+test('a folder that is not there is said before there is a secret', async () => {
+  const sink = open({ kind: 'file', path: join(folder, 'absent', 'key') });
+  expect(await sink.check()).toContain('cannot be written (ENOENT)');
+  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false });
+});
+
+test('a name leads to no other folder and is no option', () => {
+  expect(open({ kind: 'file', path: join(folder, '{name}') }).place).toBe(join(folder, '__evil_name'));
+});
+
+function script(name: string, text: string): string {
+  const place = join(folder, name);
+  writeFileSync(place, `#!/bin/sh\n${text}\n`);
+  chmodSync(place, 0o755);
+  return place;
+}
+
+test('a command has the secret on standard input, what it is told in its environment, and nothing else of ours', async () => {
+  const command = script('store', `cat > "${folder}/got"; env > "${folder}/env"; echo "$@" > "${folder}/args"`);
+  const variables = {
+    PATH: process.env.PATH,
+    HOME: '/root',
+    VAULT_ADDR: 'http://vault',
+    CONTROL_PLANE_API_KEY: 'napi_ours',
+  };
+  const sink = open({ kind: 'command', command: [command, 'secret/{line}'], environment: ['VAULT_ADDR'] }, variables);
+  expect(await sink.check()).toBeNull();
+  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(readFileSync(join(folder, 'got'), 'utf8')).toBe(secret);
+  expect(readFileSync(join(folder, 'args'), 'utf8')).toBe('secret/7\n');
+  const given = readFileSync(join(folder, 'env'), 'utf8');
+  const told = ['KEY_ID=12', 'KEY_KIND=project', 'ORGANIZATION_ID=org-1', 'PROJECT_ID=p-1', 'LINE=7', 'OLD_KEY_ID=6'];
+  for (const each of told) expect(given).toContain(`KEYWARDEN_${each}`);
+  expect(given).toContain('VAULT_ADDR=http://vault');
+  expect(given).not.toContain('napi_');
+});
+
+test.each([
+  ['hangs', 'sleep 600', /took longer than 1 s/, true],
+  ['hangs with a child that does', 'sleep 600 & wait', /took longer/, true],
+  ['fails', 'cat > /dev/null; exit 7', /ended with status 7/, true],
+  ['prints the secret and fails', 'cat; cat >&2; exit 1', /ended with status 1/, true],
+])('a command that %s: a failure, and whether it stored nobody can tell', async (_name, text, why, mayHave) => {
+  const sink = open({ kind: 'command', command: [script('bad', text)], timeout: '1s' });
+  const delivered = await sink.deliver(secret, '12', signal);
+  expect(delivered).toEqual({ isDelivered: false, why: expect.stringMatching(why), mayHave });
+  expect(JSON.stringify(delivered)).not.toContain(secret);
+  expect(await sink.ask('12', signal)).toBe('unknown');
+});
+
+test('a command that is missing: said before there is a secret, and surely nothing was stored', async () => {
+  const sink = open({ kind: 'command', command: ['no-such-command-of-anybody'] });
+  expect(await sink.check()).toBe('there is no command no-such-command-of-anybody');
+  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: false });
+});
+
+test('a command that succeeds without storing counts where nobody can ask, and not where read_command says otherwise', async () => {
+  const command = [script('nothing', 'exit 0')];
+  expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  const read = open({ kind: 'command', command, read_command: [script('read', 'echo 11')] });
+  expect(await read.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: false });
+  const broken = open({ kind: 'command', command, read_command: [script('broken', 'exit 1')] });
+  expect(await broken.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: true });
+});
+
+test('a command that fails after it has stored counts where read_command finds the id', async () => {
+  const command = [script('late', 'cat > /dev/null; exit 1')];
+  const sink = open({ kind: 'command', command, read_command: [script('read', 'echo "$KEYWARDEN_KEY_ID"')] });
+  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+});
+
+test('what a command leaves running ends with it', async () => {
+  const command = [script('leaves', `sleep 600 & echo $! > "${folder}/pid"; exit 0`)];
+  expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
+  await expect.poll(() => isRunning(pid)).toBe(false);
+});
+
+/** One that has ended and was not waited for is none. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,266 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { policySchema } from '@keywarden/core/policy';
+import { openPause } from '@keywarden/db/daemon';
+import { requestRotation } from '@keywarden/db/report-write';
+import { expect, test } from 'vitest';
+import { planKeys } from '../enforce/plan.ts';
+import {
+  ask,
+  bed,
+  day,
+  everyKey,
+  folder,
+  openIncidents,
+  organization,
+  pass,
+  prepare,
+  project,
+  rotating,
+  secretOf,
+  states,
+  store,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+const numberOf = async (name: string) => {
+  const [row] = await store.sql`select number from keywarden.key where name = ${name}`;
+  return String(row?.number);
+};
+
+const inModePlan = () =>
+  policySchema.parse({
+    rules: [{ name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } }],
+  });
+
+test('R6: a rule in mode: plan rotates nothing by itself; a person who asks does', async () => {
+  await prepare(['bot', 'other'], { policy: inModePlan() });
+  expect((await pass())?.opened).toEqual([]);
+  const { document } = await planKeys(bed.context, bed.connections);
+  expect(document.reported.map(({ key, action }) => `${action} ${key.name}`)).toContain('rotate bot');
+  const { opened } = await ask(['bot']);
+  expect(opened).toMatchObject([{ key: { name: 'bot' }, whyNot: null }]);
+  expect(await states()).toEqual(['bot: delivered']);
+});
+
+test('R10: a store of which nobody has said that it may acts for a person only', async () => {
+  await prepare(['bot']);
+  await store.sql`truncate keywarden.high_water_mark`;
+  expect((await pass())?.why).toContain('is older than it was');
+  expect(await states()).toEqual([]);
+  await ask(['bot']);
+  expect(await states()).toEqual(['bot: delivered']);
+});
+
+test('R7: while all is paused nothing is minted, not for a person either', async () => {
+  await prepare(['bot']);
+  await openPause(store.sql, { by: 'ada', reason: 'change freeze' }, { signal: bed.context.signal });
+  expect((await pass())?.why).toContain('change freeze');
+  expect((await ask(['bot'])).why).toContain('change freeze');
+  expect(await states()).toEqual([]);
+});
+
+test('an operator’s request in the report is answered once, by a rotation or by why there is none', async () => {
+  await prepare(['bot'], { policy: inModePlan() });
+  const report = (await store.as('keywarden_report')).sql;
+  const request = async (name: string) =>
+    await requestRotation(report, { key: await numberOf(name), by: 'grace', reason: 'it leaked' });
+  await request('bot');
+  await request('bot');
+  await pass();
+  expect(await states()).toEqual(['bot: delivered']);
+  const answers =
+    await store.sql`select rotation_number is not null as is_begun, why_not from keywarden.rotation_request_answer order by 1`;
+  expect(answers.map((row) => [row.is_begun, row.why_not])).toEqual([
+    [false, 'another key of its line is in rotation'],
+    [true, null],
+  ]);
+  const [rotation] = await store.sql`select via, requested_by from keywarden.rotation`;
+  expect(rotation).toMatchObject({ via: 'report', requested_by: 'grace' });
+});
+
+test('the report may ask, and nothing else of a rotation', async () => {
+  await prepare(['bot']);
+  const report = (await store.as('keywarden_report')).sql;
+  const refused = { code: '42501' };
+  for (const statement of [
+    'delete from keywarden.rotation_request',
+    "update keywarden.rotation_request set reason = 'x'",
+    'insert into keywarden.rotation_request_answer (request_number) values (1)',
+    "insert into keywarden.rotation_event values (1, 1, 'planned', now())",
+    'update keywarden.rotation set ended_at = now()',
+    'update keywarden.rotation_mint set key_id = 1',
+  ])
+    await expect(report.unsafe(statement)).rejects.toMatchObject(refused);
+});
+
+test('a rule with a schedule of its own begins rotations at its times, each once, and catches up what was missed', async () => {
+  await prepare(['bot'], { policy: rotating({ schedule: '0 9 1 * *' }) });
+  await pass();
+  expect(await states()).toEqual([]); // the time before the rule was there does not count
+  await pass(3 * 31 * day);
+  expect(await states()).toEqual(['bot: delivered']);
+  const slots = await store.sql`select slot from keywarden.rotation_slot`;
+  expect(slots).toHaveLength(2);
+  await bed.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'late' });
+  await pass();
+  expect(await states()).toEqual(['bot: overlapping']);
+});
+
+test('T4: in rotation a key is held, and no rule counts it twice; afterwards its line keeps its owner and exemptions', async () => {
+  const policy = policySchema.parse({
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+    rules: [
+      {
+        name: 'old',
+        older_than: '90d',
+        action: 'rotate',
+        mode: 'enforce',
+        rotation: { sink: 'files' },
+        match: { name: 'b*' },
+      },
+      { name: 'number', more_than: { number: 2, per: 'organization' }, action: 'report' },
+      { name: 'gone-quiet', never_used_for: '1d', action: 'revoke' },
+    ],
+  });
+  const { bot } = await prepare(['bot', 'other'], { policy });
+  await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by) values (${await numberOf('bot')}, 'team-a', 'assignment', 'ada')`;
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (rules, reason, granted_by, granted_at, until)
+      values ('{number}', 'test', 'ada', now(), now() + interval '10 years') returning number)
+    insert into keywarden.exemption_key select number, ${await numberOf('bot')} from granted`;
+  await pass();
+  await pass(2 * day);
+  const { document, facts } = await planKeys(bed.context, bed.connections);
+  const held = document.held.filter(({ why }) => why.kind === 'in_rotation').map(({ key }) => key.name);
+  expect(held.map((name) => name.replace(/kw-\w+/, 'kw')).toSorted()).toEqual(['bot', 'bot kw-1']);
+  expect(document.reported.flatMap(({ findings }) => findings).filter(({ rule }) => rule === 'number')).toEqual([]);
+  const successor = facts.keys.find(({ name }) => name.startsWith('bot kw-'));
+  expect(successor).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }] });
+  for (let days = 0; days < 9; days += 1) {
+    await use(secretOf(bot.id));
+    await pass(day);
+  }
+  expect(await states()).toEqual(['bot: retired']);
+  const after = (await planKeys(bed.context, bed.connections)).facts.keys.find(({ name }) =>
+    name.startsWith('bot kw-'),
+  );
+  expect(after).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }], line: { rotation: null } });
+});
+
+test('T4: the next rotation goes on with the line: its place, its name, its owner', async () => {
+  const { bot } = await prepare(['bot']);
+  for (let days = 0; days < 130; days += 10) {
+    await pass(day);
+    await use(secretOf(bot.id));
+    await pass(9 * day);
+  }
+  const lines = await store.sql`select distinct line_number from keywarden.rotation`;
+  expect(lines).toHaveLength(1);
+  expect((await states()).length).toBe(2);
+  const live = (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
+  expect(live.every((name) => /^bot( kw-\w{8}-1)?$/.test(name))).toBe(true);
+  expect(await use(secretOf(bot.id))).toBe(200);
+});
+
+test('what cannot be rotated says why', async () => {
+  await prepare(['bot'], { policy: inModePlan() });
+  await bed.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'scoped', project_id: project });
+  await bed.ask('POST', '/api_keys', { key_name: 'mine' });
+  await pass(day, { acts: false });
+  const { opened } = await ask(['scoped', 'mine', 'bot']);
+  expect(opened.map(({ key, whyNot }) => [key.name, whyNot])).toEqual([
+    ['bot', null],
+    ['mine', null],
+    ['scoped', null],
+  ]);
+  const [own] = await store.sql`select name from keywarden.key where id = 1`;
+  const { opened: refused } = await ask([String(own?.name)]);
+  expect(refused.map(({ whyNot }) => whyNot)).toEqual([
+    'connection main itself uses it and does not take it from a file; set api_key_file',
+  ]);
+  const unknown = await ask(['scoped'], 'nowhere');
+  expect(unknown.opened.map(({ whyNot }) => whyNot)).toEqual(['another key of its line is in rotation']);
+});
+
+test('through an organization’s key nothing is minted: only personal ones can', async () => {
+  const { bot } = await prepare(['bot', 'other'], { policy: inModePlan() });
+  const [connection] = bed.context.config.connections;
+  if (connection !== undefined) Object.assign(connection, { apiKey: bot.key, keyId: String(bot.id) });
+  await pass(day, { acts: false });
+  const { opened } = await ask(['other']);
+  expect(opened.map(({ whyNot }) => whyNot)).toEqual([
+    'only a personal key of an administrator of its organization can mint another, and no connection has one',
+  ]);
+});
+
+test('two lines in one place of a sink: the second is not delivered there', async () => {
+  await prepare(['bot', 'other'], { sinks: [{ name: 'files', kind: 'file', path: join(folder, 'one') }] });
+  const first = await pass();
+  expect(first?.moved.map(({ rotation }) => rotation.state).toSorted()).toEqual(['delivered', 'planned']);
+  expect(first?.moved.map(({ waits }) => waits).join()).toContain('another key has been delivered to');
+});
+
+test('not adopted in time: an incident and one notice, and both keys stay; adopted after all, it goes on', async () => {
+  const received: string[] = [];
+  const server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (part: string) => (text += part));
+    request.on('end', () => {
+      received.push(text);
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  const { bot } = await prepare(['bot'], { channels: [{ name: 'chat', format: 'slack', url, secret: null }] });
+  await pass();
+  for (let days = 0; days < 20; days += 5) {
+    await use(bot.key);
+    await pass(5 * day);
+  }
+  expect(await states()).toEqual(['bot: stalled']);
+  expect(await openIncidents()).toEqual([
+    ['rotation_stalled', 'bot', 'its successor was not seen used within 14 days'],
+  ]);
+  expect(received).toHaveLength(1);
+  expect(received[0]).toContain('its successor was not seen used within 14 days');
+  expect(await use(bot.key)).toBe(200);
+  const secret = secretOf(bot.id);
+  for (let days = 0; days < 30; days += 1) {
+    await use(secret);
+    await pass(day);
+  }
+  expect(await states()).toEqual(['bot: retired']);
+  expect(await openIncidents()).toEqual([]);
+  expect(received).toHaveLength(1);
+  server.close();
+});
+
+test('R5: an old key that is used while it is retired raises the incident, and nothing else of its scope is retired', async () => {
+  const { bot, other } = await prepare(['bot', 'other']);
+  await pass();
+  for (let days = 0; days < 6; days += 1) {
+    for (const key of [bot, other]) await use(secretOf(key.id));
+    await pass(day);
+  }
+  await bed.control('PUT', 'faults', [
+    { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'late_last_used', latency_ms: 60_000 },
+  ]);
+  for (let days = 0; days < 2; days += 1) {
+    for (const key of [bot, other]) await use(secretOf(key.id));
+    await pass(day, { acts: false });
+  }
+  await bed.control('POST', 'clock', { advance_seconds: 4000 });
+  await use(bot.key);
+  await use(other.key);
+  await pass(1);
+  const ends = (await states()).toSorted();
+  expect(ends.filter((state) => state.endsWith('retired'))).toHaveLength(1);
+  expect((await openIncidents()).map(([kind]) => kind)).toEqual(['used_in_flight']);
+});

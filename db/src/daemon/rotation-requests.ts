@@ -1,0 +1,45 @@
+import { toInstant } from '../schema/columns.ts';
+import type { Sql } from '../store.ts';
+
+/** What an operator asked for in the report, and nobody has answered yet. */
+export interface RotationRequest {
+  number: string;
+  key: string;
+  requestedBy: string;
+}
+
+export async function listRotationRequests(sql: Sql): Promise<RotationRequest[]> {
+  const rows = await sql`
+    select q.number, q.key_number, q.requested_by from keywarden.rotation_request q
+    where not exists (select from keywarden.rotation_request_answer a where a.request_number = q.number)
+    order by q.number limit 1000`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    key: String(row.key_number),
+    requestedBy: String(row.requested_by),
+  }));
+}
+
+/** Answers a request once: by a rotation, or by why there is none. */
+export async function answerRotationRequest(
+  sql: Sql,
+  request: string,
+  { rotation = null, whyNot = null }: { rotation?: string | null; whyNot?: string | null },
+): Promise<void> {
+  await sql`
+    insert into keywarden.rotation_request_answer (request_number, rotation_number, why_not)
+    values (${request}, ${rotation}::bigint, ${whyNot}) on conflict do nothing`;
+}
+
+/** The last time of a rule's schedule that was seen to; null for a rule that is new. */
+export async function readLastSlot(sql: Sql, rule: string): Promise<string | null> {
+  const [row] = await sql`select max(slot) as slot from keywarden.rotation_slot where rule = ${rule}`;
+  return typeof row?.slot === 'string' ? toInstant(row.slot) : null;
+}
+
+/** Takes a time of a rule's schedule; false when another process has. */
+export async function takeSlot(sql: Sql, { rule, slot }: { rule: string; slot: string }): Promise<boolean> {
+  const rows = await sql`
+    insert into keywarden.rotation_slot (rule, slot) values (${rule}, ${slot}::timestamptz) on conflict do nothing returning slot`;
+  return rows.length > 0;
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/** Beside a file with a secret: which key it is of. */
+export const noteOf = (path: string) => `${path}.keywarden.json`;
+
+const noteSchema = z.object({ key_id: z.string().regex(/^\d{1,19}$/), sha256: z.string() });
+
+/** What stands beside a secret. The hash ties both together: they are two files, and a crash may come between. */
+export function writeNote(keyId: string, secret: string): string {
+  return `${JSON.stringify({ key_id: keyId, sha256: hash(secret) })}\n`;
+}
+
+/** A secret from a file, and the id of its key if the note beside it is of this very secret. Throws what the file system throws. */
+export function readKeyFile(path: string): { secret: string; keyId: string | null } {
+  const secret = readFileSync(path, 'utf8').trim();
+  return { secret, keyId: readKeyId(path, secret) };
+}
+
+function readKeyId(path: string, secret: string): string | null {
+  try {
+    const note = noteSchema.safeParse(JSON.parse(readFileSync(noteOf(path), 'utf8')));
+    return note.success && note.data.sha256 === hash(secret) ? note.data.key_id : null;
+  } catch {
+    return null; // no note, or none of ours: the secret is of a key that nobody names
+  }
+}
+
+const hash = (secret: string) => createHash('sha256').update(secret).digest('hex');

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { duration } from '../policy/duration.ts';
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a sink is named by small letters, digits and hyphens');
+
+/** What a place may say of its key, in braces. */
+export const placeholders = ['line', 'name', 'organization', 'project'] as const;
+
+const place = z
+  .string()
+  .min(1)
+  .refine((text) => !text.includes('\0'), { error: 'a place has no NUL' })
+  .refine(
+    (text) => [...text.matchAll(/\{(\w+)\}/g)].every(([, word]) => placeholders.some((known) => known === word)),
+    {
+      error: `only ${placeholders.map((word) => `{${word}}`).join(', ')} may stand in braces`,
+    },
+  );
+
+const longestMs = 600_000;
+
+/** Where the secrets of successors go; see docs/POLICY.md. */
+export const sinkSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    name,
+    kind: z.literal('file'),
+    path: place.describe('the secret; a file beside it, ending in .keywarden.json, names the key'),
+  }),
+  z.strictObject({
+    name,
+    kind: z.literal('command'),
+    command: z.array(place).min(1).describe('takes the secret on standard input; another status than 0 is a failure'),
+    read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
+    timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout is at most 10m' }).prefault('30s'),
+    environment: z
+      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'))
+      .default([])
+      .describe('variables of the daemon that the command gets, too'),
+  }),
+]);
+
+export type Sink = z.output<typeof sinkSchema>;

@@ -1,0 +1,59 @@
+import { daysInWords } from '../policy/duration.ts';
+import { hasSeen } from '../policy/index.ts';
+import { toMs } from '../wire/index.ts';
+import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
+
+/** A job that comes once a week must have had its turn. */
+const leastQuietMs = 7 * 86_400_000;
+
+/** How long the old key must be quiet: as configured, at least 7 days, and twice its longest observed gap (T1). */
+export function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
+  return Math.max(leastQuietMs, quietForMs, 2 * longestGapMs);
+}
+
+/**
+ * T1: why the old key may not be retired yet; null if it may. Its successor was delivered and seen used after that, and it has been quiet
+ * for long enough itself, which is counted from the delivery at the earliest and seen by two listings an hour apart. What cannot be
+ * told is a reason.
+ */
+export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string | null {
+  const { nowMs, old, successor } = facts;
+  const mint = currentMint(rotation);
+  if (nowMs === null) return 'the control plane’s time is not known well enough';
+  if (mint?.deliveredAt == null) return 'its successor was not delivered';
+  if (old.state !== 'live' || successor.state !== 'live') return 'the last listing does not show both keys';
+  if (old.use.state === 'unknown') return 'the last use of the old key is unknown';
+  if (successor.use.state === 'unknown') return 'the last use of its successor is unknown';
+  const deliveredMs = toMs(mint.deliveredAt);
+  if (successor.use.state === 'never' || !(toMs(successor.use.at) > deliveredMs))
+    return 'its successor was not seen used';
+  if (facts.replicasBehind > 0) return `${facts.replicasBehind} of our own processes do not work with it yet`;
+  const neededMs = quietNeededMs(rotation, facts.longestGapMs);
+  const quietMs = nowMs - Math.max(deliveredMs, old.use.state === 'used' ? toMs(old.use.at) : 0);
+  if (!(quietMs >= neededMs)) {
+    const left = daysInWords(neededMs - quietMs);
+    return `the old key must be quiet for ${daysInWords(neededMs)}, of which ${left} are left`;
+  }
+  const isSeenTwice = [old, successor].every((each) => hasSeen(facts.hourPriorListedAt, each));
+  return isSeenTwice ? null : 'two listings at least an hour apart must show both keys';
+}
+
+/**
+ * Why a successor counts as not adopted in time; null while it is not late. What only waits for the old key to have been quiet is not late.
+ */
+export function whyLate(
+  rotation: Rotation,
+  { nowMs, old, successor }: Pick<RotationFacts, 'nowMs' | 'old' | 'successor'>,
+): string | null {
+  const deliveredAt = currentMint(rotation)?.deliveredAt;
+  if (nowMs === null || deliveredAt == null) return null;
+  const deliveredMs = toMs(deliveredAt);
+  const endMs = deliveredMs + rotation.adoptWithinMs;
+  if (nowMs <= endMs) return null;
+  const within = daysInWords(rotation.adoptWithinMs);
+  const isUsed = successor.use?.state === 'used' && toMs(successor.use.at) > deliveredMs;
+  if (!isUsed) return `its successor was not seen used within ${within}`;
+  if (old.use?.state !== 'used' || toMs(old.use.at) <= endMs) return null;
+  const from = old.use.from === null || old.use.from === '' ? '' : ` from ${old.use.from}`;
+  return `the old key was used${from} at ${old.use.at}, more than ${within} after its successor was delivered`;
+}

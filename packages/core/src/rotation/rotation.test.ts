@@ -1,0 +1,234 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { toMs } from '../wire/index.ts';
+import { whyLate, whyNotAdopted } from './adoption.ts';
+import { decide } from './decide.ts';
+import { lineName, makeRotationId, successorName } from './name.ts';
+import { whyNoOrphan } from './orphan.ts';
+import { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
+import { isOver, mayFollow, type RotationState } from './states.ts';
+
+const dayMs = 86_400_000;
+const nowMs = Date.UTC(2026, 5, 1);
+const ago = (days: number) => new Date(nowMs - days * dayMs).toISOString();
+
+const used = (days: number): Sighting => ({
+  state: 'live',
+  use: { state: 'used', at: ago(days), from: '203.0.113.7' },
+  presentSince: ago(100),
+});
+const unclear: Sighting = { state: 'live', use: { state: 'unknown' }, presentSince: ago(100) };
+const unused: Sighting = { state: 'live', use: { state: 'never' }, presentSince: ago(100) };
+
+const mintOf = (change: Partial<MintIntent> = {}): MintIntent => ({
+  attempt: 1,
+  name: 'bot kw-abcdefgh-1',
+  creatorId: 'ada',
+  listedAt: ago(21),
+  keyId: '2',
+  fate: 'delivered',
+  deliveredAt: ago(20),
+  ...change,
+});
+const rotationOf = (state: RotationState, change: Partial<MintIntent> = {}): Rotation => ({
+  state,
+  quietForMs: 7 * dayMs,
+  adoptWithinMs: 14 * dayMs,
+  mints: [mintOf(change)],
+});
+const factsOf = (change: Partial<RotationFacts> = {}): RotationFacts => ({
+  nowMs,
+  hourPriorListedAt: ago(1 / 24),
+  old: used(10),
+  successor: used(1),
+  longestGapMs: 0,
+  listingsSinceMint: 5,
+  lost: [],
+  retirement: 'none',
+  replicasBehind: 0,
+  ...change,
+});
+
+test('T1: adopted is what was delivered and used since, with the old key quiet for long enough', () => {
+  expect(whyNotAdopted(rotationOf('overlapping'), factsOf())).toBeNull();
+  expect(decide(rotationOf('adopted'), factsOf())).toEqual({ do: 'retire' });
+});
+
+test.each<[string, Partial<RotationFacts>, RegExp]>([
+  ['a clock that nobody trusts', { nowMs: null }, /time is not known/],
+  ['a successor that was never used', { successor: unused }, /not seen used/],
+  ['one that was used before its delivery only', { successor: used(20.5) }, /not seen used/],
+  ['an old key used 6 days ago', { old: used(6) }, /quiet for 7 days/],
+  ['an old key whose longest gap is 30 days', { longestGapMs: 30 * dayMs }, /quiet for 60 days/],
+  ['a last use that went backwards', { old: unclear }, /unknown/],
+  ['a successor whose last use did', { successor: unclear }, /unknown/],
+  ['an old key that the last listing lacks', { old: { state: 'missing' } }, /does not show both/],
+  ['one listing alone', { hourPriorListedAt: null }, /two listings/],
+  ['a process of ours that has the old one', { replicasBehind: 1 }, /1 of our own processes/],
+])('T1: %s keeps the old key', (_name, change, why) => {
+  expect(whyNotAdopted(rotationOf('overlapping'), factsOf(change))).toMatch(why);
+  expect(decide(rotationOf('adopted'), factsOf(change))).not.toEqual({ do: 'retire' });
+});
+
+test('the old key is quiet from the delivery on at the earliest: one that sleeps gets its time, too', () => {
+  expect(whyNotAdopted(rotationOf('overlapping', { deliveredAt: ago(6) }), factsOf({ old: used(300) }))).toMatch(
+    /7 days/,
+  );
+});
+
+test('late is a successor that is not used, or an old key that is; waiting for quiet is not', () => {
+  const rotation = rotationOf('overlapping');
+  expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('its successor was not seen used within 14 days');
+  expect(whyLate(rotation, factsOf({ old: used(1) }))).toMatch(/old key was used from 203.0.113.7/);
+  expect(whyLate(rotation, factsOf({ longestGapMs: 300 * dayMs }))).toBeNull();
+  expect(whyLate(rotationOf('overlapping', { deliveredAt: ago(13) }), factsOf({ successor: unused }))).toBeNull();
+  expect(decide(rotation, factsOf({ successor: unused }))).toMatchObject({ to: 'stalled', isIncident: true });
+});
+
+test('what stalls goes on when it is adopted after all', () => {
+  expect(decide(rotationOf('stalled'), factsOf())).toMatchObject({ to: 'adopted' });
+  expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
+});
+
+const orphan = {
+  name: 'bot kw-abcdefgh-1',
+  creatorId: 'ada',
+  createdAt: ago(20),
+  firstSeenAt: ago(19),
+  use: { state: 'never' } as const,
+};
+
+test('T2: an orphan was never used, is ours and younger than the intent, and no sink has it', () => {
+  expect(whyNoOrphan(mintOf(), orphan, 'lacks')).toBeNull();
+});
+
+test.each([
+  ['another name', { name: 'bot' }],
+  ['another creator', { creatorId: 'eve' }],
+  ['a creation before the intent', { createdAt: ago(22) }],
+  ['a listing that showed it before', { firstSeenAt: ago(21) }],
+  ['a use', { use: { state: 'used', at: ago(1), from: null } as const }],
+  ['a use that nobody can tell', { use: { state: 'unknown' } as const }],
+])('T2: %s makes it none', (_name, change) => {
+  expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, 'lacks')).not.toBeNull();
+});
+
+test.each(['has', 'unknown'] as const)('T2: a sink that says %s makes it none', (sink) => {
+  expect(whyNoOrphan(mintOf(), orphan, sink)).not.toBeNull();
+});
+
+const allStates: RotationState[] = [
+  'planned',
+  'minting',
+  'minted',
+  'delivered',
+  'overlapping',
+  'adopted',
+  'retiring',
+  'retired',
+  'failed',
+  'orphaned',
+  'stalled',
+];
+const days = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.double({ min: 0, max: 60, noNaN: true }));
+const sighting: fc.Arbitrary<Sighting> = fc.oneof(
+  fc.constantFrom('missing', 'gone', 'unlisted').map((state): Sighting => ({ state: state as 'gone' })),
+  {
+    weight: 4,
+    arbitrary: fc
+      .record({ use: fc.oneof({ weight: 4, arbitrary: days }, fc.constantFrom('never', 'unknown')), since: days })
+      .map(
+        ({ use, since }): Sighting => ({
+          state: 'live',
+          use: typeof use === 'number' ? { state: 'used', at: ago(use), from: null } : { state: use as 'never' },
+          presentSince: ago(since),
+        }),
+      ),
+  },
+);
+const anyRotation = fc.record({
+  state: fc.constantFrom(...allStates, 'adopted', 'adopted', 'adopted', 'adopted'),
+  quietForMs: fc.nat(20).map((count) => count * dayMs),
+  adoptWithinMs: fc.integer({ min: 0, max: 60 }).map((count) => count * dayMs),
+  mints: fc.array(
+    fc
+      .record({ keyId: fc.constantFrom(null, '2'), at: fc.option(days, { freq: 8 }) })
+      .map(({ keyId, at }) => mintOf({ keyId, deliveredAt: at === null ? null : ago(at) })),
+    { minLength: 1, maxLength: 4 },
+  ),
+});
+const anyFacts: fc.Arbitrary<RotationFacts> = fc.record({
+  nowMs: fc.constantFrom(nowMs, nowMs, nowMs, null),
+  hourPriorListedAt: fc.option(fc.constantFrom(0, 1, 5, 30).map(ago), { freq: 8 }),
+  old: sighting,
+  successor: sighting,
+  longestGapMs: fc.constantFrom(0, 0, 3, 10, 40).map((count) => count * dayMs),
+  listingsSinceMint: fc.nat(3),
+  lost: fc.array(fc.constant('9'), { maxLength: 2 }),
+  retirement: fc.constantFrom('none', 'open', 'ended'),
+  replicasBehind: fc.constantFrom(0, 0, 0, 1),
+});
+
+/** T1 once more, in other words: everything that must be so when an old key is revoked. */
+function mayRetire(rotation: Rotation, { old, successor, ...facts }: RotationFacts): boolean {
+  const delivered = currentMint(rotation)?.deliveredAt;
+  if (facts.nowMs === null || delivered == null || old.state !== 'live' || successor.state !== 'live') return false;
+  if (successor.use.state !== 'used' || toMs(successor.use.at) <= toMs(delivered) || old.use.state === 'unknown')
+    return false;
+  const busy = [toMs(delivered), ...(old.use.state === 'used' ? [toMs(old.use.at)] : [])];
+  const quiet = busy.every((ms) =>
+    [7 * dayMs, rotation.quietForMs, 2 * facts.longestGapMs].every((needed) => nowMs - ms >= needed),
+  );
+  const { hourPriorListedAt: prior } = facts;
+  const seen = prior !== null && [old, successor].every((each) => toMs(each.presentSince) <= toMs(prior));
+  return quiet && seen && facts.replicasBehind === 0;
+}
+
+test('T1: of any rotation and any facts, an old key is revoked exactly when T1 allows it', () => {
+  let retired = 0;
+  fc.assert(
+    fc.property(anyRotation, anyFacts, (rotation, facts) => {
+      const step = decide(rotation, facts);
+      if (step.do === 'retire') retired += 1;
+      expect(step.do === 'retire').toBe(rotation.state === 'adopted' && mayRetire(rotation, facts));
+    }),
+    { numRuns: 10_000, seed: 7 },
+  );
+  expect(retired).toBeGreaterThan(20);
+});
+
+test('every decision is one that its state allows, and what is over stays so', () => {
+  fc.assert(
+    fc.property(anyRotation, anyFacts, (rotation, facts) => {
+      const step = decide(rotation, facts);
+      const isAllowed = step.do !== 'move' || mayFollow(rotation.state, step.to);
+      expect(isAllowed).toBe(true);
+      expect(isOver(rotation.state) && step.do !== 'wait').toBe(false);
+      expect(step.do === 'mint').toBe(rotation.state === 'planned' && facts.old.state !== 'gone');
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, and gives its line’s name back', () => {
+  fc.assert(
+    fc.property(
+      fc.string({ minLength: 1, maxLength: 64, unit: 'grapheme' }),
+      fc.integer({ min: 1, max: 9 }),
+      (name, attempt) => {
+        const id = makeRotationId((count) => new Uint8Array(count).map((_byte, index) => index * 37 + name.length));
+        const first = successorName(name, { id, attempt });
+        expect(first.length).toBeLessThanOrEqual(64);
+        expect(first.endsWith(`kw-${id}-${attempt}`)).toBe(true);
+        expect(first.isWellFormed()).toBe(name.isWellFormed());
+        const second = successorName(first, { id: 'zzzzzzzz', attempt: 1 });
+        expect(lineName(second)).toBe(lineName(first));
+      },
+    ),
+  );
+});
+
+test('names are as a person reads them', () => {
+  expect(successorName('ci deploy', { id: 'a1b2c3d4', attempt: 1 })).toBe('ci deploy kw-a1b2c3d4-1');
+  expect(successorName('ci deploy kw-a1b2c3d4-1', { id: 'e5f6g7h8', attempt: 2 })).toBe('ci deploy kw-e5f6g7h8-2');
+});
