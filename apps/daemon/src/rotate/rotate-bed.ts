@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,6 +14,7 @@ import { syncKeys } from '../sync/keys.ts';
 import { type Bed, type BedOptions, makeBed } from '../testing.ts';
 import { ruleOf } from './open.ts';
 import { rotate } from './rotate.ts';
+import type { Order } from './rotate-victim.ts';
 
 /** What the tests of rotations share: bindings that each test finds new. */
 export let store: TestStore;
@@ -43,21 +46,15 @@ export const parseSinks = (sinks: object[]): Sink[] => parseConfig(JSON.stringif
 
 export const fileSinks = () => parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
 
+const rotatingText = (rotation: object = {}) => ({
+  enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
+  rules: [
+    { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files', ...rotation } },
+  ],
+});
+
 /** A policy that rotates what is older than 90 days, by itself. */
-export const rotating = (rotation: object = {}, change: object = {}) =>
-  policySchema.parse({
-    enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
-    rules: [
-      {
-        name: 'old',
-        older_than: '90d',
-        action: 'rotate',
-        mode: 'enforce',
-        rotation: { sink: 'files', ...rotation },
-      },
-    ],
-    ...change,
-  });
+export const rotating = (rotation: object = {}) => policySchema.parse(rotatingText(rotation));
 
 /** An organization with these keys, minted 100 days ago, and a store that may act by itself. */
 export async function prepare<const Name extends string>(
@@ -95,6 +92,23 @@ export async function pass(seconds = 3700, { acts = true } = {}) {
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
   return acts ? await rotate(bed.context, bed.connections) : undefined;
+}
+
+/** A pass in a process of its own: the signal that ended it, and what it logged. */
+export async function passElsewhere(
+  order: Pick<Order, 'sinks' | 'killAt' | 'snapshot'>,
+): Promise<{ signal: unknown; log: string }> {
+  const [connection] = bed.context.config.connections;
+  if (connection === undefined) throw new Error('the bed has no connection');
+  const { KEYWARDEN_DATA: dataFolder } = bed.context.environment;
+  const child = fork(new URL('rotate-victim.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+  let log = '';
+  child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ended = once(child, 'close');
+  const whole: Order = { ...order, databaseUrl: store.url, dataFolder, connection, policy: rotatingText() };
+  child.once('message', () => child.send(whole));
+  const [, signal]: unknown[] = await ended;
+  return { signal, log };
 }
 
 /** A person asks for the rotation of keys, by their names. */

@@ -1,5 +1,3 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Sink } from '@keywarden/core/config';
@@ -16,6 +14,7 @@ import {
   openIncidents,
   parseSinks,
   pass,
+  passElsewhere,
   prepare,
   secretOf,
   states,
@@ -153,21 +152,7 @@ async function exempt(name: string): Promise<void> {
     insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = ${name}`;
 }
 
-/** Makes a pass in a process of its own; ends when that has, with the signal that ended it. */
-async function runVictim(sinks: Sink[], killAt: Order['killAt']): Promise<unknown> {
-  const [connection] = bed.context.config.connections;
-  if (connection === undefined) throw new Error('the bed has no connection');
-  const { KEYWARDEN_DATA: dataFolder } = bed.context.environment;
-  const policy = { enforcement: { organizations: { '*': { mode: 'enforce' } } }, rules: [oldRule] };
-  const order: Order = { databaseUrl: store.url, dataFolder, connection, policy, sinks, killAt };
-  const child = fork(new URL('rotate-victim.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
-  const ended = once(child, 'exit');
-  child.once('message', () => child.send(order));
-  const [, signal]: unknown[] = await ended;
-  return signal;
-}
-
-const oldRule = { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' } };
+const runVictim = async (sinks: Sink[], killAt: Order['killAt']) => (await passElsewhere({ sinks, killAt })).signal;
 
 const killAts: [string, NonNullable<Order['killAt']>][] = [
   ['before the mint', { method: 'POST', nth: 1, when: 'before' }],

@@ -1,5 +1,7 @@
+import { writeHeapSnapshot } from 'node:v8';
 import type { ConnectionConfig, Sink } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
+import { createLogger } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { openConnections } from '../connect.ts';
 import { syncKeys } from '../sync/keys.ts';
@@ -16,6 +18,8 @@ export interface Order {
   sinks: Sink[];
   /** The request at which it kills itself, counted among those of a method; without one something else kills it, or nothing. */
   killAt: { method: string; nth: number; when: 'before' | 'after' } | null;
+  /** Where it leaves an image of its memory when it is done. */
+  snapshot?: string;
 }
 
 process.on('disconnect', () => process.exit());
@@ -27,7 +31,7 @@ process.on('message', (order: Order) => {
 });
 process.send?.('ready');
 
-async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt }: Order): Promise<void> {
+async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt, snapshot }: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'victim', role: 'keywarden_daemon' } as const;
   const store = await openStore({ ...options, databaseUrl });
   const context = makeContext(store, {
@@ -36,6 +40,7 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt 
     sinks,
     policy: policySchema.parse(policy),
   });
+  context.log = createLogger({ level: 'trace', format: 'json', name: 'victim' });
   context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
   const seen = new Map<string, number>();
   const deadly: typeof fetch = async (input, init) => {
@@ -53,4 +58,5 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt 
   });
   for (const each of connections) await syncKeys(context, each);
   await rotate(context, connections);
+  if (snapshot !== undefined) writeHeapSnapshot(snapshot);
 }

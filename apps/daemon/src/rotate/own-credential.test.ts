@@ -1,0 +1,116 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { noteOf } from '@keywarden/core/config';
+import { policySchema } from '@keywarden/core/policy';
+import { endReplica, saveConnection } from '@keywarden/db/daemon';
+import { expect, test } from 'vitest';
+import { planKeys } from '../enforce/plan.ts';
+import { syncKeys } from '../sync/keys.ts';
+import {
+  ask,
+  bed,
+  day,
+  folder,
+  type Minted,
+  openIncidents,
+  pass,
+  prepare,
+  states,
+  store,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+const policy = policySchema.parse({
+  enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
+  rules: [{ name: 'stale', never_used_for: '30d', action: 'revoke', mode: 'enforce' }],
+});
+
+const path = () => join(folder, 'own');
+
+/** A connection whose key stands in a file; its name is `daemon`. */
+async function prepareOwn(): Promise<Minted> {
+  await prepare(['bot', 'other'], { policy, keyId: null });
+  const own = await bed.ask<Minted>('POST', '/api_keys', { key_name: 'daemon' });
+  writeFileSync(path(), own.key);
+  const [connection] = bed.context.config.connections;
+  if (connection === undefined) throw new Error('the bed has no connection');
+  Object.assign(connection, { apiKey: own.key, keyId: String(own.id), keyFile: path() });
+  await pass(day, { acts: false });
+  return own;
+}
+
+const ownKeyIds = () => bed.connections.map(({ ownKeyId }) => ownKeyId);
+
+test('the daemon’s own credential is swapped without a restart, and the old one goes when nothing works with it any more', async () => {
+  const own = await prepareOwn();
+  const { opened } = await ask(['daemon']);
+  expect(opened.map(({ whyNot }) => whyNot)).toEqual([null]);
+  expect(await states()).toEqual(['daemon: delivered']);
+  const secret = readFileSync(path(), 'utf8');
+  expect(secret).not.toBe(own.key);
+  expect(await use(secret)).toBe(200);
+  await pass();
+  const [swapped] = ownKeyIds();
+  expect(swapped).not.toBe(String(own.id));
+  expect(readFileSync(noteOf(path()), 'utf8')).toContain(`"key_id":"${swapped}"`);
+  for (let days = 0; days < 9; days += 1) await pass(day);
+  expect(await states()).toEqual(['daemon: retired']);
+  expect(await use(own.key)).toBe(401);
+  expect(await use(secret)).toBe(200);
+  expect(await openIncidents()).toEqual([]);
+  await pass(40 * day);
+  const { document } = await planKeys(bed.context, bed.connections);
+  expect(document.items.map(({ key }) => key.id)).not.toContain(swapped);
+});
+
+test('never locked out: while another replica works with the old key, that stays', async () => {
+  const own = await prepareOwn();
+  await ask(['daemon']);
+  await pass();
+  const replica = '00000000-0000-4000-8000-00000000000b';
+  const [connection] = bed.connections;
+  const behind = async () =>
+    await saveConnection(store.sql, {
+      name: 'main',
+      baseUrl: connection?.identity ?? '',
+      accountId: connection?.accountId ?? '',
+      authMethod: 'api_key_user',
+      ownKeyId: String(own.id),
+      isSandbox: true,
+      checkedAt: new Date().toISOString(),
+      replica,
+    });
+  await behind();
+  for (let days = 0; days < 12; days += 1) await pass(day);
+  expect(await use(own.key)).toBe(200);
+  expect(await states()).toEqual(['daemon: overlapping']);
+  await endReplica(store.sql, replica);
+  // It was used twice, so long apart that twice that must pass.
+  for (let days = 0; days < 30; days += 3) await pass(3 * day);
+  expect(await states()).toEqual(['daemon: retired']);
+});
+
+test('a successor that the control plane does not take as the same account’s is not put into the file', async () => {
+  const own = await prepareOwn();
+  await bed.control('PUT', 'faults', [{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
+  await ask(['daemon']);
+  expect(readFileSync(path(), 'utf8')).toBe(own.key);
+  await bed.control('PUT', 'faults', []);
+  await pass(day);
+  expect(await states()).toEqual(['daemon: delivered']);
+  expect(await use(readFileSync(path(), 'utf8'))).toBe(200);
+});
+
+test('R2: neither the connection’s key nor its successor is condemned while the configuration names the old one', async () => {
+  const own = await prepareOwn();
+  await ask(['daemon']);
+  await pass();
+  await pass(40 * day, { acts: false });
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  const { document } = await planKeys(bed.context, bed.connections);
+  expect(document.items.map(({ key }) => key.name).filter((name) => name.startsWith('daemon'))).toEqual([]);
+  expect(await use(own.key)).toBe(200);
+});

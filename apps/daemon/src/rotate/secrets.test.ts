@@ -1,0 +1,86 @@
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import {
+  bed,
+  fileSinks,
+  folder,
+  parseSinks,
+  pass,
+  passElsewhere,
+  prepare,
+  secretOf,
+  states,
+  store,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+const secrets: string[] = [];
+const sandbox = { onSecret: (secret: string) => void secrets.push(secret) };
+
+/** The secret of the successor, which the control plane made last. */
+const newest = () => secrets.at(-1) ?? '';
+
+async function expectNowhereInStore(): Promise<void> {
+  const tables =
+    await store.sql`select relname from pg_class where relnamespace = 'keywarden'::regnamespace and relkind in ('r', 'p')`;
+  expect(tables.length).toBeGreaterThan(30);
+  for (const { relname } of tables) {
+    const rows = await store.sql`select row_to_json(t)::text as row from keywarden.${store.sql(relname)} t`;
+    expect(rows.filter(({ row }) => String(row).includes(newest()))).toEqual([]);
+  }
+}
+
+test('T3: after delivery a secret is in its file, and in no table, log, process list or memory', async () => {
+  await prepare(['bot'], { sandbox });
+  const snapshot = join(folder, 'heap');
+  await bed.reconnect();
+  const { log } = await passElsewhere({ sinks: fileSinks(), killAt: null, snapshot });
+  expect(await states()).toEqual(['bot: delivered']);
+  expect(secrets).toContain(newest());
+  const heap = readFileSync(snapshot, 'latin1');
+  expect(heap).toContain('rotate-victim'); // it is an image, and the search finds text in it
+  expect(heap).toContain(bed.sandbox.adminKey);
+  expect(heap.includes(newest())).toBe(false);
+  expect(log).not.toContain(newest());
+  await expectNowhereInStore();
+  const stored = await store.sql`select id from keywarden.key where name = 'bot'`;
+  expect(secretOf(String(stored[0]?.id))).toBe(newest());
+});
+
+/** A command that looks at every process while it has the secret. */
+function spyingSink(end: string) {
+  const script = join(folder, 'spy.sh');
+  const seen = join(folder, 'processes');
+  const look = `for each in /proc/[0-9]*; do tr '\\0' ' ' < $each/cmdline; tr '\\0' ' ' < $each/environ; done > "${seen}" 2>/dev/null`;
+  writeFileSync(script, `#!/bin/sh\nsecret=$(cat)\n${look}\n${end}\n`);
+  chmodSync(script, 0o755);
+  return { sinks: parseSinks([{ name: 'files', kind: 'command', command: [script] }]), seen };
+}
+
+test.each([
+  ['stores', 'exit 0', 'bot: delivered'],
+  ['prints it everywhere and fails', 'echo "$secret"; echo "$secret" >&2; exit 1', 'bot: stalled'],
+])('T3: a command that %s: the secret is in no process list, table or log', async (_name, end, state) => {
+  const { sinks, seen } = spyingSink(end);
+  await prepare(['bot'], { sandbox, sinks });
+  await bed.reconnect();
+  const { log } = await passElsewhere({ sinks, killAt: null });
+  expect(await states()).toEqual([state]);
+  const processes = readFileSync(seen, 'latin1');
+  expect(processes).toContain('spy.sh');
+  expect(processes).toContain('KEYWARDEN_ROTATION');
+  expect(processes).not.toContain(newest());
+  expect(log).not.toContain(newest());
+  await expectNowhereInStore();
+});
+
+test('the twin: a secret that is put into a table is found', async () => {
+  await prepare(['bot'], { sandbox });
+  await pass();
+  await expectNowhereInStore();
+  await store.sql`update keywarden.rotation_mint set place = ${newest()}`;
+  await expect(expectNowhereInStore()).rejects.toThrow(/to deeply equal/);
+});
