@@ -16,6 +16,8 @@ export interface Bed {
   sandbox: Sandbox;
   context: Context;
   connections: Connection[];
+  /** The store as its owner: what a test changes behind the daemon's back. */
+  owner: Store;
   /** A request to the sandbox's own controls. */
   control<T>(method: string, path: string, body?: unknown): Promise<T>;
   /** A request to the control plane as its administrator. */
@@ -37,6 +39,9 @@ export interface BedOptions {
   /** The id of the connection's own key; null leaves it unknown. */
   keyId?: string | null;
 }
+
+/** The waits of retries are left out: nothing depends on them. */
+export const hurried = { now: Date.now, sleep: () => Promise.resolve() };
 
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
@@ -102,6 +107,7 @@ export async function makeBed(
     sandbox,
     context,
     connections: [],
+    owner: store,
     control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {

@@ -7,6 +7,7 @@ import type { Context } from '../context.ts';
 import { silentProgress } from '../progress.ts';
 import { syncOperations } from '../sync/operations.ts';
 import { guardedSteps, type Steps } from '../sync/project-operations.ts';
+import { hurried } from '../testing.ts';
 
 /** What is under test: one pass over a simulated control plane, as one command makes it. */
 export interface Subject {
@@ -23,9 +24,6 @@ export interface SyncOptions {
   fetch?: typeof globalThis.fetch;
   steps?: Steps;
 }
-
-/** The waits of retries are left out: nothing here depends on them. */
-const hurried = { now: Date.now, sleep: () => Promise.resolve() };
 
 /** One pass. Rejects as the command would; answers with the number of walks that it resumed. */
 export async function syncOnce(
