@@ -12,7 +12,8 @@ create table keywarden.rotation (
   requested_by text not null,
   policy_sha256 text not null,
   opened_at timestamptz not null default now(),
-  ended_at timestamptz
+  ended_at timestamptz,
+  given_up_by text
 );
 --> statement-breakpoint
 -- T4: one open rotation a line.
@@ -49,6 +50,10 @@ create table keywarden.rotation_mint (
   primary key (rotation_number, attempt)
 );
 --> statement-breakpoint
+create index rotation_mint_by_place on keywarden.rotation_mint (place) where place is not null;
+--> statement-breakpoint
+create index key_by_name on keywarden.key (control_plane_number, scope, name) where gone_at is null;
+--> statement-breakpoint
 create index rotation_mint_by_key on keywarden.rotation_mint (key_id) where key_id is not null;
 --> statement-breakpoint
 -- What an operator asks for in the report; the daemon answers with a row of its own.
@@ -68,12 +73,14 @@ create table keywarden.rotation_request_answer (
   check ((rotation_number is null) = (why_not is not null))
 );
 --> statement-breakpoint
--- The times of a rule's own schedule that were seen to, once each.
+-- The times of a rule's own schedule that have come, by the control plane's clock, and whether all that was due has been begun.
 create table keywarden.rotation_slot (
+  control_plane_number bigint not null references keywarden.control_plane,
   rule text not null,
   slot timestamptz not null,
   begun_at timestamptz not null default now(),
-  primary key (rule, slot)
+  done_at timestamptz,
+  primary key (control_plane_number, rule, slot)
 );
 --> statement-breakpoint
 -- Which own key each process works with: an old one goes when all that live have the new one.
@@ -105,6 +112,12 @@ alter table keywarden.revocation_intent add column rotation_number bigint refere
 alter table keywarden.revocation_intent add constraint revocation_intent_cause check (
   (plan_id is null) = (approval_number is null) and (plan_id is null) = (rotation_number is not null));
 --> statement-breakpoint
+create index revocation_intent_by_rotation on keywarden.revocation_intent (rotation_number) where rotation_number is not null;
+--> statement-breakpoint
+alter table keywarden.notice_message add column incident_number bigint references keywarden.incident;
+--> statement-breakpoint
+create index notice_message_by_incident on keywarden.notice_message (incident_number) where incident_number is not null;
+--> statement-breakpoint
 alter table keywarden.incident drop constraint incident_kind_check;
 --> statement-breakpoint
 alter table keywarden.incident add constraint incident_kind_check
@@ -117,9 +130,14 @@ grant select on keywarden.rotation, keywarden.rotation_event, keywarden.rotation
   keywarden.rotation_request_answer, keywarden.rotation_slot, keywarden.replica_credential, keywarden.key_line
   to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
-grant insert on keywarden.rotation_event, keywarden.rotation_request_answer, keywarden.rotation_slot to keywarden_daemon;
+grant insert on keywarden.rotation_event, keywarden.rotation_request_answer to keywarden_daemon;
 --> statement-breakpoint
-grant insert, update (ended_at) on keywarden.rotation to keywarden_daemon;
+grant insert, update (done_at) on keywarden.rotation_slot to keywarden_daemon;
+--> statement-breakpoint
+-- An open incident may tell more than it did.
+grant update (detail) on keywarden.incident to keywarden_daemon;
+--> statement-breakpoint
+grant insert, update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
 --> statement-breakpoint
 grant insert, update (key_id, fate, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
 --> statement-breakpoint

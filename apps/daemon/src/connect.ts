@@ -47,7 +47,7 @@ export interface OpenOptions {
   config: Config;
   limiters: Limiters;
   signal: AbortSignal;
-  replica: string;
+  replica: string | null;
   time?: Time;
   /** For tests. */
   fetch?: typeof fetch;
@@ -77,7 +77,7 @@ export async function openConnections(
   return connections;
 }
 
-async function save(sql: Sql, connection: Identity, replica: string): Promise<string> {
+async function save(sql: Sql, connection: Identity, replica: string | null): Promise<string> {
   const { name, identity: baseUrl, accountId, authMethod, ownKeyId, isSandbox } = connection;
   const checkedAt = new Date(Date.now() + connection.skewMs).toISOString();
   return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica });

@@ -15,6 +15,6 @@ export interface Context {
   limiters: Limiters;
   /** The environment as it is, for the commands that are given some of it. */
   variables: NodeJS.ProcessEnv;
-  /** This process among those that share the store. */
-  replica: string;
+  /** This process among those that stay and share the store; null for a command. */
+  replica: string | null;
 }

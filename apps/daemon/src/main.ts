@@ -53,9 +53,9 @@ function describe(done: (code: number) => void): Command {
     .action(async (options: { json?: boolean }) => done(await enforceCommand(options)));
   program
     .command('rotate')
-    .description('begin the rotation of these keys, or without one move on those that are open')
+    .description('begin the rotation of these keys, or move it on; without one what the daemon does by schedule')
     .argument('[key...]', 'their ids')
-    .option('--sink <name>', 'where the new secrets go, where no rule of the policy says it')
+    .option('--sink <name>', 'where the new secrets go, whatever a rule says')
     .option('--json', 'for machines')
     .action(async (keys: string[], options: RotateOptions) => done(await rotateCommand(keys, options)));
   program

@@ -62,7 +62,11 @@ function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated):
     [...Map.groupBy(moved, ({ rotation }) => rotation.state)].map(([state, group]) => [state, group.length]),
   );
   const begun = opened.filter(({ rotation }) => rotation !== null).length;
-  log.info({ begun, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
+  const refused = opened.flatMap(({ whyNot }) => whyNot ?? []);
+  const whyNot = Object.fromEntries(
+    [...Map.groupBy(refused, (each) => each)].map(([each, group]) => [each, group.length]),
+  );
+  log.info({ begun, why_not: whyNot, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
 }
 
 /** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */

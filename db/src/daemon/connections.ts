@@ -8,8 +8,8 @@ export interface SeenConnection {
   ownKeyId: string | null;
   isSandbox: boolean;
   checkedAt: string;
-  /** This process, by a number of its own. */
-  replica: string;
+  /** This process, by a number of its own, if it is one that stays. */
+  replica: string | null;
 }
 
 /** Records a connection that has just authenticated; answers with the number of its control plane. */
@@ -30,7 +30,8 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
     await sql`
       insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::bigint)
       on conflict (connection, key_id) do update set checked_at = now()`;
-    await sql`
+    if (seen.replica !== null)
+      await sql`
       insert into keywarden.replica_credential (replica, connection, key_id) values (${seen.replica}, ${seen.name}, ${seen.ownKeyId}::bigint)
       on conflict (replica, connection) do update set key_id = excluded.key_id, authenticated_at = now(), ended_at = null`;
   }

@@ -55,7 +55,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
     )
     .orderBy(asc(key.number));
   const creatorOf = await readCreators(store);
-  const lineOf = await readLines(sql);
+  const lineOf = await readLines(sql, asked.scope);
   const ownerOf = await readOwners(sql, lineOf);
   const exemptionsOf = await readExemptions(sql, asked.nowMs, lineOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
@@ -72,7 +72,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       isAcknowledged: acknowledged.has(row.number),
       hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
-      ...withLine(lineOf(row.number)?.facts),
+      ...withLine(lineOf(row.number)),
     }),
   );
   return {

@@ -11,7 +11,7 @@ import { readCreators } from './scope-facts.ts';
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
-  const ownerOf = await readOwners(sql, await readLines(sql));
+  const ownerOf = await readOwners(sql, await readLines(sql, undefined));
   const uses = await readUses(sql, from);
   const creatorOf = await readCreators({ db, sql });
   const left = await readLeavers(sql);

@@ -1,3 +1,4 @@
+import type postgres from 'postgres';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
@@ -55,21 +56,35 @@ export async function openIncident(
     on conflict (kind, scope) where closed_at is null and key_number is null do nothing`;
 }
 
-/** What a person must look at of one key; one is opened while none of its kind is open of it. True if it was. */
-export async function openIncidentOfKey(
-  sql: Sql,
-  { kind, key, scope, detail }: { kind: 'rotation_stalled' | 'orphan'; key: string; scope: string; detail: object },
-): Promise<boolean> {
-  const rows = await sql`
-    insert into keywarden.incident (kind, key_number, scope, detail) values (${kind}, ${key}, ${scope}, ${JSON.stringify(detail)}::jsonb)
-    on conflict (kind, key_number) where closed_at is null and kind in ('rotation_stalled', 'orphan') do nothing returning number`;
-  return rows.length > 0;
+/** Within a transaction or by itself. */
+type AnySql = Sql | postgres.TransactionSql;
+
+interface KeyIncident {
+  kind: 'rotation_stalled' | 'orphan';
+  key: string;
+  scope: string;
+  detail: { rotation: string; why: string | null; state?: string };
 }
 
-/** Ends the incidents of a key that were settled by themselves. */
+/** What a person must look at of one key. While one of its kind is open, that tells the newest. */
+export async function openIncidentOfKey(sql: AnySql, { kind, key, scope, detail }: KeyIncident): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, key_number, scope, detail) values (${kind}, ${key}, ${scope}, ${JSON.stringify(detail)}::jsonb)
+    on conflict (kind, key_number) where closed_at is null and kind in ('rotation_stalled', 'orphan')
+    do update set detail = excluded.detail where incident.detail is distinct from excluded.detail`;
+}
+
+/** Whether a person has been told just this of a key, and has closed it or not. */
+export async function wasTold(sql: Sql, { kind, key, detail }: KeyIncident): Promise<boolean> {
+  const [row] = await sql`
+    select 1 from keywarden.incident where kind = ${kind} and key_number = ${key} and detail = ${JSON.stringify(detail)}::jsonb limit 1`;
+  return row !== undefined;
+}
+
+/** Ends the incidents of a key that were settled. */
 export async function closeIncidentsOfKey(
-  sql: Sql,
-  { kind, key, note }: { kind: 'rotation_stalled' | 'orphan'; key: string; note: string },
+  sql: AnySql,
+  { kind, key, note }: { kind: KeyIncident['kind']; key: string; note: string },
 ): Promise<void> {
   await sql`
     update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = ${note}

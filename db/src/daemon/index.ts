@@ -12,13 +12,13 @@ export { readHistory } from './history.ts';
 export {
   closeIncident,
   closeIncidentsOf,
-  closeIncidentsOfKey,
   closeSettledBreakers,
   hasOpenIncident,
   type Incident,
   listIncidents,
   openIncident,
   openIncidentOfKey,
+  wasTold,
 } from './incidents.ts';
 export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
@@ -58,23 +58,28 @@ export {
 } from './revocations.ts';
 export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from './rotation-facts.ts';
 export {
+  countUnclear,
+  hasOpenOrphan,
+  isPlaceTaken,
+  listOpenRotations,
+  listRotations,
+  readCanaries,
+  readFailures,
+  readLineKey,
+  readRotation,
+} from './rotation-reads.ts';
+export {
   answerRotationRequest,
   listRotationRequests,
   type RotationRequest,
-  readLastSlot,
-  takeSlot,
 } from './rotation-requests.ts';
+export { endSlot, isSlotDue } from './rotation-slots.ts';
 export {
   beginMint,
-  hasOpenOrphan,
-  isPlaceTaken,
-  lastFailedAt,
-  listRotations,
   type MintChange,
   moveRotation,
   openRotation,
   type RotatedKey,
-  readKeyId,
   type StoredRotation,
   type Transition,
 } from './rotations.ts';

@@ -3,26 +3,32 @@ import { toMs } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
-/** A key's number with its line's, and the creator of the line's first key. */
-export type LineOf = (number: string) => { first: string; facts: Line } | undefined;
+/** The line of a key, by its number; undefined for a key that is a line of its own. */
+export type LineOf = (number: string) => Line | undefined;
 
 /** The lines that rotations have made, and which of their keys are in an open one. */
-export async function readLines(sql: Sql): Promise<LineOf> {
+export async function readLines(sql: Sql, one: { controlPlane: string; scope: string } | undefined): Promise<LineOf> {
   const rows = await sql`
     with kin as (
       select l.key_number, l.line_number from keywarden.key_line l
       union select r.key_number, r.line_number from keywarden.rotation r)
-    select distinct on (n.key_number) n.key_number, n.line_number, f.creator_id, o.id, o.key_number = n.key_number as is_old
+    select distinct on (n.key_number) n.key_number, n.line_number, f.creator_id, f.name, o.id, o.key_number = n.key_number as is_old
     from kin n join keywarden.key f on f.number = n.line_number
       left join keywarden.rotation o on o.line_number = n.line_number and o.ended_at is null and (o.key_number = n.key_number
         or exists (select from keywarden.key_line l where l.key_number = n.key_number and l.rotation_number = o.number))
+    where ${one === undefined} or f.control_plane_number = ${one?.controlPlane ?? null}::bigint and f.scope = ${one?.scope ?? null}::text
     order by n.key_number, o.number`;
   const lines = new Map(
     rows.map((row) => {
       const role: 'old' | 'successor' = row.is_old ? 'old' : 'successor';
       const rotation = row.id === null ? null : { id: String(row.id), role };
-      const facts: Line = { creatorId: String(row.creator_id), rotation };
-      return [String(row.key_number), { first: String(row.line_number), facts }] as const;
+      const facts: Line = {
+        number: String(row.line_number),
+        creatorId: String(row.creator_id),
+        name: String(row.name),
+        rotation,
+      };
+      return [String(row.key_number), facts] as const;
     }),
   );
   return (number) => lines.get(number);
@@ -45,12 +51,12 @@ export async function readOwners(
   );
   const emails = new Map(members.map((row) => [`${row.control_plane_number}/${row.user_id}`, String(row.email)]));
   return ({ number, controlPlaneNumber, creatorId }) => {
-    const creator = lineOf(number)?.facts.creatorId ?? creatorId;
+    const creator = lineOf(number)?.creatorId ?? creatorId;
     return owners.get(firstOf(lineOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
   };
 }
 
-const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.first ?? number;
+const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? number;
 
 /** The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. */
 export async function readExemptions(

@@ -10,6 +10,8 @@ export interface NewMessage {
   owner: string;
   body: object;
   notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
+  /** The incident that it tells of, instead of notices. */
+  incident?: string;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function listWritten(sql: Sql, channel: string): Promise<Set<string
 /** Opens the announcements that are not open yet, and writes a message with its notices; nothing is sent by that. */
 export async function writeMessage(
   sql: Sql,
-  { controlPlane, channel, owner, body, notices }: NewMessage,
+  { controlPlane, channel, owner, body, notices, incident }: NewMessage,
 ): Promise<void> {
   const rows = notices.map(({ key, rule, basis, step }) => ({ key_number: key.number, rule, basis, step }));
   await sql.begin(async (tx) => {
@@ -55,8 +57,8 @@ export async function writeMessage(
       select distinct key_number, rule, basis from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, basis text)
       on conflict (key_number, rule) where ended_at is null do nothing`;
     const [message] = await tx`
-      insert into keywarden.notice_message (control_plane_number, channel, owner, body)
-      values (${controlPlane}, ${channel}, ${owner}, ${toJson(body)}::jsonb) returning number`;
+      insert into keywarden.notice_message (control_plane_number, channel, owner, body, incident_number)
+      values (${controlPlane}, ${channel}, ${owner}, ${toJson(body)}::jsonb, ${incident ?? null}::bigint) returning number`;
     await tx`
       insert into keywarden.notice (announcement_number, step, channel, message_number)
       select a.number, t.step, ${channel}, ${String(message?.number)}::bigint
@@ -68,21 +70,47 @@ export async function writeMessage(
 /** An open incident of a stalled rotation of which a channel was written nothing yet. */
 export interface UntoldStall {
   incident: string;
-  key: string;
+  controlPlane: string;
+  /** The old key, gone or not. */
+  key: {
+    number: string;
+    id: string;
+    kind: string;
+    name: string;
+    organizationId: string | null;
+    projectId: string | null;
+    creatorId: string;
+    createdAt: string;
+    lastUsedAt: string | null;
+  };
   rule: string | null;
   why: string;
 }
 
 export async function listUntoldStalls(sql: Sql, channel: string): Promise<UntoldStall[]> {
   const rows = await sql`
-    select c.number, c.key_number, c.detail ->> 'why' as why, r.rule from keywarden.incident c
+    select c.number, c.detail ->> 'why' as why, r.rule, k.number as key_number, k.id, k.kind, k.name, k.organization_id, k.project_id,
+      k.creator_id, k.created_at, k.last_used_at, k.control_plane_number
+    from keywarden.incident c join keywarden.key k on k.number = c.key_number
       left join keywarden.rotation r on r.id = c.detail ->> 'rotation'
     where c.kind = 'rotation_stalled' and c.closed_at is null and not exists (
-      select from keywarden.notice_message m where m.channel = ${channel} and m.body -> 'data' ->> 'step' = 'incident ' || c.number)
+      select from keywarden.notice_message m where m.channel = ${channel} and m.incident_number = c.number)
     order by c.number`;
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
   return rows.map((row) => ({
     incident: String(row.number),
-    key: String(row.key_number),
+    controlPlane: String(row.control_plane_number),
+    key: {
+      number: String(row.key_number),
+      id: String(row.id),
+      kind: String(row.kind),
+      name: String(row.name),
+      organizationId: text(row.organization_id),
+      projectId: text(row.project_id),
+      creatorId: String(row.creator_id),
+      createdAt: toInstant(String(row.created_at)),
+      lastUsedAt: typeof row.last_used_at === 'string' ? toInstant(row.last_used_at) : null,
+    },
     rule: row.rule === null ? null : String(row.rule),
     why: String(row.why),
   }));

@@ -8,13 +8,13 @@ import { toKeyFacts } from './facts.ts';
 import { factScope } from './names.ts';
 import type { StoredRotation } from './rotations.ts';
 
-type Known = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt'>;
+type Known = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt' | 'sink'>;
 
-/** What the store knows of a rotation's keys. `ownConnection` names the connection whose own key is being rotated. */
+/** What the store knows of a rotation's keys. `users` are the connections whose own key is being rotated. */
 export async function readRotationFacts(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   rotation: StoredRotation,
-  ownConnection: string | null,
+  users: string[],
 ): Promise<Known> {
   const mint = currentMint(rotation);
   const successorId = mint?.keyId ?? null;
@@ -35,9 +35,9 @@ export async function readRotationFacts(
     successor: sight(successorId),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
-    retirement: await readRetirement(sql, rotation.number),
-    replicasBehind:
-      ownConnection === null ? 0 : await countReplicasBehind(sql, { connection: ownConnection, keyId: successorId }),
+    ...(await readRetirement(sql, rotation.number)),
+    mayBeOnItsWay: rotation.state === 'minted' && (await isFresh(sql, rotation.number)),
+    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: successorId }),
   };
 }
 
@@ -74,24 +74,43 @@ async function readMintFacts(
   };
 }
 
-/** What became of the last try to revoke the old key. */
-async function readRetirement(sql: Sql, rotation: string): Promise<RotationFacts['retirement']> {
-  const [row] = await sql`
-    select o.outcome from keywarden.revocation_intent i join keywarden.rotation r on r.number = i.rotation_number and r.key_number = i.key_number
+/** What became of the tries to revoke the old key. */
+async function readRetirement(
+  sql: Sql,
+  rotation: string,
+): Promise<Pick<RotationFacts, 'retirement' | 'refusals' | 'wasRefusedLately'>> {
+  const rows = await sql`
+    select o.outcome, o.at > now() - interval '1 day' as is_late from keywarden.revocation_intent i
+      join keywarden.rotation r on r.number = i.rotation_number and r.key_number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where r.number = ${rotation} order by i.number desc limit 1`;
-  if (row === undefined) return 'none';
-  return row.outcome === null ? 'open' : 'ended';
+    where i.rotation_number = ${rotation} order by i.number desc`;
+  const [last] = rows;
+  return {
+    retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
+    refusals: rows.filter((row) => row.outcome === 'failed').length,
+    wasRefusedLately: last?.outcome === 'failed' && last.is_late === true,
+  };
 }
 
-/** Live processes that last authenticated through a connection with another key than this one. */
+/**
+ * Whether the process that minted may still be giving the secret to its sink: as long as two tries of the slowest command and its read-back
+ * take. A lock does not tell: a connection to the store that was lost gives it up while the command goes on.
+ */
+async function isFresh(sql: Sql, rotation: string): Promise<boolean> {
+  const [row] = await sql`
+    select recorded_at > now() - interval '45 minutes' as is_fresh from keywarden.rotation_event
+    where rotation_number = ${rotation} order by sequence desc limit 1`;
+  return row?.is_fresh === true;
+}
+
+/** Live processes that last authenticated through one of these connections with another key than this one. */
 async function countReplicasBehind(
   sql: Sql,
-  { connection, keyId }: { connection: string; keyId: string | null },
+  { users, keyId }: { users: string[]; keyId: string | null },
 ): Promise<number> {
   const [row] = await sql`
-    select count(*)::int as n from keywarden.replica_credential
-    where connection = ${connection} and ended_at is null and authenticated_at > now() - interval '1 day'
+    select count(distinct replica)::int as n from keywarden.replica_credential
+    where connection = any(${users}) and ended_at is null and authenticated_at > now() - interval '1 day'
       and key_id is distinct from ${keyId}::bigint`;
   return Number(row?.n);
 }
@@ -102,17 +121,22 @@ export interface SuspectedOrphan {
   intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
   rotation: { number: string; id: string };
   place: { controlPlane: string; scope: string };
+  /** When it was known that the secret is lost: what used it until then was us. Null while nobody knows. */
+  lostAt: string | null;
 }
 
 /** All of them, of whatever rotation, over or not. */
 export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
   const rows = await sql`
-    select k.number, m.rotation_number, r.id as rotation_id, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id
+    select k.number, m.rotation_number, r.id as rotation_id, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
+      case when m.key_id = k.id then (select max(e.at) from keywarden.rotation_event e
+        where e.rotation_number = r.number and e.state = 'orphaned') end as lost_at
     from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
       join keywarden.key o on o.number = r.key_number
       join keywarden.key_listing l on l.number = m.last_listing_number
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
-        and k.missing_since is null and (k.name = m.name and k.id is distinct from m.key_id or k.id = m.key_id and m.fate = 'lost')
+        and k.missing_since is null and (k.name = m.name and k.id is distinct from m.key_id
+          or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at is not null))
     order by k.number`;
   const keys = await db
     .select()
@@ -142,6 +166,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
         },
         rotation: { number: String(row.rotation_number), id: String(row.rotation_id) },
         place: { controlPlane: found.controlPlaneNumber, scope: found.scope },
+        lostAt: typeof row.lost_at === 'string' ? toInstant(row.lost_at) : null,
       },
     ];
   });

@@ -1,4 +1,3 @@
-import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
 /** What an operator asked for in the report, and nobody has answered yet. */
@@ -29,17 +28,4 @@ export async function answerRotationRequest(
   await sql`
     insert into keywarden.rotation_request_answer (request_number, rotation_number, why_not)
     values (${request}, ${rotation}::bigint, ${whyNot}) on conflict do nothing`;
-}
-
-/** The last time of a rule's schedule that was seen to; null for a rule that is new. */
-export async function readLastSlot(sql: Sql, rule: string): Promise<string | null> {
-  const [row] = await sql`select max(slot) as slot from keywarden.rotation_slot where rule = ${rule}`;
-  return typeof row?.slot === 'string' ? toInstant(row.slot) : null;
-}
-
-/** Takes a time of a rule's schedule; false when another process has. */
-export async function takeSlot(sql: Sql, { rule, slot }: { rule: string; slot: string }): Promise<boolean> {
-  const rows = await sql`
-    insert into keywarden.rotation_slot (rule, slot) values (${rule}, ${slot}::timestamptz) on conflict do nothing returning slot`;
-  return rows.length > 0;
 }

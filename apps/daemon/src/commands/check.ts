@@ -5,6 +5,7 @@ import { type Identity, identify } from '../connect.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
+import { openSink } from '../rotate/sinks/sink.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
 export async function checkCommand(): Promise<number> {
@@ -12,7 +13,9 @@ export async function checkCommand(): Promise<number> {
   const environment = readEnvironment(process.env);
   const config = readConfig(environment, process.env);
   const names = config.connections.map((connection) => connection.name).join(', ');
-  console.log(`configuration  ok: connections ${names}; ${config.policy.rules.length} rules`);
+  console.log(
+    `configuration  ok: connections ${names}; ${config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`}`,
+  );
   let enforcement: string | undefined;
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
@@ -30,6 +33,7 @@ export async function checkCommand(): Promise<number> {
     return store.description;
   });
   if (enforcement !== undefined) console.log(`enforcement    ok: ${enforcement}`);
+  for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
   for (const configured of config.connections) {
     let identity: Identity | undefined;
     const code = await checkPart('credential', async () => {
@@ -59,6 +63,23 @@ function ownKeyInWords({ keyId }: Config['connections'][number]): string {
   return keyId === null
     ? '; its own key is not known, and nothing that it sees is revoked: set key_id'
     : `; its own key is ${keyId}`;
+}
+
+/** As far as it can be seen without a key: `{line}` and the others are left out of its place. */
+async function checkSink(sink: Config['sinks'][number]): Promise<number> {
+  const target = {
+    line: '1',
+    name: 'key',
+    kind: 'organization',
+    organization: 'x',
+    project: 'x',
+    rotation: '',
+    oldKeyId: '1',
+  };
+  const why = await openSink(sink, target, process.env).check();
+  if (why === null) console.log(`sink           ok: ${sink.name}, a ${sink.kind}`);
+  else console.error(`sink           ${sink.name} takes no secret: ${why}; mend it in sinks`);
+  return why === null ? exitCode.done : exitCode.failed;
 }
 
 function checkClock({ policy }: Config, identity: Identity): number {

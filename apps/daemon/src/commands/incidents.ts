@@ -70,7 +70,9 @@ function describe({ kind, planId, detail }: Incident): string {
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
     case 'rotation_stalled':
-      return `its rotation ${text('rotation')} stalls: ${text('why')}; both keys stay`;
+      return text('state') === 'stalled'
+        ? `its rotation ${text('rotation')} stalls: ${text('why')}; both keys stay`
+        : `its rotation ${text('rotation')} is over: ${text('why')}`;
     case 'orphan':
       return `it was minted by rotation ${text('rotation')}, its secret is lost, and it stays: ${text('why')}`;
     default:

@@ -1,7 +1,10 @@
 import { exitCode, usageError } from '@keywarden/core/process';
-import { listLiveKeys } from '@keywarden/db/daemon';
+import { currentMint } from '@keywarden/core/rotation';
+import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import type { Moved } from '../rotate/move-on.ts';
 import { type Opened, ruleOf } from '../rotate/open.ts';
-import { type Moved, type Rotated, rotate } from '../rotate/rotate.ts';
+import { type Rotated, rotate } from '../rotate/rotate.ts';
+import type { Run } from '../rotate/run.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { listKeysAfresh } from './fresh-keys.ts';
 import { rotationToJson } from './rotations.ts';
@@ -14,7 +17,9 @@ export interface RotateOptions {
   json?: boolean;
 }
 
-/** Begins the rotation of the named keys, and moves on those that are open. Exits with 3 where a person must look. */
+/**
+ * Begins the rotation of the named keys, or moves it on; without one does what the daemon does by schedule. Exits with 3 where a person must look.
+ */
 export async function rotateCommand(names: string[], options: RotateOptions): Promise<number> {
   return await withContext(async (context) => {
     const { sinks, policy } = context.config;
@@ -25,16 +30,14 @@ export async function rotateCommand(names: string[], options: RotateOptions): Pr
     const { connections, failures } = await listKeysAfresh(context);
     const find = makeKeyFinder(await listLiveKeys(context.store.sql));
     const keys = [...new Set(names)].map(find);
-    const rotated = await rotate(context, connections, {
-      isPerson: true,
-      wishes: keys.map((key) => (run) => ({
-        key,
-        rule: ruleOf(policy, run, key.number),
-        sink: options.sink,
-        via: 'command line',
-        by: userName(),
-      })),
+    const wish = (key: NamedKey, run: Run) => ({
+      key,
+      rule: ruleOf(policy, run, key.number),
+      sink: options.sink,
+      via: 'command line' as const,
+      by: userName(),
     });
+    const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, wish });
     if (options.json) printJson({ ...toJson(rotated), failures });
     else console.log([...render(rotated), ...failures].join('\n\n'));
     return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;
@@ -44,15 +47,20 @@ export async function rotateCommand(names: string[], options: RotateOptions): Pr
 function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {
   return (
     why !== null ||
-    opened.some(({ whyNot }) => whyNot !== null) ||
-    moved.some(({ rotation }) => ['stalled', 'failed'].includes(rotation.state)) ||
+    opened.some(({ whyNot, isTransient }) => whyNot !== null && !isTransient) ||
+    moved.some(({ rotation: { state } }) => ['planned', 'stalled', 'failed'].includes(state)) ||
     orphans.some(({ isIncident }) => isIncident)
   );
 }
 
 function toJson({ opened, moved, orphans, why }: Rotated) {
   return {
-    opened: opened.map(({ key, rule, whyNot }) => ({ key, rule, why_not: whyNot })),
+    opened: opened.map(({ key, rule, rotation, whyNot }) => ({
+      key,
+      rule,
+      is_begun: rotation !== null,
+      why_not: whyNot,
+    })),
     rotations: moved.map(({ rotation, waits }) => ({ ...rotationToJson(rotation), waits })),
     orphans: orphans.map(({ keyId, rotation, outcome, why: reason }) => ({
       key_id: keyId,
@@ -65,29 +73,43 @@ function toJson({ opened, moved, orphans, why }: Rotated) {
 }
 
 function render({ opened, moved, orphans, why }: Rotated): string[] {
-  if (why !== null) return [`Nothing was rotated: ${why}.`];
-  const refused = opened.filter(({ whyNot }) => whyNot !== null).map(refusalInWords);
-  const revoked = orphans.map(
-    ({ keyId, rotation, outcome, why: reason }) =>
-      `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
-  );
+  const refused = opened.filter(({ whyNot }) => whyNot !== null);
+  const isQuiet = moved.length + refused.length + orphans.length === 0 && why === null;
   return [
-    ...(moved.length > 0 ? [renderMoved(moved)] : refused.length > 0 ? [] : ['No rotation is open.']),
-    ...(refused.length > 0 ? [refused.join('\n')] : []),
-    ...(revoked.length > 0 ? [revoked.join('\n')] : []),
+    ...(isQuiet ? ['No rotation is open, and none is due.'] : []),
+    ...(moved.length > 0 ? [renderMoved(moved)] : []),
+    ...(refused.length > 0 ? [refusalsInWords(refused)] : []),
+    ...orphans.map(
+      ({ keyId, rotation, outcome, why: reason }) =>
+        `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
+    ),
+    ...(moved.some(({ rotation: { state } }) => state === 'stalled')
+      ? ['What stalls goes on by itself when its successor is used; keywarden rotations --give-up ROTATION ends one.']
+      : []),
+    ...(why === null ? [] : [`Nothing ${moved.length > 0 ? 'more ' : ''}was rotated: ${why}.`]),
   ];
 }
 
-const refusalInWords = ({ key, whyNot }: Opened) => `Key ${key.id} (${key.name}) is not rotated: ${whyNot}.`;
+/** Many keys are mostly refused for few reasons. */
+function refusalsInWords(refused: Opened[]): string {
+  return [...Map.groupBy(refused, ({ whyNot }) => whyNot)]
+    .map(([whyNot, [first, ...others]]) => {
+      const more = others.length === 0 ? ' is' : ` and ${others.length} more are`;
+      return `Key ${first?.key.id} (${first?.key.name})${more} not rotated: ${whyNot}.`;
+    })
+    .join('\n');
+}
 
 function renderMoved(moved: Moved[]): string {
   const rows = moved.map(({ rotation, waits }) => [
     rotation.id,
     rotation.key.id,
-    rotation.mints.at(-1)?.keyId ?? '-',
+    currentMint(rotation)?.keyId ?? '-',
     rotation.key.name,
+    rotation.key.organizationId ?? '(personal)',
+    rotation.sink,
     rotation.state,
-    waits ?? rotation.why ?? '',
+    (rotation.state === 'stalled' ? rotation.why : (waits ?? rotation.why)) ?? '',
   ]);
-  return renderTable(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'STATE', 'WAITS FOR'], rows);
+  return renderTable(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'ORGANIZATION', 'SINK', 'STATE', 'WAITS FOR'], rows);
 }

@@ -1,9 +1,8 @@
-import { exitCode, usageError } from '@keywarden/core/process';
-import { isOver, mayFollow } from '@keywarden/core/rotation';
-import { listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { exitCode, UserError, usageError } from '@keywarden/core/process';
+import { currentMint, mayFollow } from '@keywarden/core/rotation';
+import { listOpenRotations, listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
-import { endCall } from '../rotate/stall.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
@@ -22,10 +21,10 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
   return await withContext(
     async (context) => {
       const { store } = context;
-      if (giveUp !== undefined) await endRotation(context, giveUp);
-      const rotations = await listRotations(store.sql, { isOpen: !all, limit: shown });
+      const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
+      const rotations = all ? await listRotations(store.sql, shown) : await listOpenRotations(store.sql);
       if (json) printJson({ rotations: rotations.map(rotationToJson) });
-      else console.log(render(rotations, { all }));
+      else console.log([...(ended === null ? [] : [givenUpInWords(ended)]), render(rotations, { all })].join('\n\n'));
       return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },
@@ -33,22 +32,26 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
 }
 
 /** A person gives a rotation up: its keys stay as they are, and are the policy's again. */
-async function endRotation(context: Context, id: string): Promise<void> {
+async function endRotation(context: Context, id: string): Promise<StoredRotation> {
   const { store } = context;
-  await withProcessLock(context, 'rotations', async () => {
-    const open = await listRotations(store.sql, { isOpen: true, limit: 100_000 });
-    const rotation = open.find((each) => each.id === id);
+  return await withProcessLock(context, 'rotations', async () => {
+    const rotation = (await listOpenRotations(store.sql)).find((each) => each.id === id);
     if (rotation === undefined) throw usageError(`There is no open rotation ${id}; keywarden rotations shows them.`);
-    if (!mayFollow(rotation.state, 'failed') || isOver(rotation.state))
-      throw usageError(`Rotation ${id} is revoking its old key; wait for the next keywarden rotate.`);
-    const why = `given up by ${userName()}`;
-    await governed(context, async () => {
-      const now = new Date().toISOString();
-      const at = rotation.since > now ? rotation.since : now; // a sandbox's time is moved
-      await moveRotation(store.sql, rotation, { to: 'failed', why, at });
-      await endCall(context, rotation);
-    });
+    const by = userName();
+    const now = new Date().toISOString();
+    const at = rotation.since > now ? rotation.since : now; // a sandbox's time is moved
+    if (!mayFollow(rotation.state, 'failed'))
+      throw new UserError(`Rotation ${id} is revoking its old key; run keywarden rotate, and look again.`);
+    const end = { to: 'failed', why: `given up by ${by}`, at, givenUpBy: by } as const;
+    if (await governed(context, () => moveRotation(store.sql, rotation, end))) return rotation;
+    throw new UserError(`Rotation ${id} has moved on meanwhile; keywarden rotations shows where it stands.`);
   });
+}
+
+function givenUpInWords({ id, key, mints }: StoredRotation): string {
+  const successor = currentMint({ mints })?.keyId ?? null;
+  const both = successor === null ? 'stays' : `and its successor ${successor} stay`;
+  return `Rotation ${id} is given up: key ${key.id} ${both}, and the policy judges again; keywarden rotate ${key.id} begins another.`;
 }
 
 function render(rotations: StoredRotation[], { all }: { all: boolean }): string {
@@ -56,7 +59,7 @@ function render(rotations: StoredRotation[], { all }: { all: boolean }): string 
   const rows = rotations.map((each) => [
     each.id,
     each.key.id,
-    each.mints.at(-1)?.keyId ?? '-',
+    currentMint(each)?.keyId ?? '-',
     each.key.name,
     each.sink,
     each.state,

@@ -30,7 +30,7 @@ export async function runCommand(): Promise<number> {
       context.log.info('the daemon has stopped');
       return exitCode.done;
     },
-    { setsRetention: true },
+    { isDaemon: true },
   );
 }
 

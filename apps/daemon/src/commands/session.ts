@@ -21,15 +21,15 @@ export async function withContext<T>(
   {
     needsControlPlane = true,
     migrations = 'auto',
-    setsRetention = false,
-  }: { needsControlPlane?: boolean; migrations?: Migrations; setsRetention?: boolean } = {},
+    isDaemon = false,
+  }: { needsControlPlane?: boolean; migrations?: Migrations; isDaemon?: boolean } = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
   ensureDataFolder(environment.KEYWARDEN_DATA);
   const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();
-  const replica = randomUUID();
+  const replica = isDaemon ? randomUUID() : null;
   const store = await openStore({
     databaseUrl: environment.DATABASE_URL,
     dataFolder: environment.KEYWARDEN_DATA,
@@ -37,7 +37,7 @@ export async function withContext<T>(
     migrations,
     ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
     // A command with another configuration must not change it in passing.
-    ...(setsRetention ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
+    ...(isDaemon ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
   });
   try {
     return await work({
@@ -62,7 +62,7 @@ export async function withContext<T>(
     throw error;
   } finally {
     // The store may be what failed; a process that is not known to have ended holds old keys back for a day.
-    if (needsControlPlane) await endReplica(store.sql, replica).catch(() => undefined);
+    if (replica !== null) await endReplica(store.sql, replica).catch(() => undefined);
     await store.close();
   }
 }

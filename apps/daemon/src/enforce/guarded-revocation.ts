@@ -82,7 +82,7 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
         return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
       const pause = await whyPaused(context);
       return skipped(
-        notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then apply again'),
+        notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then try again'),
       );
     });
   });
@@ -136,7 +136,7 @@ async function rejudge(
     return notNow(`its scope could not be listed again: ${error.message}`);
   }
   if (listing.doubt !== null) return notNow(`its listing is doubted: ${listing.doubt}`);
-  if (listing.number === null) return notNow('another process has listed its scope meanwhile; apply again');
+  if (listing.number === null) return notNow('another process has listed its scope meanwhile; try again');
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };

@@ -13,30 +13,28 @@ export async function tellStalled(
 ): Promise<void> {
   const { store, config } = context;
   for (const channel of config.channels) {
-    for (const { incident, key, rule, why } of await listUntoldStalls(store.sql, channel.name)) {
-      const known = facts.keys.find(({ number }) => number === key);
-      const connection = connections.find(({ controlPlane }) => known?.scope.startsWith(`${controlPlane}/`));
-      if (known === undefined || connection === undefined) continue;
-      const { id, kind, name, owner } = known;
+    for (const { incident, controlPlane, key, rule, why } of await listUntoldStalls(store.sql, channel.name)) {
+      const connection = connections.find((each) => each.controlPlane === controlPlane);
+      if (connection === undefined) continue;
       const told = {
-        id,
-        kind,
-        name,
+        id: key.id,
+        kind: key.kind,
+        name: key.name,
+        organization_id: key.organizationId,
+        project_id: key.projectId,
+        created_at: key.createdAt,
+        last_used_at: key.lastUsedAt,
         rule: rule ?? 'rotation',
         reason: why,
         may_be_revoked_after: null,
-        organization_id: known.organizationId,
-        project_id: known.projectId,
-        created_at: known.createdAt,
-        last_used_at: known.use.state === 'used' ? known.use.at : null,
       };
+      const owner = facts.keys.find(({ number }) => number === key.number)?.owner ?? key.creatorId;
       const body: Body = {
         type: 'key.rotation_stalled',
         timestamp: presentOf(connection),
         data: { owner, control_plane: connection.identity, step: `incident ${incident}`, keys: [told] },
       };
-      const { controlPlane } = connection;
-      await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices: [] });
+      await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices: [], incident });
     }
     await sendPending(context, { channel, connections });
   }

@@ -1,15 +1,17 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
-import { moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { moveRotation, type StoredRotation, type Transition } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
 import type { Delivered, OpenSink } from './sinks/sink.ts';
-import { stall } from './stall.ts';
 
 /** A secret that did not get there is tried once more: afterwards nobody has it. */
 const mostTries = 2;
 
-/** Gives a secret to its sink, and records what came of it; answers with why it is not there, or null. */
+/**
+ * Gives a secret to its sink, and records what came of it; answers with why it is not there, or null. A process that is told to stop meanwhile
+ * records nothing: the next pass asks the sink.
+ */
 export async function deliver(
   context: Context,
   rotation: StoredRotation,
@@ -20,55 +22,55 @@ export async function deliver(
     secret,
   }: { sink: OpenSink; minter: Connection; mint: { attempt: number; keyId: string }; secret: string },
 ): Promise<string | null> {
+  const { store, signal, log } = context;
   let delivered: Delivered = { isDelivered: false, why: 'it was not tried', mayHave: false };
-  for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1)
-    delivered = await sink.deliver(secret, mint.keyId, context.signal);
-  const at = presentOf(minter);
-  if (delivered.isDelivered) {
-    await recordAnswer(context, rotation, { answer: 'has', at, attempt: mint.attempt, place: sink.place, why: null });
-    return null;
+  for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1) {
+    signal.throwIfAborted();
+    delivered = await sink.deliver(secret, mint.keyId, signal);
   }
-  const answer = delivered.mayHave ? await sink.ask(mint.keyId, context.signal) : 'lacks';
-  await recordAnswer(context, rotation, { answer, at, attempt: mint.attempt, place: sink.place, why: delivered.why });
-  return delivered.why;
+  const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId: mint.keyId, signal });
+  signal.throwIfAborted();
+  const why = delivered.isDelivered ? null : delivered.why;
+  const transition = toTransition(answer, { at: presentOf(minter), attempt: mint.attempt, why, sink });
+  if (await moveRotation(store.sql, rotation, transition)) return why;
+  log.error({ rotation: rotation.id }, 'a rotation moved on elsewhere while its secret was delivered');
+  return 'the rotation moved on elsewhere';
+}
+
+/** A failure says that nothing was stored, where the sink can say so too, or was never reached. */
+async function askAgain(
+  sink: OpenSink,
+  {
+    delivered,
+    keyId,
+    signal,
+  }: { delivered: Extract<Delivered, { isDelivered: false }>; keyId: string; signal: AbortSignal },
+): Promise<SinkAnswer> {
+  if (!delivered.mayHave) return 'lacks';
+  const answer = await sink.ask(keyId, signal);
+  return answer === 'lacks' && sink.file === null ? 'unknown' : answer;
 }
 
 /**
- * What a sink has decides what becomes of a successor: delivered; or lost, and an orphan; or nobody can tell, and both keys stay until it is
- * seen in use or a person has looked.
+ * What a sink has decides what becomes of a successor: delivered; or lost, and an orphan; or nobody can tell, and both keys stay until the sink
+ * says it, the successor is seen in use, or a person has looked.
  */
-export async function recordAnswer(
-  context: Context,
-  rotation: StoredRotation,
-  {
-    answer,
-    at,
-    attempt,
-    place,
-    why,
-  }: { answer: SinkAnswer; at: string; attempt: number; place: string; why: string | null },
-): Promise<void> {
-  const { sql } = context.store;
+function toTransition(
+  answer: SinkAnswer,
+  { at, attempt, why, sink }: { at: string; attempt: number; why: string | null; sink: OpenSink },
+): Transition {
+  const place = sink.file === null ? {} : { place: sink.file };
   switch (answer) {
     case 'has':
-      await moveRotation(sql, rotation, {
-        to: 'delivered',
-        at,
-        mint: { attempt, fate: 'delivered', deliveredAt: at, place },
-      });
-      return;
-    case 'lacks': {
-      const reason = `its secret did not reach ${place}${why === null ? '' : `: ${why}`}`;
-      await moveRotation(sql, rotation, { to: 'orphaned', why: reason, at, mint: { attempt, fate: 'lost', place } });
-      return;
-    }
+      return { to: 'delivered', at, mint: { attempt, fate: 'delivered', deliveredAt: at, ...place } };
+    case 'lacks':
+      return { to: 'orphaned', why: `its secret did not reach its sink: ${why}`, at, mint: { attempt, fate: 'lost' } };
     case 'unknown': {
-      const reason = `nobody can tell whether ${place} has the secret of its successor${why === null ? '' : `: ${why}`}`;
-      const mint = { attempt, fate: 'unclear', deliveredAt: at, place } as const;
-      await stall(context, rotation, { why: reason, at, mint });
-      return;
+      const reason = `nobody can tell whether its sink has the secret of its successor: ${why}`;
+      const mint = { attempt, fate: 'unclear', deliveredAt: at, ...place } as const;
+      return { to: 'stalled', why: reason, at, mint, isIncident: true };
     }
     default:
-      answer satisfies never;
+      return answer satisfies never;
   }
 }

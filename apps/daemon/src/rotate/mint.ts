@@ -1,18 +1,21 @@
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import { currentMint, successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
-import { beginMint, isPlaceTaken, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { beginMint, countUnclear, isPlaceTaken, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
+import { findMinter } from './find-minter.ts';
 import type { Run } from './run.ts';
+import { ownConnectionOf } from './settings.ts';
+import { sinkOf } from './sink-of.ts';
 import type { OpenSink } from './sinks/sink.ts';
-import { sinkOf } from './targets.ts';
-import { findMinter } from './who.ts';
 
 /** Why nothing was minted now; `isFinal`: nor will it be. Null if the rotation has moved on. */
 type NotMinted = { why: string; isFinal: boolean } | null;
@@ -23,7 +26,9 @@ type NotMinted = { why: string; isFinal: boolean } | null;
  */
 export async function mintAndDeliver(context: Context, rotation: StoredRotation, run: Run): Promise<NotMinted> {
   const minter = await findMinter(context, rotation.key, run.connections);
-  if ('whyNot' in minter) return { why: minter.whyNot, isFinal: true };
+  // One that could not be used in this pass may be the one that can mint.
+  const isWhole = run.connections.length === context.config.connections.length;
+  if ('whyNot' in minter) return { why: minter.whyNot, isFinal: isWhole };
   if (run.refused.has(minter.name)) return notNow(`the credential of connection ${minter.name} was refused`);
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return notNow(sink.whyNot);
@@ -39,15 +44,29 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
 
 const notNow = (why: string) => ({ why, isFinal: false });
 
-async function whyNotReady(
-  { store }: Context,
-  { sink: name, line }: StoredRotation,
+/** More secrets than that are not given to a sink of which nobody can tell whether it has the others. */
+const mostUnclear = 3;
+
+/** Why a sink can take no secret now, as far as that can be seen before there is one. */
+export async function whyNotReady(
+  { store, config }: Context,
+  { sink: name, line }: Pick<StoredRotation, 'sink' | 'line'>,
   sink: OpenSink,
 ): Promise<string | null> {
-  const isTaken = await isPlaceTaken(store.sql, { sink: name, place: sink.place, line });
-  if (isTaken) return `another key has been delivered to ${sink.place}; let its place name the key, as {line} does`;
+  if ((await countUnclear(store.sql, name)) >= mostUnclear)
+    return `nobody can tell of ${mostUnclear} secrets whether it has them; see keywarden rotations`;
+  if (sink.file !== null && ownConnectionOf(name) === null) {
+    const file = await realPath(sink.file);
+    for (const { keyFile, name: connection } of config.connections)
+      if (keyFile !== null && (await realPath(keyFile)) === file)
+        return `${sink.file} has the key of connection ${connection} itself`;
+    if (await isPlaceTaken(store.sql, { place: sink.file, line }))
+      return `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
+  }
   return await sink.check();
 }
+
+const realPath = async (path: string) => await realpath(path).catch(() => resolve(path));
 
 /** Under the lock of the scope: no listing comes between the intent and what it makes. */
 async function create(
@@ -70,8 +89,10 @@ async function create(
         return notNow('another process moves it on');
       const created = await call(minter, { key, name, signal });
       const mint = { attempt, keyId: created.id };
-      await moveRotation(store.sql, { ...rotation, state: 'minting' }, { to: 'minted', at: presentOf(minter), mint });
-      return { secret: created.secret, ...mint };
+      const minted = { to: 'minted', at: presentOf(minter), mint } as const;
+      const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, minted);
+      // Whoever moved it on takes this key for lost: its secret must not get anywhere.
+      return hasMoved ? { secret: created.secret, ...mint } : null;
     } catch (error) {
       return await refuse(context, rotation, { minter, run, error });
     }

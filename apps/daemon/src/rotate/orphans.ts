@@ -1,10 +1,19 @@
 import { whyNoOrphan } from '@keywarden/core/rotation';
-import { listRotations, listSuspectedOrphans, openIncidentOfKey, type SuspectedOrphan } from '@keywarden/db/daemon';
+import { toMs } from '@keywarden/core/wire';
+import {
+  listSuspectedOrphans,
+  openIncidentOfKey,
+  readRotation,
+  type SuspectedOrphan,
+  wasTold,
+} from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
+import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
+import { whyScopeHolds } from './guards.ts';
 import type { Run } from './run.ts';
-import { sinkOf } from './targets.ts';
+import { ownConnectionOf } from './settings.ts';
+import { sinkOf } from './sink-of.ts';
 
 /** A live key that we minted, or may have, and that nobody has the secret of: what became of it. */
 export interface HandledOrphan extends Revocation {
@@ -14,66 +23,80 @@ export interface HandledOrphan extends Revocation {
   isIncident: boolean;
 }
 
-/** Revokes the orphans that surely are some (T2); of the others a person is told, once each. */
+/**
+ * Revokes the orphans that surely are some (T2); of the others a person is told, once each. A key on which a person has closed that is the
+ * person's.
+ */
 export async function handleOrphans(context: Context, run: Run): Promise<HandledOrphan[]> {
   const handled: HandledOrphan[] = [];
   for (const suspect of await listSuspectedOrphans(context.store)) {
+    if (run.stopped !== null || context.signal.aborted) break;
     const why = await whyItStays(context, suspect, run);
-    if (why === null)
-      handled.push({ ...named(suspect), ...(await revokeOrphan(context, suspect, run)), isIncident: false });
-    else {
-      const detail = { rotation: suspect.rotation.id, why };
-      const { key } = suspect;
-      await openIncidentOfKey(context.store.sql, { kind: 'orphan', key: key.number, scope: key.scope, detail });
-      handled.push({
-        ...named(suspect),
-        outcome: 'skipped',
-        why,
-        usedInFlight: false,
-        isFinal: true,
-        isIncident: true,
-      });
+    const { key, rotation } = suspect;
+    const named = { keyId: key.id, rotation: rotation.id };
+    if (why === null) {
+      const revocation = await revokeOrphan(context, suspect, run);
+      if (revocation.usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+      handled.push({ ...named, ...revocation, isIncident: false });
+      continue;
     }
+    const incident = {
+      kind: 'orphan',
+      key: key.number,
+      scope: key.scope,
+      detail: { rotation: rotation.id, why },
+    } as const;
+    if (await wasTold(context.store.sql, incident)) continue;
+    await openIncidentOfKey(context.store.sql, incident);
+    handled.push({ ...named, outcome: 'skipped', why, usedInFlight: false, isFinal: true, isIncident: true });
   }
   return handled;
 }
 
-const named = ({ key, rotation }: SuspectedOrphan) => ({ keyId: key.id, rotation: rotation.id });
+/** A control plane’s Date has whole seconds, and ours drifts. */
+const dateMs = 60_000;
 
-/** A secret whose answer was lost reached nobody; of one that we had, the sink is asked. */
+/** The sink is asked, also of a secret whose answer was lost: a store that was restored knows less than happened. */
 async function whyItStays(
   context: Context,
-  { key, intent, rotation: { number } }: SuspectedOrphan,
+  { key, intent, rotation: { number }, lostAt }: SuspectedOrphan,
   run: Run,
 ): Promise<string | null> {
-  if (intent.keyId !== key.id) return whyNoOrphan(intent, key, 'lacks');
-  const [rotation] = await listRotations(context.store.sql, { isOpen: false, numbers: [number], limit: 1 });
+  const rotation = await readRotation(context.store.sql, number);
   if (rotation === undefined) return 'its rotation is not known';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;
-  return whyNoOrphan(intent, key, await sink.ask(key.id, context.signal));
+  const answer = await sink.ask(key.id, context.signal);
+  context.signal.throwIfAborted();
+  // A secret is delivered only after its id is committed: without the id no sink of this store's has it.
+  const isNever = intent.keyId === null && answer === 'unknown';
+  const isOwn = ownConnectionOf(rotation.sink) !== null && lostAt !== null;
+  const ownUseUntil = isOwn ? new Date(toMs(lostAt) + dateMs).toISOString() : null;
+  return whyNoOrphan(intent, key, { sink: isNever ? 'lacks' : answer, ownUseUntil });
 }
 
-async function revokeOrphan(
-  context: Context,
-  { key, intent, rotation }: SuspectedOrphan,
-  run: Run,
-): Promise<Revocation> {
+async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run): Promise<Revocation> {
   return await revokeGuarded(context, {
-    key,
-    cause: { rotation: rotation.number },
+    key: suspect.key,
+    cause: { rotation: suspect.rotation.number },
     connections: run.connections,
     refused: run.refused,
-    judge: async ({ place }): Promise<Skip | { policySha256: string }> => {
-      const suspects = await listSuspectedOrphans(context.store);
-      const again = suspects.find((each) => each.key.number === key.number);
-      if (again === undefined) return notNow('it is no orphan any more');
-      const why = whyNoOrphan(intent, again.key, 'lacks');
-      const { facts, policySha256 } = await judgeScope(context, run.connections, place);
-      const [scope] = facts.scopes;
-      if (why === null && (scope === undefined || scope.nowMs === null))
-        return notNow('the control plane’s time is not known well enough');
-      return why === null ? { policySha256 } : notNow(why);
-    },
+    judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
   });
+}
+
+async function judgeOrphan(
+  context: Context,
+  { number, run }: { number: string; run: Run },
+  { place }: Listed,
+): Promise<Skip | { policySha256: string }> {
+  const again = (await listSuspectedOrphans(context.store)).find(({ key }) => key.number === number);
+  if (again === undefined) return notNow('it is no orphan any more');
+  const { facts, policySha256 } = await judgeScope(context, run.connections, place);
+  const own = facts.ownKeys.find(({ keyId }) => keyId === again.key.id);
+  const why =
+    whyScopeHolds(context.config.policy, facts, again.key.scope) ??
+    (own === undefined ? null : `connection ${own.connection} itself uses this key`) ??
+    (await whyItStays(context, again, run));
+  return why === null ? { policySha256 } : notNow(why);
 }

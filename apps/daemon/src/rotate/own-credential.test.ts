@@ -93,6 +93,27 @@ test('never locked out: while another replica works with the old key, that stays
   expect(await states()).toEqual(['daemon: retired']);
 });
 
+test('two connections that take their key from one file change over together', async () => {
+  const own = await prepareOwn();
+  const [connection] = bed.context.config.connections;
+  if (connection !== undefined) bed.context.config.connections.push({ ...connection, name: 'second' });
+  await pass(day, { acts: false });
+  await ask(['daemon']);
+  for (let days = 0; days < 10; days += 1) await pass(day);
+  expect(await states()).toEqual(['daemon: retired']);
+  expect(await use(own.key)).toBe(401);
+  expect(new Set(ownKeyIds()).size).toBe(1);
+});
+
+test('a sink does not write over the key of a connection', async () => {
+  await prepareOwn();
+  bed.context.config.sinks = [{ name: 'files', kind: 'file', path: path() }];
+  const { opened } = await ask(['bot'], 'files');
+  expect(opened.map(({ whyNot }) => whyNot)).toEqual([
+    expect.stringContaining('has the key of connection main itself'),
+  ]);
+});
+
 test('a successor that the control plane does not take as the same account’s is not put into the file', async () => {
   const own = await prepareOwn();
   await bed.control('PUT', 'faults', [{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
@@ -100,6 +121,7 @@ test('a successor that the control plane does not take as the same account’s i
   expect(readFileSync(path(), 'utf8')).toBe(own.key);
   await bed.control('PUT', 'faults', []);
   await pass(day);
+  expect(await openIncidents()).toEqual([]);
   expect(await states()).toEqual(['daemon: delivered']);
   expect(await use(readFileSync(path(), 'utf8'))).toBe(200);
 });

@@ -1,14 +1,12 @@
-import type { Facts, Policy } from '@keywarden/core/policy';
 import { decide } from '@keywarden/core/rotation';
-import { toMs } from '@keywarden/core/wire';
-import { listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
-import { factsOf } from './facts.ts';
+import { factsOf } from './facts-of.ts';
+import { whoUses, whyScopeHolds, whyUnwanted } from './guards.ts';
 import type { Run } from './run.ts';
-import { ownConnectionOf } from './who.ts';
 
 /** Revokes the old key of an adopted rotation, if all that allows it holds this moment. */
 export async function retire(context: Context, rotation: StoredRotation, run: Run): Promise<Revocation> {
@@ -22,52 +20,25 @@ export async function retire(context: Context, rotation: StoredRotation, run: Ru
   });
 }
 
-/** Judged again on a listing of this moment (T1), with the guards that hold for every revocation (R1, R2, R3, R5). */
+/** Judged again on a listing of this moment (T1), with the guards that hold for every revocation. */
 async function judgeRetirement(
   context: Context,
-  { number, run }: { number: string; run: Run },
+  { number, run: { connections } }: { number: string; run: Run },
   { connection, place }: Listed,
 ): Promise<Skip | { policySha256: string }> {
   const { store, config } = context;
-  const [rotation] = await listRotations(store.sql, { isOpen: true, numbers: [number], limit: 1 });
-  if (rotation === undefined) return notNow('its rotation is over');
-  const { facts, policySha256 } = await judgeScope(context, run.connections, place);
-  const step = decide(rotation, await factsOf(context, rotation, facts.scopes));
-  if (step.do !== 'retire')
-    return notNow(step.do === 'move' || step.do === 'wait' ? (step.why ?? 'it has moved on') : 'it has moved on');
-  const why = whyGuarded(config.policy, facts, rotation, run);
+  const rotation = await readRotation(store.sql, number);
+  if (rotation === undefined) return notNow('its rotation is not there');
+  const { facts, policySha256 } = await judgeScope(context, connections, place);
+  const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));
+  if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has moved on');
+  if (step.do === 'mint') return notNow('it has moved on');
+  const user = whoUses(facts, rotation, connections);
+  const why =
+    whyScopeHolds(config.policy, facts, rotation.key.factScope) ??
+    whyUnwanted(config.policy, facts, rotation) ??
+    (user === undefined ? null : `connection ${user} itself uses this key`);
   if (why !== null) return notNow(why);
   const hasMoved = await moveRotation(store.sql, rotation, { to: 'retiring', at: presentOf(connection) });
   return hasMoved ? { policySha256 } : notNow('another process moves it on');
-}
-
-/** What keeps any key from being revoked, whatever its rotation says. */
-function whyGuarded(
-  { quotas, max_evidence_age: maxAge }: Policy,
-  facts: Facts,
-  rotation: StoredRotation,
-  run: Run,
-): string | null {
-  const scope = facts.scopes.find((each) => each.scope === rotation.key.factScope);
-  if (scope === undefined || scope.nowMs === null) return 'the control plane’s time is not known well enough';
-  if (!(scope.nowMs - toMs(scope.listedAt) <= maxAge.ms)) return 'its last complete listing is too old';
-  if (scope.openIncidents > 0) return 'an incident of its scope is open; see keywarden incidents';
-  const [unknown] = scope.unknownOwnKey;
-  if (unknown !== undefined)
-    return `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
-  const user = whoUses(facts, rotation, run);
-  if (user !== undefined) return `connection ${user} itself uses this key`;
-  if (quotas.per_day !== undefined && facts.revokedLastDay >= quotas.per_day)
-    return `at most ${quotas.per_day} keys are revoked in 24 hours`;
-  return null;
-}
-
-/** R2: a connection's own key goes only by its own rotation, and when that connection works with another. */
-function whoUses(facts: Facts, { key, sink }: StoredRotation, { connections }: Run): string | undefined {
-  const own = ownConnectionOf(sink);
-  const using = connections.find(
-    ({ ownKeyId, controlPlane }) => ownKeyId === key.id && controlPlane === key.controlPlane,
-  );
-  if (using !== undefined) return using.name;
-  return facts.ownKeys.find(({ keyId, connection }) => keyId === key.id && connection !== own)?.connection;
 }

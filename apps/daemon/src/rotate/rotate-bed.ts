@@ -47,7 +47,7 @@ export const parseSinks = (sinks: object[]): Sink[] => parseConfig(JSON.stringif
 export const fileSinks = () => parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
 
 const rotatingText = (rotation: object = {}) => ({
-  enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
+  enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } }, canary_wait: '1s' },
   rules: [
     { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files', ...rotation } },
   ],
@@ -117,19 +117,13 @@ export async function ask(names: string[], sink?: string) {
   const chosen = keys.filter(({ name }) => names.includes(name));
   const { policy } = bed.context.config;
   return await rotate(bed.context, bed.connections, {
-    isPerson: true,
-    wishes: chosen.map((key) => (run) => ({
-      key,
-      rule: ruleOf(policy, run, key.number),
-      sink,
-      via: 'command line',
-      by: 'ada',
-    })),
+    keys: chosen,
+    wish: (key, run) => ({ key, rule: ruleOf(policy, run, key.number), sink, via: 'command line', by: 'ada' }),
   });
 }
 
 export const states = async () =>
-  (await listRotations(store.sql, { isOpen: false, limit: 100 })).map(({ state, key }) => `${key.name}: ${state}`);
+  (await listRotations(store.sql, 100)).map(({ state, key }) => `${key.name}: ${state}`);
 
 /** The secret that a file sink has for a line. */
 export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');

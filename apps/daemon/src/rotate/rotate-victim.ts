@@ -1,3 +1,5 @@
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { writeHeapSnapshot } from 'node:v8';
 import type { ConnectionConfig, Sink } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
@@ -41,6 +43,9 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
     policy: policySchema.parse(policy),
   });
   context.log = createLogger({ level: 'trace', format: 'json', name: 'victim' });
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  context.signal = stop.signal;
   context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
   const seen = new Map<string, number>();
   const deadly: typeof fetch = async (input, init) => {
@@ -53,10 +58,24 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
     if (isDeadly) process.kill(process.pid, 'SIGKILL');
     return response;
   };
+  if (killAt !== null && killAt.method === 'rename') dieAtRename(killAt);
   const connections = await openConnections(store.sql, { ...context, fetch: deadly }, (_name, error) => {
     throw error;
   });
   for (const each of connections) await syncKeys(context, each);
   await rotate(context, connections);
   if (snapshot !== undefined) writeHeapSnapshot(snapshot);
+}
+
+/** Kills this process at a rename, counted from the first: files are put into their places by it. */
+function dieAtRename({ nth, when }: NonNullable<Order['killAt']>): void {
+  const rename = fs.rename.bind(fs);
+  let seen = 0;
+  fs.rename = async (from, to) => {
+    seen += 1;
+    if (seen === nth && when === 'before') process.kill(process.pid, 'SIGKILL');
+    await rename(from, to);
+    if (seen === nth) process.kill(process.pid, 'SIGKILL');
+  };
+  syncBuiltinESMExports();
 }

@@ -1,7 +1,7 @@
 import type { Facts, Judgement } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 
-/** One pass over all rotations. */
+/** One pass over rotations. */
 export interface Run {
   connections: Connection[];
   /** What the policy says of the keys, as they were listed for this pass. */
@@ -11,4 +11,11 @@ export interface Run {
   refused: Set<string>;
   /** Sinks that did not take a secret in this run, with why: no other is minted for them. */
   failedSinks: Map<string, string>;
+  /** Why the run goes no further: a key was used while it was revoked (R5), or somebody has paused. */
+  stopped: string | null;
+}
+
+/** The control plane's present, as the pass knows it; null where that is not known well enough. */
+export function nowMsOf({ facts }: Run, scope: string): number | null {
+  return facts.scopes.find((each) => each.scope === scope)?.nowMs ?? null;
 }

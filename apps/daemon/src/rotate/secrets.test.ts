@@ -63,12 +63,16 @@ function spyingSink(end: string) {
 test.each([
   ['stores', 'exit 0', 'bot: delivered'],
   ['prints it everywhere and fails', 'echo "$secret"; echo "$secret" >&2; exit 1', 'bot: stalled'],
-])('T3: a command that %s: the secret is in no process list, table or log', async (_name, end, state) => {
+])('T3: a command that %s: the secret is in no process list, table, log or memory', async (_name, end, state) => {
   const { sinks, seen } = spyingSink(end);
   await prepare(['bot'], { sandbox, sinks });
   await bed.reconnect();
-  const { log } = await passElsewhere({ sinks, killAt: null });
+  const snapshot = join(folder, 'heap');
+  const { log } = await passElsewhere({ sinks, killAt: null, snapshot });
   expect(await states()).toEqual([state]);
+  const heap = readFileSync(snapshot, 'latin1');
+  expect(heap).toContain(bed.sandbox.adminKey);
+  expect(heap.includes(newest())).toBe(false);
   const processes = readFileSync(seen, 'latin1');
   expect(processes).toContain('spy.sh');
   expect(processes).toContain('KEYWARDEN_ROTATION');

@@ -16,7 +16,7 @@ test('the schema in docs is that of this version', () => {
 });
 
 test('the example of POLICY.md is taken by us and by an editor', () => {
-  expect(parseConfig(example, 'the example').policy.rules).toHaveLength(3);
+  expect(parseConfig(example, 'the example').policy.rules).toHaveLength(4);
   expect(isValid(parse(example))).toBe(true);
 });
 

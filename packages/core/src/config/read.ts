@@ -113,7 +113,7 @@ export function readCredential(connection: ConnectionConfig): ConnectionConfig {
   if (keyFile === null) return connection;
   try {
     const key = readKeyFile(keyFile);
-    return { ...connection, apiKey: key.secret, keyId: key.keyId ?? keyId };
+    return { ...connection, apiKey: key.secret, keyId: key.keyId === undefined ? keyId : key.keyId };
   } catch (error) {
     throw usageError(
       `Connection ${name} takes its key from ${keyFile}, which cannot be read (${codeOf(error)}); mend api_key_file.`,

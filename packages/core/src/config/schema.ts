@@ -103,15 +103,15 @@ export const configSchema = z
       }),
     policy: policySchema.default(defaultPolicy),
   })
-  .refine(
-    ({ sinks, policy }) =>
-      policy.rules.every(({ rotation }) => rotation === undefined || sinks.some(({ name }) => name === rotation.sink)),
-    {
-      path: ['policy', 'rules'],
-      error: 'a rule rotates into a sink that there is not; add it to sinks',
-      when: ({ issues }) => issues.length === 0,
-    },
-  )
+  .superRefine(({ sinks, policy }, context) => {
+    for (const [index, { rotation }] of policy.rules.entries())
+      if (rotation !== undefined && !sinks.some(({ name }) => name === rotation.sink))
+        context.addIssue({
+          code: 'custom',
+          path: ['policy', 'rules', index, 'rotation', 'sink'],
+          message: `there is no sink ${rotation.sink}; add it to sinks`,
+        });
+  })
   .refine(
     ({ channels, policy }) =>
       channels.length > 0 || !policy.rules.some(({ action, notices }) => action === 'notify' || notices.length > 0),

@@ -8,7 +8,7 @@ export const placeholders = ['line', 'name', 'organization', 'project'] as const
 
 const place = z
   .string()
-  .min(1)
+  .min(1, 'a place or a command is not empty')
   .refine((text) => !text.includes('\0'), { error: 'a place has no NUL' })
   .refine(
     (text) => [...text.matchAll(/\{(\w+)\}/g)].every(([, word]) => placeholders.some((known) => known === word)),
@@ -17,26 +17,38 @@ const place = z
     },
   );
 
+/** A path with a slip in its braces would be one file for all keys. */
+const path = place.refine((text) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')), {
+  error: `braces stand around one of ${placeholders.join(', ')} only`,
+});
+
 const longestMs = 600_000;
 
 /** Where the secrets of successors go; see docs/POLICY.md. */
-export const sinkSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    name,
-    kind: z.literal('file'),
-    path: place.describe('the secret; a file beside it, ending in .keywarden.json, names the key'),
-  }),
-  z.strictObject({
-    name,
-    kind: z.literal('command'),
-    command: z.array(place).min(1).describe('takes the secret on standard input; another status than 0 is a failure'),
-    read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
-    timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout is at most 10m' }).prefault('30s'),
-    environment: z
-      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'))
-      .default([])
-      .describe('variables of the daemon that the command gets, too'),
-  }),
-]);
+export const sinkSchema = z.discriminatedUnion(
+  'kind',
+  [
+    z.strictObject({
+      name,
+      kind: z.literal('file'),
+      path: path.describe('the secret; a file beside it, ending in .keywarden.json, names the key'),
+    }),
+    z.strictObject({
+      name,
+      kind: z.literal('command'),
+      command: z
+        .array(place, 'a command is a list of its words: [vault, kv, put, ...]')
+        .min(1)
+        .describe('takes the secret on standard input; another status than 0 is a failure'),
+      read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
+      timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout is at most 10m' }).prefault('30s'),
+      environment: z
+        .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'))
+        .default([])
+        .describe('variables of the daemon that the command gets, too'),
+    }),
+  ],
+  { error: 'the kind of a sink is file or command' },
+);
 
 export type Sink = z.output<typeof sinkSchema>;

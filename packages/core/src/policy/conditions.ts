@@ -82,8 +82,10 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
   }
   if (patterns !== undefined) {
     const tests = patterns.map(makeGlobTest);
-    return ({ key: { name } }) =>
-      !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
+    return ({ key }) => {
+      const name = key.line?.name ?? key.name;
+      return !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
+    };
   }
   return condition.unscoped === undefined ? undefined : unscoped;
 }

@@ -104,9 +104,9 @@ function makeMatch({ match }: Rule): (judged: Judged) => boolean {
     ...isIn(match.kinds, (key) => key.kind),
     ...isIn(match.organizations, (key) => key.organizationId),
     ...isIn(match.projects, (key) => key.projectId),
-    ...isIn(match.creators, (key) => key.creatorId),
+    ...isIn(match.creators, (key) => key.line?.creatorId ?? key.creatorId),
     ...isIn(match.owners, (key) => key.owner),
-    ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.name)]),
+    ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.line?.name ?? key.name)]),
   ];
   return tests.length === 0 ? () => true : ({ key }) => tests.every((test) => test(key));
 }

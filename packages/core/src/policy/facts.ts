@@ -40,8 +40,12 @@ export interface KeyFacts {
 
 /** What rotations have made of a key. */
 export interface Line {
+  /** The store's number of its first key. */
+  number: string;
   /** Who created the first key of the line: its successors are created by us, and count as theirs. */
   creatorId: string;
+  /** And its name: rotations add to those of successors. */
+  name: string;
   /** The open rotation, in which the key is the old one or the successor. */
   rotation: { id: string; role: 'old' | 'successor' } | null;
 }

@@ -220,7 +220,7 @@ export function holdOverQuota(
   const waiting = new Map<KeyFacts, string>();
   let going = 0;
   for (const { key } of inTurn) {
-    const creator = `${key.scope} ${key.creatorId}`;
+    const creator = `${key.scope} ${key.line?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
     if (own >= perCreator) waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);

@@ -29,5 +29,13 @@ export {
   sha256,
   toItem,
 } from './plan.ts';
-export { type Action, defaultPolicy, type KeyKind, type Policy, policySchema, type Rule } from './schema.ts';
+export {
+  type Action,
+  defaultPolicy,
+  type KeyKind,
+  type Policy,
+  policySchema,
+  type Rule,
+  rotationDefaults,
+} from './schema.ts';
 export { modeOf } from './unattended.ts';

@@ -27,15 +27,22 @@ const matchSchema = z.strictObject({
 const actions = z.enum(['report', 'notify', 'rotate', 'revoke']);
 
 /** A job that comes once a week must have had its turn (T1). */
-const leastQuietMs = 7 * 86_400_000;
+export const leastQuietMs = 7 * 86_400_000;
 
-const rotationSchema = z.strictObject({
-  sink: z.string().describe('the name of one of sinks'),
+const rotationTimes = {
   quiet_for: duration
     .refine(({ ms }) => ms >= leastQuietMs, { error: 'quiet_for is at least 7d: a weekly job must have had its turn' })
     .prefault('7d')
     .describe('how long the old key must not have been used'),
   adopt_within: duration.prefault('14d').describe('later, a person is called'),
+};
+
+/** For a key whose rotation no rule describes. */
+export const rotationDefaults = z.strictObject(rotationTimes).parse({});
+
+const rotationSchema = z.strictObject({
+  sink: z.string().describe('the name of one of sinks'),
+  ...rotationTimes,
   schedule: schedule.optional().describe('rotations of this rule begin only then'),
 });
 
@@ -78,6 +85,10 @@ const ruleSchema = z
   )
   .refine((rule) => rule.rotation === undefined || rule.action === 'rotate', {
     error: 'rotation belongs to action: rotate',
+  })
+  .refine((rule) => rule.rotation === undefined || !mentions(rule.condition, ['more_than', 'name_not_matching']), {
+    error:
+      'a successor has the same name and place, so that rotation does not belong to more_than and name_not_matching',
   })
   .refine((rule) => rule.mode === 'plan' || rule.action === 'revoke' || rule.rotation !== undefined, {
     error:

@@ -1,10 +1,8 @@
 import { daysInWords } from '../policy/duration.ts';
 import { hasSeen } from '../policy/index.ts';
+import { leastQuietMs } from '../policy/schema.ts';
 import { toMs } from '../wire/index.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
-
-/** A job that comes once a week must have had its turn. */
-const leastQuietMs = 7 * 86_400_000;
 
 /** How long the old key must be quiet: as configured, at least 7 days, and twice its longest observed gap (T1). */
 export function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
@@ -32,7 +30,7 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
   const quietMs = nowMs - Math.max(deliveredMs, old.use.state === 'used' ? toMs(old.use.at) : 0);
   if (!(quietMs >= neededMs)) {
     const left = daysInWords(neededMs - quietMs);
-    return `the old key must be quiet for ${daysInWords(neededMs)}, of which ${left} are left`;
+    return `the old key must be quiet for ${daysInWords(neededMs)}, ${left} more`;
   }
   const isSeenTwice = [old, successor].every((each) => hasSeen(facts.hourPriorListedAt, each));
   return isSeenTwice ? null : 'two listings at least an hour apart must show both keys';
@@ -51,8 +49,10 @@ export function whyLate(
   const endMs = deliveredMs + rotation.adoptWithinMs;
   if (nowMs <= endMs) return null;
   const within = daysInWords(rotation.adoptWithinMs);
-  const isUsed = successor.use?.state === 'used' && toMs(successor.use.at) > deliveredMs;
-  if (!isUsed) return `its successor was not seen used within ${within}`;
+  // What nobody can tell at this moment is not late.
+  if (successor.use === undefined || successor.use.state === 'unknown') return null;
+  if (successor.use.state === 'never' || toMs(successor.use.at) <= deliveredMs)
+    return `its successor was not seen used within ${within}`;
   if (old.use?.state !== 'used' || toMs(old.use.at) <= endMs) return null;
   const from = old.use.from === null || old.use.from === '' ? '' : ` from ${old.use.from}`;
   return `the old key was used${from} at ${old.use.at}, more than ${within} after its successor was delivered`;

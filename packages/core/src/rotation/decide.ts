@@ -1,31 +1,37 @@
+import { daysInWords } from '../policy/duration.ts';
+import { toMs } from '../wire/index.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
-import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
+import { currentMint, type MintIntent, type Rotation, type RotationFacts } from './rotation.ts';
 import type { RotationState } from './states.ts';
 
 /** What comes next. `move` needs nothing but its row; `isIncident` where a person must look. */
 export type Step =
-  | { do: 'mint' | 'ask_sink' | 'retire' }
-  | { do: 'move'; to: RotationState; why: string | null; isIncident: boolean }
+  | { do: 'mint' | 'retire' }
+  | { do: 'move'; to: RotationState; why: string | null; isIncident: boolean; fate?: NonNullable<MintIntent['fate']> }
   | { do: 'wait'; why: string };
 
 /** After so many successors whose secrets were lost, something is wrong that another will not mend. */
-const mostAttempts = 3;
+const mostLost = 3;
+
+/** After so many refusals to revoke an old key a person is called, and it is tried once a day. */
+const mostRefusals = 3;
 
 /** Decides the next step of a rotation. Pure; every answer is a step that its state allows. */
 export function decide(rotation: Rotation, facts: RotationFacts): Step {
   const { state } = rotation;
   switch (state) {
     case 'planned':
-      return facts.old.state === 'gone' ? move('failed', 'the old key is gone') : { do: 'mint' };
+      return begin(rotation, facts);
     case 'minting':
       return settleMint(facts);
     case 'minted':
-      return { do: 'ask_sink' };
+      return settleDelivery(facts);
     case 'delivered':
-      return awaitListing(facts);
+      return awaitListing(rotation, facts);
     case 'overlapping':
-    case 'stalled':
       return awaitAdoption(rotation, facts);
+    case 'stalled':
+      return settleStall(rotation, facts);
     case 'adopted':
       return retireOrGoBack(rotation, facts);
     case 'retiring':
@@ -42,24 +48,56 @@ export function decide(rotation: Rotation, facts: RotationFacts): Step {
 
 const wait = (why: string): Step => ({ do: 'wait', why });
 
-const move = (to: RotationState, why: string | null = null, isIncident = false): Step => ({
+const move = (to: RotationState, why: string | null = null, isIncident = false): Extract<Step, { do: 'move' }> => ({
   do: 'move',
   to,
   why,
   isIncident,
 });
 
+/** While nothing is minted the key is held from the policy for nothing: that ends. */
+function begin(rotation: Rotation, { old, nowMs }: RotationFacts): Step {
+  if (old.state === 'gone') return move('failed', 'the old key is gone');
+  const isLate = nowMs !== null && nowMs - toMs(rotation.since) > rotation.adoptWithinMs;
+  return isLate
+    ? move('failed', `nothing was minted for ${daysInWords(rotation.adoptWithinMs)}`, true)
+    : { do: 'mint' };
+}
+
 /** The answer to the mint was lost: what it made bears the intent's name. */
 function settleMint({ lost, listingsSinceMint }: RotationFacts): Step {
-  if (lost.length > 0) return move('orphaned', 'the answer with its secret was lost');
+  if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), fate: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
   return wait('a successor may have been minted; the next listings tell');
 }
 
-function awaitListing(facts: RotationFacts): Step {
+/** A process ended between the minting and what the sink said. */
+function settleDelivery({ sink, mayBeOnItsWay }: RotationFacts): Step {
+  if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
+  switch (sink) {
+    case 'has':
+      return { ...move('delivered'), fate: 'delivered' };
+    case 'lacks':
+      return { ...move('orphaned', 'its secret did not reach its sink'), fate: 'lost' };
+    case 'unknown':
+      return {
+        ...move('stalled', 'nobody can tell whether its sink has the secret of its successor', true),
+        fate: 'unclear',
+      };
+    case null:
+      return wait('its sink could not be asked');
+    default:
+      return sink satisfies never;
+  }
+}
+
+function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.successor.state === 'live') return facts.old.state === 'gone' ? oldIsGone(facts) : move('overlapping');
   if (facts.successor.state === 'gone') return successorIsGone();
-  return wait('no listing has shown its successor yet');
+  const isLate = facts.nowMs !== null && facts.nowMs - toMs(rotation.since) > rotation.adoptWithinMs;
+  return isLate
+    ? move('stalled', 'no listing shows its successor', true)
+    : wait('no listing has shown its successor yet');
 }
 
 function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
@@ -70,6 +108,16 @@ function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
   const late = rotation.state === 'stalled' ? null : whyLate(rotation, facts);
   return late === null ? wait(why) : move('stalled', late, true);
 }
+
+/** It goes on by itself when what it stalled for is settled. */
+function settleStall(rotation: Rotation, facts: RotationFacts): Step {
+  if (facts.sink === 'has') return { ...move('overlapping', 'its sink has the secret'), fate: 'delivered' };
+  if (facts.sink === 'lacks') return { ...move('orphaned', 'its secret did not reach its sink'), fate: 'lost' };
+  if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
+  return awaitAdoption(rotation, facts);
+}
+
+const refused = 'the control plane refuses to revoke the old key';
 
 function successorIsGone(): Step {
   return move('failed', 'somebody has revoked its successor, which its sink still has', true);
@@ -84,7 +132,8 @@ function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.successor.state === 'gone') return successorIsGone();
   if (facts.old.state === 'gone') return oldIsGone(facts);
   const why = whyNotAdopted(rotation, facts);
-  return why === null ? { do: 'retire' } : move('overlapping', why);
+  if (why !== null) return move('overlapping', why);
+  return facts.refusals >= mostRefusals && facts.wasRefusedLately ? move('stalled', refused, true) : { do: 'retire' };
 }
 
 function settleRetirement({ old, retirement }: RotationFacts): Step {
@@ -93,11 +142,12 @@ function settleRetirement({ old, retirement }: RotationFacts): Step {
   return move('adopted', 'the old key was not revoked');
 }
 
-/** Another is minted once the orphan is gone. */
+/** Another is minted once the orphan is gone. One that no listing has shown yet is not gone. */
 function afterOrphan(rotation: Rotation, { lost, successor }: RotationFacts): Step {
-  const isThere = lost.length > 0 || successor.state === 'live' || successor.state === 'missing';
+  const isKnown = currentMint(rotation)?.keyId != null;
+  const isThere = lost.length > 0 || (isKnown && successor.state !== 'gone');
   if (isThere) return wait('its orphan is to be revoked first');
-  const attempts = currentMint(rotation)?.attempt ?? 0;
-  if (attempts < mostAttempts) return move('planned', 'its orphan is gone');
-  return move('failed', `the secrets of ${attempts} successors were lost`);
+  const losses = rotation.mints.filter(({ fate }) => fate === 'lost').length;
+  if (losses < mostLost) return move('planned', 'its orphan is gone');
+  return move('failed', `the secrets of ${losses} successors were lost`, true);
 }

@@ -2,5 +2,12 @@ export { quietNeededMs, whyNotAdopted } from './adoption.ts';
 export { decide, type Step } from './decide.ts';
 export { lineName, makeRotationId, successorName } from './name.ts';
 export { type SinkAnswer, whyNoOrphan } from './orphan.ts';
-export { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
+export {
+  currentMint,
+  type MintIntent,
+  type Rotation,
+  type RotationFacts,
+  type Sighting,
+  wantsSink,
+} from './rotation.ts';
 export { isOver, mayFollow, type RotationState } from './states.ts';

@@ -1,4 +1,5 @@
 import type { Use } from '../policy/index.ts';
+import type { SinkAnswer } from './orphan.ts';
 import type { RotationState } from './states.ts';
 
 /** An intent to mint a successor, and what became of it. Times are RFC 3339 by the control plane's clock. */
@@ -19,6 +20,8 @@ export interface MintIntent {
 /** A rotation as its rows have it. */
 export interface Rotation {
   state: RotationState;
+  /** When it came to its state, RFC 3339. */
+  since: string;
   quietForMs: number;
   adoptWithinMs: number;
   /** In their order; the last is the one that counts. */
@@ -46,8 +49,20 @@ export interface RotationFacts {
   lost: string[];
   /** What became of the last try to revoke the old key. */
   retirement: 'none' | 'open' | 'ended';
+  /** How often the control plane refused to revoke it, and whether it did within a day. */
+  refusals: number;
+  wasRefusedLately: boolean;
+  /** Whether the sink has the successor; null where it was not asked. */
+  sink: SinkAnswer | null;
+  /** A process that may live still has the secret, on its way to the sink. */
+  mayBeOnItsWay: boolean;
   /** Live processes of ours that do not work with the successor yet: of our own credential. */
   replicasBehind: number;
+}
+
+/** Whether its sink must be asked before anything can be decided. */
+export function wantsSink(rotation: Pick<Rotation, 'state' | 'mints'>): boolean {
+  return rotation.state === 'minted' || (rotation.state === 'stalled' && currentMint(rotation)?.fate === 'unclear');
 }
 
 /** The mint that counts. */

@@ -71,7 +71,7 @@ export async function live(
       end.orphans += rotated?.orphans.filter(({ outcome }) => outcome === 'revoked').length ?? 0;
       if (rotated !== null) await check(bed, { day, rotated, end });
     }
-    const rotations = await listRotations(store.sql, { isOpen: false, limit: 100_000 });
+    const rotations = await listRotations(store.sql, 100_000);
     const [stalls] =
       await store.sql`select count(distinct rotation_number)::int as n from keywarden.rotation_event where state = 'stalled'`;
     return {
@@ -108,6 +108,8 @@ function makeFault(random: () => number): object {
   const pick = <T>(values: T[]): T | undefined => values[Math.floor(random() * values.length)];
   const call = pick([
     { method: 'POST', path },
+    { method: 'POST', path },
+    { method: 'POST', path },
     { method: 'DELETE', path: `${path}/{key_id}` },
     { method: 'GET', path },
     { method: 'POST', path: '/api_keys' },
@@ -121,7 +123,7 @@ function makeFault(random: () => number): object {
     { kind: 'drop' },
     { kind: 'truncate' },
   ]);
-  return { ...call, after: Math.floor(random() * 2), times: 1 + Math.floor(random() * 2), ...kind };
+  return { ...call, after: random() < 0.3 ? 1 : 0, times: 1 + Math.floor(random() * 2), ...kind };
 }
 
 async function leave(bed: Bed, world: World): Promise<void> {
@@ -132,13 +134,13 @@ async function leave(bed: Bed, world: World): Promise<void> {
 /** Surely more than a day, in seconds. */
 const daySeconds = 86_460;
 
-/** The schedule's run of a day; null where the faults let none come about. Intents are decided a minute after them, for which nobody waits here. */
+/** The schedule's run of a day; null where the faults let none come about. What takes its time by our own clock is made older: nobody waits here. */
 async function passOneDay(bed: Bed): Promise<Rotated | null> {
   const { sql } = bed.owner;
-  for (const table of ['rotation_mint', 'revocation_intent'])
-    await sql.unsafe(
-      `update keywarden.${table} set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`,
-    );
+  await sql`update keywarden.rotation_mint set created_at = created_at - interval '2 minutes' where fate is null`;
+  await sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`;
+  await sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour' where recorded_at > now() - interval '1 hour'`;
+  await sql`update keywarden.revocation_outcome set at = at - interval '1 day' where at > now() - interval '1 day'`;
   await bed.control('POST', 'clock', { advance_seconds: daySeconds - 3700 });
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection).catch(() => undefined);

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -19,18 +19,21 @@ interface CommandSettings {
  */
 export function commandSink(settings: CommandSettings, target: Target, variables: NodeJS.ProcessEnv): OpenSink {
   const { command, readCommand, timeoutMs } = settings;
-  const run = (argv: string[], keyId: string, rest: Pick<Run, 'input' | 'isRead' | 'signal'>) =>
-    runCommand(argv, { environment: environmentOf(settings, { target, keyId, variables }), timeoutMs, ...rest });
+  const runFor = (keyId: string, rest: Pick<Run, 'isRead' | 'signal'>): Run => ({
+    environment: environmentOf(settings, { target, keyId, variables }),
+    timeoutMs,
+    ...rest,
+  });
 
   const ask: OpenSink['ask'] = async (keyId, signal) => {
     if (readCommand === undefined) return 'unknown';
-    const ended = await run(readCommand, keyId, { input: '', isRead: true, signal });
+    const ended = await runCommand(readCommand, runFor(keyId, { isRead: true, signal }), '');
     if (ended.why !== null) return 'unknown';
     return ended.output.trim() === keyId ? 'has' : 'lacks';
   };
 
   return {
-    place: command.join(' '),
+    file: null,
 
     async check() {
       for (const [program = ''] of [command, ...(readCommand === undefined ? [] : [readCommand])])
@@ -39,13 +42,14 @@ export function commandSink(settings: CommandSettings, target: Target, variables
     },
 
     async deliver(secret, keyId, signal): Promise<Delivered> {
-      const ended = await run(command, keyId, { input: secret, isRead: false, signal });
+      const ended = await runCommand(command, runFor(keyId, { isRead: false, signal }), secret);
       if (readCommand === undefined && ended.why === null) return { isDelivered: true };
       if (!ended.hasRun) return { isDelivered: false, why: ended.why ?? '', mayHave: false };
       const answer = await ask(keyId, signal);
       if (answer === 'has') return { isDelivered: true };
       const why = ended.why ?? 'the command ended well, and its read_command does not print the id of the key';
-      return { isDelivered: false, why, mayHave: answer === 'unknown' };
+      // A store that shows late what it was given says the same.
+      return { isDelivered: false, why, mayHave: answer === 'unknown' || ended.why === null };
     },
 
     ask,
@@ -84,35 +88,47 @@ interface Ended {
 interface Run {
   environment: NodeJS.ProcessEnv;
   timeoutMs: number;
-  input: string;
   /** What it prints is read; else it goes nowhere. */
   isRead: boolean;
   signal: AbortSignal;
 }
 
+/** What a command has printed is there by then. */
+const pipeMs = 1000;
+
 /** An id has few digits; more is not read. */
 const longestOutput = 1000;
 
 /** Runs a command in a process group of its own, all of which ends with it. */
-async function runCommand([program = '', ...args]: string[], run: Run): Promise<Ended> {
+async function runCommand([program = '', ...args]: string[], run: Run, input: string): Promise<Ended> {
+  const child = spawn(program, args, {
+    env: run.environment,
+    detached: true,
+    stdio: ['pipe', run.isRead ? 'pipe' : 'ignore', 'ignore'],
+  });
+  const ended = waitFor(child, program, run);
+  child.stdin?.on('error', () => undefined); // one that reads nothing may be right all the same: its status tells
+  // Here and in no callback: those outlive the call, and the secret must not.
+  child.stdin?.end(input);
+  return await ended;
+}
+
+async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal }: Run): Promise<Ended> {
   return await new Promise((resolve) => {
-    const child = spawn(program, args, {
-      env: run.environment,
-      detached: true,
-      stdio: ['pipe', run.isRead ? 'pipe' : 'ignore', 'ignore'],
-    });
     let output = '';
     let stopped: string | null = null;
+    let pipeTimer: NodeJS.Timeout | undefined;
     const stop = (why: string) => {
       stopped ??= why;
       endGroup(child.pid);
     };
-    const timer = setTimeout(() => stop(`${program} took longer than ${run.timeoutMs / 1000} s`), run.timeoutMs);
+    const timer = setTimeout(() => stop(`${program} took longer than ${timeoutMs / 1000} s`), timeoutMs);
     const onAbort = () => stop('stopped by a signal');
-    run.signal.addEventListener('abort', onAbort, { once: true });
+    signal.addEventListener('abort', onAbort, { once: true });
     const settle = (ended: Ended) => {
       clearTimeout(timer);
-      run.signal.removeEventListener('abort', onAbort);
+      clearTimeout(pipeTimer);
+      signal.removeEventListener('abort', onAbort);
       resolve(ended);
     };
     child.stdout?.on('data', (chunk: Buffer) => {
@@ -121,14 +137,19 @@ async function runCommand([program = '', ...args]: string[], run: Run): Promise<
     child.once('error', (error) =>
       settle({ why: `${program} cannot be run (${codeOf(error)})`, hasRun: child.pid !== undefined, output: '' }),
     );
-    child.once('exit', () => endGroup(child.pid)); // what it left behind may hold the secret, and our pipe
+    child.once('exit', () => {
+      endGroup(child.pid); // what it left behind may hold the secret
+      // And one that has left the group holds our pipes: nobody waits for that.
+      pipeTimer = setTimeout(() => {
+        child.stdin?.destroy();
+        child.stdout?.destroy();
+      }, pipeMs);
+    });
     child.once('close', (code, ended) => {
       const why = code === 0 ? null : `${program} ended with ${code === null ? ended : `status ${code}`}`;
       settle({ why: stopped ?? why, hasRun: true, output });
     });
-    child.stdin?.on('error', () => undefined); // one that reads nothing may be right all the same: its status tells
-    child.stdin?.end(run.input);
-    if (run.signal.aborted) onAbort();
+    if (signal.aborted) onAbort();
   });
 }
 

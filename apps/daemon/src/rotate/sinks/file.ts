@@ -11,7 +11,7 @@ import type { Delivered, OpenSink } from './sink.ts';
  */
 export function fileSink(path: string): OpenSink {
   return {
-    place: path,
+    file: path,
 
     async check() {
       try {

@@ -20,8 +20,8 @@ export type Delivered = { isDelivered: true } | { isDelivered: false; why: strin
 
 /** Where the secrets of one target go. None of its answers repeats the secret, nor what a command printed. */
 export interface OpenSink {
-  /** What the store knows the place by. */
-  place: string;
+  /** The file, which is one line's alone; null where the sink itself tells lines apart. */
+  file: string | null;
   /** Why it could take no secret now, as far as that can be seen before there is one. */
   check(): Promise<string | null>;
   deliver(secret: string, keyId: string, signal: AbortSignal): Promise<Delivered>;

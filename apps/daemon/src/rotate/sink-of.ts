@@ -1,26 +1,34 @@
 import { createClient } from '@keywarden/core/client';
 import type { Sink } from '@keywarden/core/config';
 import { lineName } from '@keywarden/core/rotation';
-import { readKeyId, type StoredRotation } from '@keywarden/db/daemon';
+import { readLineKey, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { ownConnectionOf } from './settings.ts';
 import { fileSink } from './sinks/file.ts';
 import { type OpenSink, openSink } from './sinks/sink.ts';
-import { ownConnectionOf } from './who.ts';
 
 /** Where a rotation's secret goes, or why nowhere. */
 export async function sinkOf(
   { store, config, variables }: Pick<Context, 'store' | 'config' | 'variables'>,
-  { sink: name, key, line, id }: StoredRotation,
+  {
+    sink: name,
+    key,
+    line,
+    id,
+  }: Pick<StoredRotation, 'sink' | 'line' | 'id'> & {
+    key: Pick<StoredRotation['key'], 'id' | 'kind' | 'organizationId' | 'projectId'>;
+  },
   connections: Connection[],
 ): Promise<OpenSink | { whyNot: string }> {
   const own = ownConnectionOf(name);
   if (own !== null) return ownSink(own, { config, connections });
   const sink: Sink | undefined = config.sinks.find((each) => each.name === name);
   if (sink === undefined) return { whyNot: `there is no sink ${name} in the configuration` };
+  const first = await readLineKey(store.sql, line);
   const target = {
-    line: await readKeyId(store.sql, line),
-    name: lineName(key.name),
+    line: first.id,
+    name: lineName(first.name),
     kind: key.kind,
     organization: key.organizationId,
     project: key.projectId,
@@ -44,12 +52,13 @@ function ownSink(
     ...file,
     async deliver(secret, keyId, signal) {
       const { limiter, accountId } = connection;
-      const answer = await createClient({ baseUrl: url, apiKey: secret, limiter })
+      const why = await createClient({ baseUrl: url, apiKey: secret, limiter })
         .auth({ signal })
-        .catch(() => undefined);
-      if (answer?.accountId !== accountId)
-        return { isDelivered: false, why: `the control plane does not take it as ${accountId}’s`, mayHave: false };
-      return await file.deliver(secret, keyId, signal);
+        .then(
+          (answer) => (answer.accountId === accountId ? null : `the control plane does not take it as ${accountId}’s`),
+          () => 'it could not be tried at the control plane',
+        );
+      return why === null ? await file.deliver(secret, keyId, signal) : { isDelivered: false, why, mayHave: false };
     },
   };
 }

@@ -1,0 +1,30 @@
+import { type RotatedKey, readMemberRole } from '@keywarden/db/daemon';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+
+type Where = Pick<RotatedKey, 'kind' | 'controlPlane' | 'scope' | 'organizationId' | 'projectId'>;
+
+/**
+ * The connection that can mint a successor of a key, or why none can. Only personal credentials mint: a personal key its owner's own, an
+ * organization key an administrator's, a project-scoped one any member's.
+ */
+export async function findMinter(
+  { store }: Pick<Context, 'store'>,
+  key: Where,
+  connections: Connection[],
+): Promise<Connection | { whyNot: string }> {
+  const personal = connections.filter(
+    ({ isPersonal, controlPlane }) => isPersonal && controlPlane === key.controlPlane,
+  );
+  if (key.organizationId === null) {
+    const own = personal.find(({ accountId }) => key.scope === `user:${accountId}`);
+    return own ?? { whyNot: 'only its owner’s own personal key can mint another, and no connection has one' };
+  }
+  for (const connection of personal) {
+    const place = { controlPlane: key.controlPlane, organizationId: key.organizationId };
+    const role = await readMemberRole(store.sql, { ...place, userId: connection.accountId });
+    if (role === 'admin' || (role !== null && key.kind === 'project')) return connection;
+  }
+  const who = key.kind === 'project' ? 'a member' : 'an administrator';
+  return { whyNot: `only a personal key of ${who} of its organization can mint another, and no connection has one` };
+}

@@ -1,0 +1,101 @@
+import { currentMint, decide, isOver, type Step } from '@keywarden/core/rotation';
+import { type MintChange, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
+import type { Context } from '../context.ts';
+import { presentOf } from '../sync/organizations.ts';
+import { factsOf } from './facts-of.ts';
+import { mintAndDeliver } from './mint.ts';
+import { retire } from './retire.ts';
+import { nowMsOf, type Run } from './run.ts';
+
+/** A rotation after a pass: where it stands, and what it waits for. */
+export interface Moved {
+  rotation: StoredRotation;
+  waits: string | null;
+}
+
+/** Moves on each of them, until one shows that nothing more may be done in this run. */
+export async function moveAll(context: Context, rotations: StoredRotation[], run: Run): Promise<Moved[]> {
+  if (rotations.length === 0) return [];
+  const part = context.progress.part('rotations', 'rotations');
+  const moved: Moved[] = [];
+  for (const [index, rotation] of rotations.entries()) {
+    part.update(index, rotations.length);
+    if (context.signal.aborted || run.stopped !== null) break;
+    moved.push(await moveOn(context, rotation, run));
+  }
+  part.end(`${moved.length} looked at`);
+  return moved;
+}
+
+/** No rotation takes more steps in one pass: from planned over two orphans to overlapping. */
+const mostSteps = 20;
+
+/** Takes the steps of one rotation that can be taken now. One that fails stays where it is, and the others go on (R7). */
+async function moveOn(context: Context, first: StoredRotation, run: Run): Promise<Moved> {
+  let rotation = first;
+  try {
+    for (let steps = 0; steps < mostSteps; steps += 1) {
+      if (isOver(rotation.state)) return { rotation, waits: null };
+      const facts = await factsOf(context, rotation, { scopes: run.facts.scopes, connections: run.connections });
+      const waits = await take(context, { rotation, step: decide(rotation, facts) }, run);
+      const now = await readRotation(context.store.sql, rotation.number);
+      if (now === undefined || waits !== null || now.state === rotation.state)
+        return { rotation: now ?? rotation, waits };
+      rotation = now;
+    }
+    return { rotation, waits: 'the next pass goes on' };
+  } catch (error) {
+    context.signal.throwIfAborted();
+    context.log.error({ rotation: rotation.id, err: error }, 'a rotation could not be moved on, and is tried again');
+    return { rotation, waits: 'it failed, and is tried again' };
+  }
+}
+
+/** Takes one step; answers with what the rotation waits for, null if it may go on at once. */
+async function take(
+  context: Context,
+  { rotation, step }: { rotation: StoredRotation; step: Step },
+  run: Run,
+): Promise<string | null> {
+  const { sql } = context.store;
+  switch (step.do) {
+    case 'wait':
+      return step.why;
+    case 'mint': {
+      const not = await mintAndDeliver(context, rotation, run);
+      if (not?.isFinal)
+        await moveRotation(sql, rotation, { to: 'failed', why: not.why, at: atOf(rotation, run), isIncident: true });
+      return not === null || not.isFinal ? null : not.why;
+    }
+    case 'retire': {
+      const { outcome, why, usedInFlight } = await retire(context, rotation, run);
+      if (usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+      if (outcome !== 'revoked') return why;
+      await moveRotation(sql, { ...rotation, state: 'retiring' }, { to: 'retired', at: atOf(rotation, run) });
+      return null;
+    }
+    case 'move':
+      await moveRotation(sql, rotation, { ...step, at: atOf(rotation, run), ...mintChange(rotation, step, run) });
+      return null;
+    default:
+      return step satisfies never;
+  }
+}
+
+/** What a decision says of the successor: where nobody can tell, adoption is counted from now. */
+function mintChange(
+  rotation: StoredRotation,
+  { fate }: Extract<Step, { do: 'move' }>,
+  run: Run,
+): { mint?: MintChange } {
+  const attempt = currentMint(rotation)?.attempt;
+  if (fate === undefined || attempt === undefined) return {};
+  return { mint: { attempt, fate, ...(fate === 'lost' ? {} : { deliveredAt: atOf(rotation, run) }) } };
+}
+
+/** The control plane's present; where nobody knows it, ours. */
+export function atOf({ key }: StoredRotation, run: Run): string {
+  const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
+  if (connection !== undefined) return presentOf(connection);
+  return new Date(nowMsOf(run, key.factScope) ?? Date.now()).toISOString();
+}

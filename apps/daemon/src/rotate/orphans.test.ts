@@ -1,0 +1,112 @@
+import { listOpenRotations } from '@keywarden/db/daemon';
+import { expect, test } from 'vitest';
+import { age, exempt, expectWhole, fault, live, organizationId, path } from './line-bed.ts';
+import {
+  bed,
+  day,
+  liveNames,
+  type Minted,
+  openIncidents,
+  pass,
+  prepare,
+  secretOf,
+  states,
+  store,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+test('the twin of T2: without the intent’s name nobody knows the key that a lost response made', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await bed.control('PUT', 'faults', [{ ...fault, kind: 'lose_response' }]);
+  await pass();
+  await store.sql`update keywarden.rotation_mint set name = 'another'`;
+  await live(bot, 14);
+  expect((await liveNames()).filter((name) => name.startsWith('bot'))).toHaveLength(2);
+});
+
+test('a mint that the control plane makes late, after two listings without it, is found and revoked as an orphan', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
+  await pass();
+  const [rotation] = await listOpenRotations(store.sql);
+  const late = rotation?.mints.at(-1)?.name ?? '';
+  await bed.control('PUT', 'faults', []);
+  await age();
+  for (let listings = 0; listings < 2; listings += 1) await pass(60);
+  expect(await states()).toEqual(['bot: delivered']); // another was minted
+  await bed.ask('POST', path.replace('{org_id}', String(await organizationId())), { key_name: late });
+  await live(bot, 14);
+  await expectWhole(bot);
+});
+
+test('T2: a key that bears an intent’s name and was used, or is somebody else’s, stays, and a person is called', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
+  await pass();
+  const [rotation] = await listOpenRotations(store.sql);
+  const name = rotation?.mints.at(-1)?.name ?? '';
+  const forged = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
+    key_name: name,
+  });
+  await use(forged.key);
+  await bed.control('PUT', 'faults', []);
+  await pass(day);
+  expect(await openIncidents()).toEqual([['orphan', name, 'it was used']]);
+  expect(await use(forged.key)).toBe(200);
+  expect(await states()).toEqual(['bot: failed']);
+  await pass(2 * day);
+  expect(await states()).toEqual(['bot: failed']); // no other is begun while nobody has looked
+  expect(await use(bot.key)).toBe(200);
+});
+
+test('T2: a namesake that somebody makes long after the intent, or of a successor that is known, stays, and a person is called once', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  await pass();
+  const [rotation] = await listOpenRotations(store.sql);
+  const name = rotation?.mints.at(-1)?.name ?? '';
+  const made = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
+    key_name: name,
+  });
+  await pass();
+  expect(await openIncidents()).toEqual([['orphan', name, 'its intent was answered with another key']]);
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+  await pass(day);
+  expect(await openIncidents()).toEqual([]); // a person has looked
+  expect(await use(made.key)).toBe(200);
+  expect(await use(bot.key)).toBe(200);
+});
+
+test('T2: several answers lost in one second end in orphans that are revoked, and in no incident', async () => {
+  const minted = await prepare(['bot', 'two', 'three', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  await bed.control('PUT', 'faults', [{ ...fault, times: 2, kind: 'lose_response' }]);
+  for (let passes = 0; passes < 5; passes += 1) {
+    await age();
+    await pass(60);
+  }
+  expect((await states()).toSorted()).toEqual(['bot: overlapping', 'three: overlapping', 'two: overlapping']);
+  expect(await openIncidents()).toEqual([]);
+  expect(await liveNames()).toHaveLength(7);
+  for (const { id } of [minted.bot, minted.two, minted.three]) expect(await use(secretOf(id))).toBe(200);
+});
+
+test('T2: a store that was restored from before an answer does not take what its sink has for an orphan', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await store.sql`update keywarden.rotation_mint set key_id = null, fate = null, delivered_at = null, place = null`;
+  await store.sql`delete from keywarden.rotation_event where state in ('minted', 'delivered')`;
+  await pass();
+  expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([['orphan', 'its sink has it']]);
+  expect(await use(secret)).toBe(200);
+});

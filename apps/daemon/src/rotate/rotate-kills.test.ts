@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { age, commandSinks, exempt, expectWhole, live, runVictim, storesBoth } from './line-bed.ts';
+import {
+  bed,
+  day,
+  fileSinks,
+  openIncidents,
+  pass,
+  prepare,
+  secretOf,
+  states,
+  store,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+import type { Order } from './rotate-victim.ts';
+
+useRotateBed();
+
+const killAts: [string, NonNullable<Order['killAt']>][] = [
+  ['before the mint', { method: 'POST', nth: 1, when: 'before' }],
+  ['after the mint, before its id is known', { method: 'POST', nth: 1, when: 'after' }],
+  ['before the note of a file is in its place', { method: 'rename', nth: 1, when: 'before' }],
+  ['between the note and the secret of a file', { method: 'rename', nth: 2, when: 'before' }],
+  ['after the secret of a file is in its place', { method: 'rename', nth: 2, when: 'after' }],
+];
+
+test.each(
+  killAts.flatMap(([name, killAt]) =>
+    (['file', 'command', 'command that only stores'] as const)
+      .filter((kind) => kind === 'file' || killAt.method !== 'rename')
+      .map((kind) => ({ name, killAt, kind })),
+  ),
+)('T2: kill -9 $name, with a $kind for a sink: the rotation comes to its end', async ({ killAt, kind }) => {
+  const sinks = kind === 'file' ? fileSinks() : commandSinks({ reads: kind === 'command', store: storesBoth });
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  await bed.reconnect();
+  expect(await runVictim(sinks, killAt)).toBe('SIGKILL');
+  await live(bot, 26);
+  await expectWhole(bot);
+});
+
+test.each(['before', 'after'] as const)(
+  'T1, R4: kill -9 %s the retirement: the old key is retired once',
+  async (when) => {
+    const { bot } = await prepare(['bot', 'survivor']);
+    await exempt('survivor');
+    await pass();
+    const secret = secretOf(bot.id);
+    for (let days = 0; days < 6; days += 1) {
+      await use(secret);
+      await pass(day);
+    }
+    await use(secret);
+    await pass(2 * day, { acts: false });
+    await pass(3700, { acts: false });
+    expect(await runVictim(fileSinks(), { method: 'DELETE', nth: 1, when })).toBe('SIGKILL');
+    await live(bot, 4);
+    await expectWhole(bot);
+    const ends = await store.sql`select outcome from keywarden.revocation_outcome where outcome in ('revoked', 'gone')`;
+    expect(ends).toHaveLength(1);
+  },
+);
+
+const kill = 'kill -9 $PPID';
+
+test.each([
+  ['before it has stored anything', `${kill}; exit 1`],
+  ['after it has stored the secret and not its id', `cat > "$file.new"; ${kill}; exit 1`],
+  ['after it has stored both', `${storesBoth}; ${kill}`],
+])('T2: kill -9 while the sink’s command works, %s: the rotation comes to its end', async (_name, deadly) => {
+  const sinks = commandSinks({ reads: true, store: deadly });
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  await bed.reconnect();
+  expect(await runVictim(sinks, null)).toBe('SIGKILL');
+  commandSinks({ reads: true, store: storesBoth });
+  await live(bot, 26);
+  await expectWhole(bot);
+});
+
+test('T2: killed while a command works that nobody can ask: both keys stay, a person is called, and a consumer that has it goes on', async () => {
+  const sinks = commandSinks({ reads: false, store: `${storesBoth}; ${kill}` });
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  await bed.reconnect();
+  expect(await runVictim(sinks, null)).toBe('SIGKILL');
+  await pass();
+  expect(await states()).toEqual(['bot: minted']); // the process may live, and the command with it
+  await age();
+  await pass();
+  expect(await states()).toEqual(['bot: stalled']);
+  expect(await openIncidents()).toEqual([['rotation_stalled', 'bot', expect.stringContaining('nobody can tell')]]);
+  await live(bot, 12);
+  await expectWhole(bot);
+});
+
+test('told to stop while a secret is delivered: the next pass asks the sink, and nobody is called', async () => {
+  const sinks = commandSinks({ reads: true, store: `${storesBoth}; kill -INT $PPID; sleep 5` });
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  await bed.reconnect();
+  await runVictim(sinks, null);
+  expect(await states()).toEqual(['bot: minted']);
+  commandSinks({ reads: true, store: storesBoth });
+  await live(bot, 14);
+  await expectWhole(bot);
+});
