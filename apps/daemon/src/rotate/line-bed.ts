@@ -10,7 +10,6 @@ import {
   liveNames,
   type Minted,
   openIncidents,
-  organization,
   parseSinks,
   pass,
   passElsewhere,

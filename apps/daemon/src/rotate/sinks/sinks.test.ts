@@ -162,7 +162,7 @@ test('one that leaves the group, and holds our pipe, is not waited for', async (
   const sink = open({
     kind: 'command',
     command: [script('away', text)],
-    read_command: [script('read', `${text.replace('exit 0', 'echo 12')}`)],
+    read_command: [script('read', text.replace('exit 0', 'echo 12'))],
   });
   expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
   process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');

@@ -1,0 +1,145 @@
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, run, settingsFor } from './processes.ts';
+
+// Rotation as a person types it: one organization, and a clock that is moved.
+
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-rotation-'));
+const keys = join(folder, 'keys');
+const config = join(folder, 'keywarden.yaml');
+let store: TestStore;
+let sandbox: Sandbox;
+let key: { id: number; key: string };
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sandbox = await createSandbox({ limits: noLimits });
+  await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  key = await ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: 'ci deploy' });
+  await ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: 'other' });
+  mkdirSync(keys);
+  write(`{path: ${keys}/{line}}`);
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+});
+
+async function control(path: string, body: object): Promise<void> {
+  await fetch(`${sandbox.controlUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
+}
+
+async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
+  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
+}
+
+/** A configuration with one file sink, given without its name and kind, and a rule that takes more settings. */
+function write(sink: string, rule = 'action: rotate, rotation: {sink: files}'): void {
+  const given = sink.slice(1, -1).replace(/: (.*)/, ': "$1"');
+  writeFileSync(
+    config,
+    `sinks:
+  - {name: files, kind: file, ${given}}
+policy:
+  rules:
+    - {name: old, older_than: 90d, ${rule}}
+`,
+  );
+}
+
+const keywarden = async (...args: string[]) =>
+  await run([...entry.keywarden, ...args], { ...settingsFor(store, sandbox, folder), KEYWARDEN_CONFIG: config });
+
+const advance = (days: number) => control('clock', { advance_seconds: Math.round(days * 86_400) });
+
+test('a key is rotated from the command line to its end, and each step says where it stands', async () => {
+  const begun = await keywarden('rotate', String(key.id));
+  expect(begun).toMatchObject({ code: 0 });
+  expect(begun.stdout).toMatch(/ROTATION .* STATE +WAITS FOR\n\w{8} .* ci deploy .* files +delivered/);
+  const secret = readFileSync(join(keys, String(key.id)), 'utf8');
+  expect(`${begun.stdout}${begun.stderr}`).not.toContain(secret);
+  const again = await keywarden('rotate', String(key.id), '--json');
+  const { rotations } = JSON.parse(again.stdout) as { rotations: { state: string; waits: string }[] };
+  expect(rotations).toMatchObject([{ state: 'overlapping', waits: 'its successor was not seen used' }]);
+  for (let days = 0; days < 8; days += 1) {
+    await advance(1);
+    await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
+  }
+  await keywarden('sync', 'keys');
+  await advance(0.1);
+  const ended = await keywarden('rotate', String(key.id));
+  expect(ended.stdout).toMatch(/ retired/);
+  expect((await keywarden('rotations')).stdout).toBe('No rotation is open.\n');
+  expect((await keywarden('rotations', '--all')).stdout).toContain('retired');
+  const old = await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${key.key}` } });
+  expect(old.status).toBe(401);
+});
+
+test('R10: without a key it is the daemon’s pass, which waits for resume', async () => {
+  const waiting = await keywarden('rotate');
+  expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('keywarden resume says so') });
+  await keywarden('resume');
+  expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
+});
+
+test('a rotation is given up, and both of its keys stay', async () => {
+  const other = await ask<{ id: number }[]>('GET', '/api_keys');
+  expect(other.length).toBeGreaterThan(0);
+  const [row] = await store.sql`select id from keywarden.key where name = 'other'`;
+  await keywarden('rotate', String(row?.id));
+  const [rotation] = await store.sql`select id from keywarden.rotation where ended_at is null`;
+  const ended = await keywarden('rotations', '--give-up', String(rotation?.id));
+  expect(ended).toMatchObject({ code: 0 });
+  expect(ended.stdout).toMatch(/is given up: key \d+ and its successor \d+ stay, and the policy judges again/);
+  expect(await keywarden('rotations', '--give-up', 'nothing8')).toMatchObject({
+    code: 2,
+    stderr: 'There is no open rotation nothing8; keywarden rotations shows them.\n',
+  });
+});
+
+test.each<[string, () => void, string[], number, RegExp]>([
+  ['an unknown key', () => undefined, ['rotate', '999'], 2, /There is no key 999/],
+  ['an unknown sink', () => undefined, ['rotate', '2', '--sink', 'x'], 2, /There is no sink x; there are files\./],
+  [
+    'quiet_for of three days',
+    () => write('{path: /x/{line}}', 'action: rotate, rotation: {sink: files, quiet_for: 3d}'),
+    ['check'],
+    2,
+    /line 5.*at least 7d/,
+  ],
+  [
+    'rotation on revoke',
+    () => write('{path: /x/{line}}', 'action: revoke, rotation: {sink: files}'),
+    ['check'],
+    2,
+    /rotation belongs to action: rotate/,
+  ],
+  [
+    'a rule with no sink',
+    () => write('{path: /x/{line}}', 'action: rotate, rotation: {sink: vault}'),
+    ['check'],
+    2,
+    /there is no sink vault; add it to sinks/,
+  ],
+  ['a slip in a placeholder', () => write('{path: /x/{ line }}'), ['check'], 2, /braces stand around one of line/],
+  [
+    'a folder that is not there',
+    () => write('{path: /nowhere-at-all/{line}}'),
+    ['check'],
+    1,
+    /sink +files takes no secret: \/nowhere-at-all cannot be written \(ENOENT\)/,
+  ],
+])('bad input: %s is answered in one sentence', async (_name, prepare, args, code, sentence) => {
+  prepare();
+  const ended = await keywarden(...args);
+  expect(ended.code).toBe(code);
+  expect(ended.stderr).toMatch(sentence);
+  write(`{path: ${keys}/{line}}`);
+});
