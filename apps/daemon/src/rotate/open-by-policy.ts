@@ -17,46 +17,31 @@ const restMs = 86_400_000;
  * scope one key of a rule has gone first (R6).
  */
 export async function openByPolicy(context: Context, run: Run): Promise<Opened[]> {
-  const { store, config } = context;
-  const { policy } = config;
-  const due = await readDueRules(store.sql, policy, run.facts);
-  const findings = run.judgements.flatMap((judgement) => dueFinding(policy, judgement));
-  const wanted = findings.filter(({ key, rule }) => due.has(placeOf(key.scope, rule.name)));
-  const most = policy.quotas.open_rotations ?? mostOpen;
-  const open_ = (await listOpenRotations(store.sql)).filter(({ state }) => state !== 'stalled').length;
-  const keys = new Map((await listLiveKeys(store.sql)).map((key) => [key.number, key]));
-  const failures = await readFailures(store.sql);
-  const waitsForCanary = await makeCanaries(context, wanted);
+  const { sql } = context.store;
+  const { policy } = context.config;
+  const due = await readDueRules(sql, policy, run.facts);
+  const wanted = run.judgements
+    .flatMap((judgement) => dueFinding(policy, judgement))
+    .filter(({ key, rule }) => due.has(placeOf(key.scope, rule.name)));
+  const limits = await readLimits(context, wanted);
+  const keys = new Map((await listLiveKeys(sql)).map((key) => [key.number, key]));
+  const by = `policy ${hashPolicy(policy).slice(0, 12)}`;
   const opened: Opened[] = [];
   const left = new Set<string>();
-  let free = most - open_;
-  for (const { key: facts, rule, nowMs } of wanted) {
-    const key = keys.get(facts.number);
+  for (const finding of wanted) {
+    const { rule } = finding;
+    const key = keys.get(finding.key.number);
     if (key === undefined) continue;
-    const failure = failures.get(key.number);
-    if (failure?.givenUpBy != null) {
-      opened.push(
-        refusal(
-          { key, rule },
-          `${failure.givenUpBy} gave its last rotation up; keywarden rotate ${key.id} begins another`,
-          false,
-        ),
-      );
-      continue;
-    }
-    if (failure !== undefined && nowMs - toMs(failure.at) < restMs) continue;
-    const waits =
-      free > 0 ? waitsForCanary(facts.scope, rule.name, nowMs) : `at most ${most} rotations are open at once`;
-    const by = `policy ${hashPolicy(policy).slice(0, 12)}`;
+    const not = limits.whyNot(finding);
     const result =
-      waits === null
+      not === null
         ? await open(context, { key, rule, sink: undefined, via: 'policy', by }, run)
-        : refusal({ key, rule }, waits, true);
+        : refusal({ key, rule }, not);
     opened.push(result);
-    if (result.rotation !== null) free -= 1;
-    if (result.isTransient) left.add(placeOf(facts.scope, rule.name));
+    if (result.rotation !== null) limits.take(finding);
+    if (result.isTransient) left.add(placeOf(finding.key.scope, rule.name));
   }
-  await endDueRules(store.sql, due, left);
+  await endDueRules(sql, due, left);
   return opened;
 }
 
@@ -71,23 +56,44 @@ function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]
   return due === undefined ? [] : [due];
 }
 
-/** R6: of each rule and scope one goes first, and the others when its successor has been in its sink for `canary_wait`. */
-async function makeCanaries(
-  { store, config }: Context,
-  findings: Finding[],
-): Promise<(scope: string, rule: string, nowMs: number) => string | null> {
-  const { canary_wait: wait } = config.policy.enforcement;
-  const byRule = new Map<string, Map<string, string | null>>();
-  for (const name of new Set(findings.map(({ rule }) => rule.name)))
-    byRule.set(name, await readCanaries(store.sql, name));
-  return (scope, rule, nowMs) => {
-    const canaries = byRule.get(rule) ?? new Map<string, string | null>();
-    const first = canaries.get(scope);
-    if (first === undefined) {
-      canaries.set(scope, null);
-      return null;
-    }
-    const isOver = first !== null && nowMs - toMs(first) >= wait.ms;
-    return isOver ? null : `one key of its scope goes first, the others ${wait.text} after its successor was delivered`;
+interface Limits {
+  whyNot(finding: Finding): { whyNot: string; isTransient: boolean } | null;
+  /** A rotation of it has begun. */
+  take(finding: Finding): void;
+}
+
+/**
+ * What keeps the policy from beginning a rotation now: how many are open, how the key's last one ended, and that of each rule and scope one goes
+ * first, the others when its successor has been in its sink for `canary_wait` (R6).
+ */
+async function readLimits({ store, config: { policy } }: Context, wanted: Finding[]): Promise<Limits> {
+  const { canary_wait: wait } = policy.enforcement;
+  const most = policy.quotas.open_rotations ?? mostOpen;
+  const moving = (await listOpenRotations(store.sql)).filter(({ state }) => state !== 'stalled');
+  const failures = await readFailures(store.sql);
+  const canaries = new Map<string, string | null>();
+  for (const rule of new Set(wanted.map(({ rule: { name } }) => name)))
+    for (const [scope, at] of await readCanaries(store.sql, rule)) canaries.set(`${rule} ${scope}`, at);
+  let free = most - moving.length;
+  return {
+    whyNot({ key, rule, nowMs }) {
+      const failure = failures.get(key.number);
+      if (failure?.givenUpBy != null) {
+        const whyNot = `${failure.givenUpBy} gave its last rotation up; keywarden rotate ${key.id} begins another`;
+        return { whyNot, isTransient: false };
+      }
+      if (failure !== undefined && nowMs - toMs(failure.at) < restMs)
+        return { whyNot: 'its last rotation failed within a day', isTransient: true };
+      if (free <= 0) return { whyNot: `at most ${most} rotations are open at once`, isTransient: true };
+      const first = canaries.get(`${rule.name} ${key.scope}`);
+      if (first === undefined || (first !== null && nowMs - toMs(first) >= wait.ms)) return null;
+      const whyNot = `one key of its scope goes first, the others ${wait.text} after its successor was delivered`;
+      return { whyNot, isTransient: true };
+    },
+    take({ key, rule }) {
+      free -= 1;
+      const place = `${rule.name} ${key.scope}`;
+      if (!canaries.has(place)) canaries.set(place, null);
+    },
   };
 }

@@ -40,7 +40,7 @@ export interface Wish {
 /** Opens one rotation, if it can be done at all: what nothing can mint, or no sink can take, is not held from the policy for it. */
 export async function open(context: Context, { key, rule, sink, via, by }: Wish, run: Run): Promise<Opened> {
   const { store, config } = context;
-  const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, whyNot, isTransient);
+  const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });
   const facts = run.facts.keys.find(({ number }) => number === key.number);
   if (facts === undefined) return not('the last listing does not show it', true);
   const nowMs = nowMsOf(run, facts.scope);
@@ -70,13 +70,21 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
     at: new Date(nowMs).toISOString(),
   });
   if (rotation === undefined) return not('another key of its line is in rotation');
-  return { ...refusal({ key, rule }, '', false), rotation, whyNot: null };
+  return { ...nameOf({ key, rule }), rotation, whyNot: null, isTransient: false };
 }
 
-export function refusal({ key, rule }: Pick<Wish, 'key' | 'rule'>, whyNot: string, isTransient: boolean): Opened {
-  const scope = factScope(key.controlPlane, key.scope);
-  return { key: { id: key.id, name: key.name, scope }, rule: rule?.name ?? null, rotation: null, whyNot, isTransient };
+/** A rotation that does not begin. */
+export function refusal(
+  { key, rule }: Pick<Wish, 'key' | 'rule'>,
+  { whyNot, isTransient }: { whyNot: string; isTransient: boolean },
+): Opened {
+  return { ...nameOf({ key, rule }), rotation: null, whyNot, isTransient };
 }
+
+const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
+  key: { id: key.id, name: key.name, scope: factScope(key.controlPlane, key.scope) },
+  rule: rule?.name ?? null,
+});
 
 /** What operators have asked for in the report: each request is answered once, when it can be. */
 export async function openRequested(context: Context, run: Run): Promise<Opened[]> {

@@ -58,11 +58,11 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
 
 /** Of keys that are in rotation already, that is moved on. */
 async function rotateAsked(context: Context, { keys, wish }: Asked, run: Run): Promise<Omit<Rotated, 'why'>> {
-  const open_ = await listOpenRotations(context.store.sql);
+  const openBefore = await listOpenRotations(context.store.sql);
   const opened: Opened[] = [];
   const rotations: StoredRotation[] = [];
   for (const key of keys) {
-    const known = open_.find((each) => each.key.number === key.number);
+    const known = openBefore.find((each) => each.key.number === key.number);
     if (known !== undefined) rotations.push(known);
     else opened.push(await open(context, wish(key, run), run));
   }

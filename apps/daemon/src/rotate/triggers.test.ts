@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { openPause } from '@keywarden/db/daemon';
+import { listOpenRotations, moveRotation, openPause } from '@keywarden/db/daemon';
 import { requestRotation } from '@keywarden/db/report-write';
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
@@ -200,6 +200,23 @@ test('through an organization’s key nothing is minted: only personal ones can'
   expect(opened.map(({ whyNot }) => whyNot)).toEqual([
     'only a personal key of an administrator of its organization can mint another, and no connection has one',
   ]);
+});
+
+test('what a person gave up is not begun again, and takes no other’s turn', async () => {
+  await prepare(['bot', 'other']);
+  await pass();
+  const [first] = await listOpenRotations(store.sql);
+  if (first === undefined) throw new Error('no rotation has begun');
+  await moveRotation(store.sql, first, { to: 'failed', at: first.since, why: 'given up', givenUpBy: 'ada' });
+  const next = await pass(2 * day);
+  expect(next?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
+    expect.stringContaining('ada gave its last rotation up'),
+  );
+  expect((await listOpenRotations(store.sql)).map(({ key }) => key.name)).toEqual(
+    ['bot', 'other'].filter((name) => name !== first.key.name),
+  );
+  await ask([first.key.name]);
+  expect(await listOpenRotations(store.sql)).toHaveLength(2);
 });
 
 test('two lines in one place of a sink: the second is not delivered there', async () => {
