@@ -100,7 +100,7 @@ create view keywarden.key_line with (security_invoker = true) as
     join keywarden.rotation r on r.number = m.rotation_number
     join keywarden.key o on o.number = r.key_number
     join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id
-  where m.fate is distinct from 'lost';
+  where m.fate is distinct from 'lost' and (m.fate is not null or r.ended_at is null);
 --> statement-breakpoint
 -- A key goes by a plan or by its rotation.
 alter table keywarden.revocation_intent alter column plan_id drop not null;

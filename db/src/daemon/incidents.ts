@@ -74,11 +74,15 @@ export async function openIncidentOfKey(sql: AnySql, { kind, key, scope, detail 
     do update set detail = excluded.detail where incident.detail is distinct from excluded.detail`;
 }
 
-/** Whether a person has been told just this of a key, and has closed it or not. */
-export async function wasTold(sql: Sql, { kind, key, detail }: KeyIncident): Promise<boolean> {
+/** What a person was told of a key last: whether that is open, and whether the person has closed it. */
+export async function readIncidentOfKey(
+  sql: Sql,
+  { kind, key }: Pick<KeyIncident, 'kind' | 'key'>,
+): Promise<{ isOpen: boolean; why: string | null } | undefined> {
   const [row] = await sql`
-    select 1 from keywarden.incident where kind = ${kind} and key_number = ${key} and detail = ${JSON.stringify(detail)}::jsonb limit 1`;
-  return row !== undefined;
+    select closed_at is null as is_open, detail ->> 'why' as why from keywarden.incident
+    where kind = ${kind} and key_number = ${key} and closed_by is distinct from 'keywarden' order by number desc limit 1`;
+  return row && { isOpen: row.is_open === true, why: row.why === null ? null : String(row.why) };
 }
 
 /** Ends the incidents of a key that were settled. */

@@ -12,13 +12,14 @@ export { readHistory } from './history.ts';
 export {
   closeIncident,
   closeIncidentsOf,
+  closeIncidentsOfKey,
   closeSettledBreakers,
   hasOpenIncident,
   type Incident,
   listIncidents,
   openIncident,
   openIncidentOfKey,
-  wasTold,
+  readIncidentOfKey,
 } from './incidents.ts';
 export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';

@@ -1,5 +1,5 @@
 import type { KeyFacts } from '@keywarden/core/policy';
-import { currentMint, type MintIntent, type RotationFacts, type Sighting } from '@keywarden/core/rotation';
+import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
 import { and, eq, inArray, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { key } from '../schema/tables.ts';
@@ -36,7 +36,7 @@ export async function readRotationFacts(
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
     ...(await readRetirement(sql, rotation.number)),
-    mayBeOnItsWay: rotation.state === 'minted' && (await isFresh(sql, rotation.number)),
+    mayBeOnItsWay: wantsSink(rotation) && (await isFresh(sql, rotation.number)),
     replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: successorId }),
   };
 }
@@ -93,7 +93,7 @@ async function readRetirement(
 }
 
 /**
- * Whether the process that minted may still be giving the secret to its sink: as long as two tries of the slowest command and its read-back
+ * Whether the secret may still be on its way, or its sink show late what it was given: as long as two tries of the slowest command and its read-back
  * take. A lock does not tell: a connection to the store that was lost gives it up while the command goes on.
  */
 async function isFresh(sql: Sql, rotation: string): Promise<boolean> {
@@ -136,7 +136,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key_listing l on l.number = m.last_listing_number
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
         and k.missing_since is null and (k.name = m.name and k.id is distinct from m.key_id
-          or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at is not null))
+          or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;
   const keys = await db
     .select()

@@ -128,7 +128,7 @@ export async function isPlaceTaken(sql: Sql, { place, line }: { place: string; l
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
       join keywarden.key o on o.number = r.key_number
       left join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id
-    where m.place = ${place} and m.fate <> 'lost' and r.line_number <> ${line} and k.gone_at is null limit 1`;
+    where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${line} and k.gone_at is null limit 1`;
   return row !== undefined;
 }
 
@@ -140,13 +140,17 @@ export async function countUnclear(sql: Sql, sink: string): Promise<number> {
   return Number(row?.n);
 }
 
-/** Of each scope, as plans name it, when a rule's first rotation by itself was delivered; null where one has begun and was not yet. */
-export async function readCanaries(sql: Sql, rule: string): Promise<Map<string, string | null>> {
+/** Of each scope, as plans name it, when a rule's first rotation by itself into its sink was delivered; null where one has begun and was not yet. */
+export async function readCanaries(
+  sql: Sql,
+  { rule, sink }: { rule: string; sink: string },
+): Promise<Map<string, string | null>> {
   const rows = await sql`
     select k.control_plane_number, k.scope, min(m.delivered_at) as at
     from keywarden.rotation r join keywarden.key k on k.number = r.key_number
       left join keywarden.rotation_mint m on m.rotation_number = r.number and m.fate = 'delivered'
-    where r.rule = ${rule} and r.via = 'policy' and (r.ended_at is null or m.delivered_at is not null) group by 1, 2`;
+    where r.rule = ${rule} and r.sink = ${sink} and r.via = 'policy' and (r.ended_at is null or m.delivered_at is not null)
+    group by 1, 2`;
   return new Map(
     rows.map((row) => [
       factScope(String(row.control_plane_number), String(row.scope)),

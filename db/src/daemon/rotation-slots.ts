@@ -15,7 +15,9 @@ export async function isSlotDue(sql: Sql, { controlPlane, rule, slot }: Slot): P
   await sql`
     insert into keywarden.rotation_slot (control_plane_number, rule, slot, done_at)
     select ${controlPlane}, ${rule}, ${slot}::timestamptz, case when exists (
-      select from keywarden.rotation_slot where control_plane_number = ${controlPlane} and rule = ${rule}) then null else now() end
+      select from keywarden.rotation_slot where control_plane_number = ${controlPlane} and rule = ${rule} and slot < ${slot}::timestamptz
+        and not exists (select from keywarden.rotation_slot l where l.control_plane_number = ${controlPlane} and l.rule = ${rule}
+          and l.slot > ${slot}::timestamptz)) then null else now() end
     on conflict do nothing`;
   const [row] = await sql`
     select 1 from keywarden.rotation_slot

@@ -71,6 +71,8 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
       returning number`;
     if (row === undefined) return undefined;
     await insertEvent(tx, { number: String(row.number), sequence: 1, to: 'planned', why: null, at: rotation.at });
+    const note = 'another rotation has begun';
+    await closeIncidentsOfKey(tx, { kind: 'rotation_stalled', key: rotation.key, note });
     return String(row.number);
   });
 }
@@ -183,6 +185,6 @@ async function updateMint(
 ): Promise<void> {
   await tx`
     update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId ?? null}::bigint), fate = coalesce(${fate ?? null}, fate),
-      delivered_at = coalesce(${deliveredAt ?? null}::timestamptz, delivered_at), place = coalesce(${place ?? null}, place)
+      delivered_at = coalesce(delivered_at, ${deliveredAt ?? null}::timestamptz), place = coalesce(${place ?? null}, place)
     where rotation_number = ${number} and attempt = ${attempt}`;
 }

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path';
 import { type Config, readConfig } from '@keywarden/core/config';
 import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
@@ -5,6 +6,7 @@ import { type Identity, identify } from '../connect.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
+import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/sink.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
@@ -65,7 +67,7 @@ function ownKeyInWords({ keyId }: Config['connections'][number]): string {
     : `; its own key is ${keyId}`;
 }
 
-/** As far as it can be seen without a key: `{line}` and the others are left out of its place. */
+/** As far as it can be seen without a key. */
 async function checkSink(sink: Config['sinks'][number]): Promise<number> {
   const target = {
     line: '1',
@@ -76,7 +78,11 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
     rotation: '',
     oldKeyId: '1',
   };
-  const why = await openSink(sink, target, process.env).check();
+  // Of a path only the folder before the first brace is there for sure.
+  const [before = ''] = sink.kind === 'file' ? sink.path.split('{') : [];
+  const opened =
+    sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);
+  const why = await opened.check();
   if (why === null) console.log(`sink           ok: ${sink.name}, a ${sink.kind}`);
   else console.error(`sink           ${sink.name} takes no secret: ${why}; mend it in sinks`);
   return why === null ? exitCode.done : exitCode.failed;

@@ -31,7 +31,7 @@ export async function deliver(
   const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId: mint.keyId, signal });
   signal.throwIfAborted();
   const why = delivered.isDelivered ? null : delivered.why;
-  const transition = toTransition(answer, { at: presentOf(minter), attempt: mint.attempt, why, sink });
+  const transition = toTransition(answer, { at: presentOf(minter), attempt: mint.attempt, why });
   if (await moveRotation(store.sql, rotation, transition)) return why;
   log.error({ rotation: rotation.id }, 'a rotation moved on elsewhere while its secret was delivered');
   return 'the rotation moved on elsewhere';
@@ -48,6 +48,7 @@ async function askAgain(
 ): Promise<SinkAnswer> {
   if (!delivered.mayHave) return 'lacks';
   const answer = await sink.ask(keyId, signal);
+  // A store that shows late what it was given says so, too: it is asked again when that cannot be any more.
   return answer === 'lacks' && sink.file === null ? 'unknown' : answer;
 }
 
@@ -57,17 +58,16 @@ async function askAgain(
  */
 function toTransition(
   answer: SinkAnswer,
-  { at, attempt, why, sink }: { at: string; attempt: number; why: string | null; sink: OpenSink },
+  { at, attempt, why }: { at: string; attempt: number; why: string | null },
 ): Transition {
-  const place = sink.file === null ? {} : { place: sink.file };
   switch (answer) {
     case 'has':
-      return { to: 'delivered', at, mint: { attempt, fate: 'delivered', deliveredAt: at, ...place } };
+      return { to: 'delivered', at, mint: { attempt, fate: 'delivered', deliveredAt: at } };
     case 'lacks':
       return { to: 'orphaned', why: `its secret did not reach its sink: ${why}`, at, mint: { attempt, fate: 'lost' } };
     case 'unknown': {
       const reason = `nobody can tell whether its sink has the secret of its successor: ${why}`;
-      const mint = { attempt, fate: 'unclear', deliveredAt: at, ...place } as const;
+      const mint = { attempt, fate: 'unclear', deliveredAt: at } as const;
       return { to: 'stalled', why: reason, at, mint, isIncident: true };
     }
     default:

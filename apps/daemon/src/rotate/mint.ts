@@ -4,7 +4,14 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import { currentMint, successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
-import { beginMint, countUnclear, isPlaceTaken, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import {
+  beginMint,
+  countUnclear,
+  isPlaceTaken,
+  listObservers,
+  moveRotation,
+  type StoredRotation,
+} from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
@@ -32,9 +39,10 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   if (run.refused.has(minter.name)) return notNow(`the credential of connection ${minter.name} was refused`);
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return notNow(sink.whyNot);
-  const unready = run.failedSinks.get(rotation.sink) ?? (await whyNotReady(context, rotation, sink));
-  if (unready !== null) return notNow(`sink ${rotation.sink}: ${unready}`);
-  const minted = await create(context, rotation, { minter, run });
+  const unready = run.failedSinks.get(rotation.sink) ?? (await whyNotReady(context, rotation, sink))?.why;
+  if (unready !== undefined) return notNow(`sink ${rotation.sink}: ${unready}`);
+  const place = sink.file === null ? {} : { place: await realPath(sink.file) };
+  const minted = await create(context, rotation, { minter, run, place });
   if (minted === null || 'why' in minted) return minted;
   const { secret, ...mint } = minted;
   const delivered = await deliver(context, { ...rotation, state: 'minted' }, { sink, minter, mint, secret });
@@ -47,23 +55,26 @@ const notNow = (why: string) => ({ why, isFinal: false });
 /** More secrets than that are not given to a sink of which nobody can tell whether it has the others. */
 const mostUnclear = 3;
 
-/** Why a sink can take no secret now, as far as that can be seen before there is one. */
+/** Why a sink can take no secret now, as far as that can be seen before there is one; `isFinal`: nor later, unless somebody mends it. */
 export async function whyNotReady(
   { store, config }: Context,
   { sink: name, line }: Pick<StoredRotation, 'sink' | 'line'>,
   sink: OpenSink,
-): Promise<string | null> {
+): Promise<{ why: string; isFinal: boolean } | null> {
   if ((await countUnclear(store.sql, name)) >= mostUnclear)
-    return `nobody can tell of ${mostUnclear} secrets whether it has them; see keywarden rotations`;
+    return notNow(`nobody can tell of ${mostUnclear} secrets whether it has them; see keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
     const file = await realPath(sink.file);
     for (const { keyFile, name: connection } of config.connections)
       if (keyFile !== null && (await realPath(keyFile)) === file)
-        return `${sink.file} has the key of connection ${connection} itself`;
-    if (await isPlaceTaken(store.sql, { place: sink.file, line }))
-      return `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
+        return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
+    if (await isPlaceTaken(store.sql, { place: file, line })) {
+      const why = `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
+      return { why, isFinal: true };
+    }
   }
-  return await sink.check();
+  const why = await sink.check();
+  return why === null ? null : notNow(why);
 }
 
 const realPath = async (path: string) => await realpath(path).catch(() => resolve(path));
@@ -72,14 +83,18 @@ const realPath = async (path: string) => await realpath(path).catch(() => resolv
 async function create(
   context: Context,
   rotation: StoredRotation,
-  { minter, run }: { minter: Connection; run: Run },
+  { minter, run, place }: { minter: Connection; run: Run; place: { place?: string } },
 ): Promise<NotMinted | { secret: string; keyId: string; attempt: number }> {
   const { store, signal } = context;
   const { key } = rotation;
   const scope = parseScope(key.scope);
   return await withProcessLock(context, scopeLock(key.controlPlane, scope), async () => {
     try {
-      const listing = await listScope(store.sql, minter, { scope, run: null, signal });
+      const listing = await listScope(store.sql, await findLister(context, rotation, { minter, run }), {
+        scope,
+        run: null,
+        signal,
+      });
       if (listing.doubt !== null || listing.number === null) return notNow('its scope could not be listed whole');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
       const attempt = (currentMint(rotation)?.attempt ?? 0) + 1;
@@ -89,7 +104,7 @@ async function create(
         return notNow('another process moves it on');
       const created = await call(minter, { key, name, signal });
       const mint = { attempt, keyId: created.id };
-      const minted = { to: 'minted', at: presentOf(minter), mint } as const;
+      const minted = { to: 'minted', at: presentOf(minter), mint: { ...mint, ...place } } as const;
       const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, minted);
       // Whoever moved it on takes this key for lost: its secret must not get anywhere.
       return hasMoved ? { secret: created.secret, ...mint } : null;
@@ -97,6 +112,17 @@ async function create(
       return await refuse(context, rotation, { minter, run, error });
     }
   });
+}
+
+/** Who may mint may not always list: a member mints a project-scoped key, which administrators see. */
+async function findLister(
+  { store }: Context,
+  { key }: StoredRotation,
+  { minter, run }: { minter: Connection; run: Run },
+): Promise<Connection> {
+  const observers = await listObservers(store.sql, { controlPlane: key.controlPlane, scope: key.scope });
+  const usable = run.connections.filter(({ name }) => observers.includes(name) && !run.refused.has(name));
+  return usable.includes(minter) ? minter : (usable.find((each) => each.controlPlane === key.controlPlane) ?? minter);
 }
 
 async function call(
@@ -123,6 +149,7 @@ async function refuse(
   const to = isFinal ? 'failed' : 'planned';
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to take back.
-  const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, { to, why, at: presentOf(minter) });
+  const end = { to, why, at: presentOf(minter), isIncident: isFinal } as const;
+  const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, end);
   return hasMoved && isFinal ? null : notNow(why);
 }

@@ -1,4 +1,4 @@
-import { currentMint, decide, isOver, type Step } from '@keywarden/core/rotation';
+import { currentMint, decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
 import { type MintChange, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
@@ -70,6 +70,8 @@ async function take(
     case 'retire': {
       const { outcome, why, usedInFlight } = await retire(context, rotation, run);
       if (usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+      if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.factScope)))
+        await moveRotation(sql, rotation, { to: 'stalled', why, at: atOf(rotation, run), isIncident: true });
       if (outcome !== 'revoked') return why;
       await moveRotation(sql, { ...rotation, state: 'retiring' }, { to: 'retired', at: atOf(rotation, run) });
       return null;

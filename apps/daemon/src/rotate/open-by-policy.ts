@@ -72,8 +72,9 @@ async function readLimits({ store, config: { policy } }: Context, wanted: Findin
   const moving = (await listOpenRotations(store.sql)).filter(({ state }) => state !== 'stalled');
   const failures = await readFailures(store.sql);
   const canaries = new Map<string, string | null>();
-  for (const rule of new Set(wanted.map(({ rule: { name } }) => name)))
-    for (const [scope, at] of await readCanaries(store.sql, rule)) canaries.set(`${rule} ${scope}`, at);
+  const rules = new Map(wanted.map(({ rule }) => [rule.name, rule.rotation?.sink ?? '']));
+  for (const [rule, sink] of rules)
+    for (const [scope, at] of await readCanaries(store.sql, { rule, sink })) canaries.set(`${rule} ${scope}`, at);
   let free = most - moving.length;
   return {
     whyNot({ key, rule, nowMs }) {

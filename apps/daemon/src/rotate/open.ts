@@ -58,7 +58,7 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   const place = await sinkOf(context, { sink: settings.sink, line, id: '', key: facts }, run.connections);
   if ('whyNot' in place) return not(place.whyNot);
   const unready = await whyNotReady(context, { sink: settings.sink, line }, place);
-  if (unready !== null) return not(`sink ${settings.sink}: ${unready}`, true);
+  if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);
   const rotation = await openRotation(store.sql, {
     id: makeRotationId(randomBytes),
     key: key.number,

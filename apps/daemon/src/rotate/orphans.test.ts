@@ -1,6 +1,6 @@
 import { listOpenRotations } from '@keywarden/db/daemon';
 import { expect, test } from 'vitest';
-import { age, exempt, expectWhole, fault, live, organizationId, path } from './line-bed.ts';
+import { age, exempt, expectWhole, fault, live, organizationId, path, revocation } from './line-bed.ts';
 import {
   bed,
   day,
@@ -109,4 +109,34 @@ test('T2: a store that was restored from before an answer does not take what its
   await pass();
   expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([['orphan', 'its sink has it']]);
   expect(await use(secret)).toBe(200);
+});
+
+test('T2: an orphan that the control plane refuses to revoke is tried once, and a person is called', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await bed.control('PUT', 'faults', [
+    { ...fault, kind: 'lose_response' },
+    { ...revocation, times: 100, kind: 'status', status: 403 },
+  ]);
+  await pass();
+  for (let passes = 0; passes < 4; passes += 1) {
+    await age();
+    await pass();
+  }
+  expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([
+    ['orphan', expect.stringContaining('the control plane refuses to revoke it')],
+  ]);
+  expect(await states()).toEqual(['bot: failed']);
+  const [tries] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
+  expect(tries?.n).toBe(1);
+  expect(await use(bot.key)).toBe(200);
+});
+
+test('a mint that is refused for good calls a person', async () => {
+  await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await bed.control('PUT', 'faults', [{ ...fault, kind: 'status', status: 403 }]);
+  await pass();
+  expect(await states()).toEqual(['bot: failed']);
+  expect(await openIncidents()).toEqual([['rotation_stalled', 'bot', expect.stringContaining('nothing was minted')]]);
 });

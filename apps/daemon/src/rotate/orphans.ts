@@ -3,9 +3,9 @@ import { toMs } from '@keywarden/core/wire';
 import {
   listSuspectedOrphans,
   openIncidentOfKey,
+  readIncidentOfKey,
   readRotation,
   type SuspectedOrphan,
-  wasTold,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
@@ -24,34 +24,35 @@ export interface HandledOrphan extends Revocation {
 }
 
 /**
- * Revokes the orphans that surely are some (T2); of the others a person is told, once each. A key on which a person has closed that is the
+ * Revokes the orphans that surely are some (T2); of the others a person is told, once each. What a person has looked at, or is to look at, is the
  * person's.
  */
 export async function handleOrphans(context: Context, run: Run): Promise<HandledOrphan[]> {
+  const { sql } = context.store;
   const handled: HandledOrphan[] = [];
   for (const suspect of await listSuspectedOrphans(context.store)) {
     if (run.stopped !== null || context.signal.aborted) break;
-    const why = await whyItStays(context, suspect, run);
     const { key, rotation } = suspect;
     const named = { keyId: key.id, rotation: rotation.id };
-    if (why === null) {
-      const revocation = await revokeOrphan(context, suspect, run);
-      if (revocation.usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
-      handled.push({ ...named, ...revocation, isIncident: false });
+    const told = await readIncidentOfKey(sql, { kind: 'orphan', key: key.number });
+    if (told !== undefined) {
+      handled.push({ ...named, ...stays(told.why), isIncident: told.isOpen });
       continue;
     }
-    const incident = {
-      kind: 'orphan',
-      key: key.number,
-      scope: key.scope,
-      detail: { rotation: rotation.id, why },
-    } as const;
-    if (await wasTold(context.store.sql, incident)) continue;
-    await openIncidentOfKey(context.store.sql, incident);
-    handled.push({ ...named, outcome: 'skipped', why, usedInFlight: false, isFinal: true, isIncident: true });
+    const why = await whyItStays(context, suspect, run);
+    const revocation = why === null ? await revokeOrphan(context, suspect, run) : stays(why);
+    if (revocation.usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+    const isIncident = why !== null || revocation.outcome === 'failed';
+    if (isIncident) {
+      const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };
+      await openIncidentOfKey(sql, { kind: 'orphan', key: key.number, scope: key.scope, detail });
+    }
+    handled.push({ ...named, ...revocation, isIncident });
   }
   return handled;
 }
+
+const stays = (why: string | null): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal: true });
 
 /** A control plane’s Date has whole seconds, and ours drifts. */
 const dateMs = 60_000;

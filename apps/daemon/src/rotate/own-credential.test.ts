@@ -14,6 +14,7 @@ import {
   type Minted,
   openIncidents,
   pass,
+  passElsewhere,
   prepare,
   states,
   store,
@@ -135,4 +136,19 @@ test('R2: neither the connection’s key nor its successor is condemned while th
   const { document } = await planKeys(bed.context, bed.connections);
   expect(document.items.map(({ key }) => key.name).filter((name) => name.startsWith('daemon'))).toEqual([]);
   expect(await use(own.key)).toBe(200);
+});
+
+test('T2: killed between the note and the secret of our own file, its key is known, and the next pass goes on', async () => {
+  const own = await prepareOwn();
+  await pass(100 * day, { acts: false });
+  const { signal } = await passElsewhere({ sinks: [], killAt: { method: 'rename', nth: 2, when: 'before' } });
+  expect(signal).toBe('SIGKILL');
+  expect(readFileSync(path(), 'utf8')).toBe(own.key);
+  await store.sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour'`;
+  await pass();
+  expect(ownKeyIds()).toEqual([String(own.id)]);
+  await pass();
+  expect(await states()).toEqual(['daemon: overlapping']);
+  expect(await openIncidents()).toEqual([]);
+  expect(await use(readFileSync(path(), 'utf8'))).toBe(200);
 });

@@ -1,9 +1,13 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { age, commandSinks, exempt, expectWhole, live, runVictim, storesBoth } from './line-bed.ts';
 import {
   bed,
   day,
+  everyKey,
   fileSinks,
+  folder,
   openIncidents,
   pass,
   prepare,
@@ -106,4 +110,20 @@ test('told to stop while a secret is delivered: the next pass asks the sink, and
   commandSinks({ reads: true, store: storesBoth });
   await live(bot, 14);
   await expectWhole(bot);
+});
+
+test('T2: a store that shows late what it was given: the successor stays, and the rotation goes on', async () => {
+  const lagging = storesBoth.replace('"$file.id"', '"$file.later"');
+  const sinks = commandSinks({ reads: true, store: lagging });
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  await pass();
+  expect(await states()).toEqual(['bot: stalled']);
+  await pass(60);
+  expect(await states()).toEqual(['bot: stalled']);
+  const file = join(folder, `key-${bot.id}`);
+  renameSync(`${file}.later`, `${file}.id`);
+  await live(bot, 14);
+  await expectWhole(bot);
+  expect(await everyKey()).toHaveLength(3);
 });

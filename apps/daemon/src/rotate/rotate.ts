@@ -93,7 +93,9 @@ async function afterOrphans(
   const again: StoredRotation[] = [];
   const over: Moved[] = [];
   for (const rotation of waiting) {
-    const stays = orphans.find((orphan) => orphan.rotation === rotation.id && orphan.isIncident);
+    const stays = orphans.find(
+      (orphan) => orphan.rotation === rotation.id && orphan.outcome === 'skipped' && orphan.isFinal,
+    );
     if (stays === undefined) {
       again.push(rotation);
       continue;

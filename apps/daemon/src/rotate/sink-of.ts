@@ -47,7 +47,7 @@ function ownSink(
   const url = config.connections.find((each) => each.name === name)?.url;
   if (connection === undefined || url === undefined) return { whyNot: `connection ${name} cannot be used` };
   if (connection.keyFile === null) return { whyNot: `connection ${name} does not take its key from a file any more` };
-  const file = fileSink(connection.keyFile);
+  const file = fileSink(connection.keyFile, connection.ownKeyId);
   return {
     ...file,
     async deliver(secret, keyId, signal) {

@@ -1,5 +1,5 @@
 export { configJsonSchema } from './json-schema.ts';
-export { noteOf, readKeyFile, writeNote } from './key-file.ts';
+export { type HeldKey, noteOf, readKeyFile, writeNote } from './key-file.ts';
 export {
   type ChannelConfig,
   type Config,

@@ -49,8 +49,9 @@ export function whyLate(
   const endMs = deliveredMs + rotation.adoptWithinMs;
   if (nowMs <= endMs) return null;
   const within = daysInWords(rotation.adoptWithinMs);
-  // What nobody can tell at this moment is not late.
-  if (successor.use === undefined || successor.use.state === 'unknown') return null;
+  // What nobody can tell at this moment is not late, unless it stays so.
+  if (successor.use === undefined || successor.use.state === 'unknown' || old.use?.state === 'unknown')
+    return nowMs > endMs + rotation.adoptWithinMs ? 'nobody can tell how both keys are used' : null;
   if (successor.use.state === 'never' || toMs(successor.use.at) <= deliveredMs)
     return `its successor was not seen used within ${within}`;
   if (old.use?.state !== 'used' || toMs(old.use.at) <= endMs) return null;

@@ -23,9 +23,9 @@ export function decide(rotation: Rotation, facts: RotationFacts): Step {
     case 'planned':
       return begin(rotation, facts);
     case 'minting':
-      return settleMint(facts);
+      return settleMint(rotation, facts);
     case 'minted':
-      return settleDelivery(facts);
+      return settleDelivery(rotation, facts);
     case 'delivered':
       return awaitListing(rotation, facts);
     case 'overlapping':
@@ -58,21 +58,28 @@ const move = (to: RotationState, why: string | null = null, isIncident = false):
 /** While nothing is minted the key is held from the policy for nothing: that ends. */
 function begin(rotation: Rotation, { old, nowMs }: RotationFacts): Step {
   if (old.state === 'gone') return move('failed', 'the old key is gone');
-  const isLate = nowMs !== null && nowMs - toMs(rotation.since) > rotation.adoptWithinMs;
-  return isLate
-    ? move('failed', `nothing was minted for ${daysInWords(rotation.adoptWithinMs)}`, true)
-    : { do: 'mint' };
+  if (!isOverdue(rotation, nowMs)) return { do: 'mint' };
+  return move('failed', `nothing was minted for ${daysInWords(rotation.adoptWithinMs)}`, true);
+}
+
+/** It has been in its state for longer than adoption may take: nothing waits for ever without a person being told. */
+export function isOverdue(
+  { since, adoptWithinMs }: Pick<Rotation, 'since' | 'adoptWithinMs'>,
+  nowMs: number | null,
+): boolean {
+  return nowMs !== null && nowMs - toMs(since) > adoptWithinMs;
 }
 
 /** The answer to the mint was lost: what it made bears the intent's name. */
-function settleMint({ lost, listingsSinceMint }: RotationFacts): Step {
+function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: RotationFacts): Step {
   if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), fate: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
+  if (isOverdue(rotation, nowMs)) return move('failed', 'no listing tells whether a successor was minted', true);
   return wait('a successor may have been minted; the next listings tell');
 }
 
 /** A process ended between the minting and what the sink said. */
-function settleDelivery({ sink, mayBeOnItsWay }: RotationFacts): Step {
+function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: RotationFacts): Step {
   if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
   switch (sink) {
     case 'has':
@@ -85,33 +92,35 @@ function settleDelivery({ sink, mayBeOnItsWay }: RotationFacts): Step {
         fate: 'unclear',
       };
     case null:
-      return wait('its sink could not be asked');
+      return isOverdue(rotation, nowMs)
+        ? { ...move('stalled', 'its sink could not be asked', true), fate: 'unclear' }
+        : wait('its sink could not be asked');
     default:
       return sink satisfies never;
   }
 }
 
 function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
-  if (facts.successor.state === 'live') return facts.old.state === 'gone' ? oldIsGone(facts) : move('overlapping');
-  if (facts.successor.state === 'gone') return successorIsGone();
-  const isLate = facts.nowMs !== null && facts.nowMs - toMs(rotation.since) > rotation.adoptWithinMs;
-  return isLate
-    ? move('stalled', 'no listing shows its successor', true)
-    : wait('no listing has shown its successor yet');
+  const { successor, old, nowMs } = facts;
+  if (successor.state === 'live') return old.state === 'gone' ? oldIsGone(rotation, facts) : move('overlapping');
+  if (successor.state === 'gone') return successorIsGone();
+  if (isOverdue(rotation, nowMs)) return move('stalled', 'no listing shows its successor', true);
+  return wait('no listing has shown its successor yet');
 }
 
 function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.successor.state === 'gone') return successorIsGone();
-  if (facts.old.state === 'gone') return oldIsGone(facts);
+  if (facts.old.state === 'gone') return oldIsGone(rotation, facts);
   const why = whyNotAdopted(rotation, facts);
-  if (why === null) return move('adopted');
+  if (why === null)
+    return currentMint(rotation)?.fate === 'unclear' ? { ...move('adopted'), fate: 'delivered' } : move('adopted');
   const late = rotation.state === 'stalled' ? null : whyLate(rotation, facts);
   return late === null ? wait(why) : move('stalled', late, true);
 }
 
 /** It goes on by itself when what it stalled for is settled. */
 function settleStall(rotation: Rotation, facts: RotationFacts): Step {
-  if (facts.sink === 'has') return { ...move('overlapping', 'its sink has the secret'), fate: 'delivered' };
+  if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), fate: 'delivered' };
   if (facts.sink === 'lacks') return { ...move('orphaned', 'its secret did not reach its sink'), fate: 'lost' };
   if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
   return awaitAdoption(rotation, facts);
@@ -124,13 +133,16 @@ function successorIsGone(): Step {
 }
 
 /** Not by us. Who does not use the successor yet has no key that lives. */
-function oldIsGone({ successor }: RotationFacts): Step {
-  return move('retired', 'somebody else has revoked the old key', successor.use?.state === 'never');
+function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
+  if (successor.use === undefined) return wait('the next listing tells whether its successor is there');
+  const deliveredAt = currentMint(rotation)?.deliveredAt;
+  const isUsed = successor.use.state === 'used' && deliveredAt != null && toMs(successor.use.at) > toMs(deliveredAt);
+  return move('retired', 'somebody else has revoked the old key', !isUsed);
 }
 
 function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.successor.state === 'gone') return successorIsGone();
-  if (facts.old.state === 'gone') return oldIsGone(facts);
+  if (facts.old.state === 'gone') return oldIsGone(rotation, facts);
   const why = whyNotAdopted(rotation, facts);
   if (why !== null) return move('overlapping', why);
   return facts.refusals >= mostRefusals && facts.wasRefusedLately ? move('stalled', refused, true) : { do: 'retire' };

@@ -1,5 +1,5 @@
 export { quietNeededMs, whyNotAdopted } from './adoption.ts';
-export { decide, type Step } from './decide.ts';
+export { decide, isOverdue, type Step } from './decide.ts';
 export { lineName, makeRotationId, successorName } from './name.ts';
 export { type SinkAnswer, whyNoOrphan } from './orphan.ts';
 export {

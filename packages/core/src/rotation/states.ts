@@ -23,7 +23,7 @@ const followers: Record<RotationState, readonly RotationState[]> = {
   minted: ['delivered', 'orphaned', 'stalled'],
   delivered: ['overlapping', 'stalled', 'retired', 'failed'],
   overlapping: ['adopted', 'stalled', 'retired', 'failed'],
-  stalled: ['overlapping', 'orphaned', 'adopted', 'retired', 'failed'],
+  stalled: ['delivered', 'orphaned', 'adopted', 'retired', 'failed'],
   adopted: ['retiring', 'overlapping', 'stalled', 'retired', 'failed'],
   retiring: ['retired', 'adopted'],
   orphaned: ['planned', 'failed'],

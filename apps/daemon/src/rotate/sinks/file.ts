@@ -1,15 +1,16 @@
 import { constants } from 'node:fs';
 import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { noteOf, readKeyFile, writeNote } from '@keywarden/core/config';
+import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/core/config';
 import { codeOf } from '@keywarden/core/process';
 import type { Delivered, OpenSink } from './sink.ts';
 
 /**
- * A file with nothing but the secret, for its owner alone, and a note beside it that names the key and holds the secret's hash. The note is put
- * there first: killed in between, the hash does not fit, and the file is known to have the secret that it had.
+ * A file with nothing but the secret, for its owner alone, and a note beside it that names the key and holds the secret's hash, and the same of the
+ * one before. The note is put there first: killed in between, the file is known to have the secret that it had. `heldKeyId` is of the key that
+ * stands there, where nobody has written a note yet.
  */
-export function fileSink(path: string): OpenSink {
+export function fileSink(path: string, heldKeyId: string | null = null): OpenSink {
   return {
     file: path,
 
@@ -27,7 +28,7 @@ export function fileSink(path: string): OpenSink {
     async deliver(secret, keyId): Promise<Delivered> {
       try {
         const place = await realpath(path).catch(() => path);
-        await replaceFile(noteOf(place), writeNote(keyId, secret));
+        await replaceFile(noteOf(place), writeNote({ keyId, secret }, readHeld(place, heldKeyId)));
         await replaceFile(place, secret);
         const { keyId: known, secret: found } = readKeyFile(place);
         if (known === keyId && found === secret) return { isDelivered: true };
@@ -48,6 +49,17 @@ export function fileSink(path: string): OpenSink {
       }
     },
   };
+}
+
+/** What stands there now: by its note, or by who knows it. */
+function readHeld(path: string, heldKeyId: string | null): HeldKey | null {
+  try {
+    const { secret, keyId } = readKeyFile(path);
+    const known = keyId === undefined ? heldKeyId : keyId;
+    return known === null ? null : { keyId: known, secret };
+  } catch {
+    return null; // nothing stands there
+  }
 }
 
 const partialOf = (path: string) => `${path}.keywarden-partial`;
