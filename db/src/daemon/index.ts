@@ -12,7 +12,6 @@ export { readHistory } from './history.ts';
 export {
   closeIncident,
   closeIncidentsOf,
-  closeIncidentsOfKey,
   closeSettledBreakers,
   hasOpenIncident,
   type Incident,

@@ -74,12 +74,14 @@ function toJson({ opened, moved, orphans, why }: Rotated) {
 
 function render({ opened, moved, orphans, why }: Rotated): string[] {
   const refused = opened.filter(({ whyNot }) => whyNot !== null);
-  const isQuiet = moved.length + refused.length + orphans.length === 0 && why === null;
+  // What a person has looked at is not told again.
+  const told = orphans.filter(({ stays, isIncident }) => isIncident || !stays);
+  const isQuiet = moved.length + refused.length + told.length === 0 && why === null;
   return [
     ...(isQuiet ? ['No rotation is open, and none is due.'] : []),
     ...(moved.length > 0 ? [renderMoved(moved)] : []),
     ...(refused.length > 0 ? [refusalsInWords(refused)] : []),
-    ...orphans.map(
+    ...told.map(
       ({ keyId, rotation, outcome, why: reason }) =>
         `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
     ),

@@ -21,6 +21,8 @@ export interface HandledOrphan extends Revocation {
   rotation: string;
   /** A person must look at it. */
   isIncident: boolean;
+  /** It is none that goes by itself, or a person's. */
+  stays: boolean;
 }
 
 /**
@@ -36,23 +38,23 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
     const named = { keyId: key.id, rotation: rotation.id };
     const told = await readIncidentOfKey(sql, { kind: 'orphan', key: key.number });
     if (told !== undefined) {
-      handled.push({ ...named, ...stays(told.why), isIncident: told.isOpen });
+      handled.push({ ...named, ...left(told.why), isIncident: told.isOpen, stays: true });
       continue;
     }
     const why = await whyItStays(context, suspect, run);
-    const revocation = why === null ? await revokeOrphan(context, suspect, run) : stays(why);
+    const revocation = why === null ? await revokeOrphan(context, suspect, run) : left(why);
     if (revocation.usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
     const isIncident = why !== null || revocation.outcome === 'failed';
     if (isIncident) {
       const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };
       await openIncidentOfKey(sql, { kind: 'orphan', key: key.number, scope: key.scope, detail });
     }
-    handled.push({ ...named, ...revocation, isIncident });
+    handled.push({ ...named, ...revocation, isIncident, stays: isIncident });
   }
   return handled;
 }
 
-const stays = (why: string | null): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal: true });
+const left = (why: string | null): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal: true });
 
 /** A control plane’s Date has whole seconds, and ours drifts. */
 const dateMs = 60_000;

@@ -93,9 +93,7 @@ async function afterOrphans(
   const again: StoredRotation[] = [];
   const over: Moved[] = [];
   for (const rotation of waiting) {
-    const stays = orphans.find(
-      (orphan) => orphan.rotation === rotation.id && orphan.outcome === 'skipped' && orphan.isFinal,
-    );
+    const stays = orphans.find((orphan) => orphan.rotation === rotation.id && orphan.stays);
     if (stays === undefined) {
       again.push(rotation);
       continue;

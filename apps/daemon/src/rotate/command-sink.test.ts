@@ -1,0 +1,75 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { age, exempt } from './line-bed.ts';
+import {
+  day,
+  everyKey,
+  folder,
+  openIncidents,
+  parseSinks,
+  pass,
+  prepare,
+  states,
+  use,
+  useRotateBed,
+} from './rotate-bed.ts';
+
+useRotateBed();
+
+function script(name: string, text: string): string {
+  const place = join(folder, name);
+  writeFileSync(place, `#!/bin/sh\n${text}\n`);
+  chmodSync(place, 0o755);
+  return place;
+}
+
+const stall = 'nobody can tell whether its sink has the secret of its successor';
+
+test.each<[string, string, string | null, string[], string[]]>([
+  ['hangs', 'sleep 600', null, ['bot: stalled'], [stall]],
+  ['fails', 'exit 3', null, ['bot: stalled'], [stall]],
+  ['prints the secret and fails', 'tee /dev/stderr; exit 1', null, ['bot: stalled'], [stall]],
+  ['succeeds without storing', 'exit 0', null, ['bot: stalled'], ['its successor was not seen used within 14 days']],
+  [
+    'fails, and has nothing by its read_command',
+    'exit 3',
+    'echo none',
+    ['bot: failed'],
+    ['the secrets of 3 successors'],
+  ],
+  [
+    'succeeds, and has nothing by its read_command',
+    'exit 0',
+    'echo none',
+    ['bot: failed'],
+    ['the secrets of 3 successors'],
+  ],
+])('a command that %s: the old key stays, and a person is called', async (_name, text, reads, ends, whys) => {
+  const read = reads === null ? {} : { read_command: [script('read', reads)] };
+  const command = [script('store', text)];
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command, timeout: '1s', ...read }]);
+  const { bot } = await prepare(['bot', 'survivor'], { sinks });
+  await exempt('survivor');
+  for (let passes = 0; passes < 16; passes += 1) {
+    await use(bot.key);
+    await age();
+    await pass(day);
+    if ((await states()).includes('bot: failed')) break;
+  }
+  expect(await states()).toEqual(ends);
+  expect((await openIncidents()).map(([, , why]) => why)).toEqual(whys.map((why) => expect.stringContaining(why)));
+  expect(await use(bot.key)).toBe(200);
+  const orphans = (await everyKey()).filter(({ revoked_at: revoked }) => revoked !== null);
+  expect(orphans).toHaveLength(reads === null ? 0 : 3);
+});
+
+test('a command that is missing: nothing is minted', async () => {
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command: ['no-such-command-of-anybody'] }]);
+  await prepare(['bot', 'survivor'], { sinks });
+  const passed = await pass();
+  expect(passed?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
+    'sink files: there is no command no-such-command-of-anybody',
+  );
+  expect(await everyKey()).toHaveLength(2);
+});
