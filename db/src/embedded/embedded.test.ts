@@ -29,7 +29,7 @@ async function open(folder: string, launch?: Launch): Promise<EmbeddedPostgres> 
 }
 
 async function ask(url: string, text: string): Promise<unknown> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  const sql = postgres(url, { max: 1, fetch_types: false, onnotice: () => undefined });
   try {
     return (await sql.unsafe(text))[0];
   } finally {

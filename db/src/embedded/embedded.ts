@@ -92,6 +92,8 @@ async function takePresence(dataFolder: string, port: number, onLost: () => void
     connect_timeout: 5,
     idle_timeout: 0,
     max_lifetime: null,
+    // Asked for by itself when it connects, and rejected where nobody catches it if the server dies meanwhile.
+    fetch_types: false,
     onnotice: () => undefined,
     connection: { application_name: 'keywarden presence' },
     onclose: () => {
