@@ -43,6 +43,28 @@ export interface BedOptions {
 /** The waits of retries are left out: nothing depends on them. */
 export const hurried = { now: Date.now, sleep: () => Promise.resolve() };
 
+/** A request at which a process kills itself, counted among those of a method. */
+export interface KillAt {
+  method: string;
+  nth: number;
+  when: 'before' | 'after';
+}
+
+/** A fetch that does so. */
+export function deadlyFetch(killAt: KillAt | null): typeof fetch {
+  const seen = new Map<string, number>();
+  return async (input, init) => {
+    const method = init?.method ?? 'GET';
+    const nth = (seen.get(method) ?? 0) + 1;
+    seen.set(method, nth);
+    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
+    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
+    const response = await fetch(input, init);
+    if (isDeadly) process.kill(process.pid, 'SIGKILL');
+    return response;
+  };
+}
+
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 

@@ -2,7 +2,7 @@ import type { ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { openStore } from '@keywarden/db/store';
 import { openConnections } from '../connect.ts';
-import { makeContext } from '../testing.ts';
+import { deadlyFetch, type KillAt, makeContext } from '../testing.ts';
 import { applyPlan } from './apply.ts';
 import { readDocument } from './plan.ts';
 
@@ -14,7 +14,7 @@ export interface Order {
   policy: object;
   planId: string;
   /** The request at which it kills itself, counted among those of a method; without one it is killed from outside. */
-  killAt: { method: string; nth: number; when: 'before' | 'after' } | null;
+  killAt: KillAt | null;
 }
 
 process.on('disconnect', () => process.exit());
@@ -31,18 +31,7 @@ async function apply({ databaseUrl, connection, policy, planId, killAt }: Order)
   const store = await openStore({ ...options, databaseUrl });
   const parsed = policySchema.parse(policy);
   const context = makeContext(store, { connections: [connection], channels: [], policy: parsed });
-  const seen = new Map<string, number>();
-  const deadly: typeof fetch = async (input, init) => {
-    const method = init?.method ?? 'GET';
-    const nth = (seen.get(method) ?? 0) + 1;
-    seen.set(method, nth);
-    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
-    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
-    const response = await fetch(input, init);
-    if (isDeadly) process.kill(process.pid, 'SIGKILL');
-    return response;
-  };
-  const connections = await openConnections(store.sql, { ...context, fetch: deadly }, (_name, error) => {
+  const connections = await openConnections(store.sql, { ...context, fetch: deadlyFetch(killAt) }, (_name, error) => {
     throw error;
   });
   const { items } = await readDocument(context, planId);

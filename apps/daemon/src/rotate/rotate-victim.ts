@@ -7,7 +7,7 @@ import { createLogger } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { openConnections } from '../connect.ts';
 import { syncKeys } from '../sync/keys.ts';
-import { makeContext } from '../testing.ts';
+import { deadlyFetch, type KillAt, makeContext } from '../testing.ts';
 import { rotate } from './rotate.ts';
 
 // A process that makes one pass over rotations and is killed at a step of it, by itself or by the sink's command. It ends with whoever started it.
@@ -19,7 +19,7 @@ export interface Order {
   policy: object;
   sinks: Sink[];
   /** The request at which it kills itself, counted among those of a method; without one something else kills it, or nothing. */
-  killAt: { method: string; nth: number; when: 'before' | 'after' } | null;
+  killAt: KillAt | null;
   /** Where it leaves an image of its memory when it is done. */
   snapshot?: string;
 }
@@ -47,19 +47,8 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
   process.once('SIGINT', () => stop.abort());
   context.signal = stop.signal;
   context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
-  const seen = new Map<string, number>();
-  const deadly: typeof fetch = async (input, init) => {
-    const method = init?.method ?? 'GET';
-    const nth = (seen.get(method) ?? 0) + 1;
-    seen.set(method, nth);
-    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
-    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
-    const response = await fetch(input, init);
-    if (isDeadly) process.kill(process.pid, 'SIGKILL');
-    return response;
-  };
   if (killAt !== null && killAt.method === 'rename') dieAtRename(killAt);
-  const connections = await openConnections(store.sql, { ...context, fetch: deadly }, (_name, error) => {
+  const connections = await openConnections(store.sql, { ...context, fetch: deadlyFetch(killAt) }, (_name, error) => {
     throw error;
   });
   for (const each of connections) await syncKeys(context, each);

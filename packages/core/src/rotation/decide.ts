@@ -155,9 +155,11 @@ function settleRetirement({ old, retirement }: RotationFacts): Step {
 }
 
 /** Another is minted once the orphan is gone. One that no listing has shown yet is not gone. */
-function afterOrphan(rotation: Rotation, { lost, successor }: RotationFacts): Step {
+function afterOrphan(rotation: Rotation, { lost, successor, nowMs }: RotationFacts): Step {
   const isKnown = currentMint(rotation)?.keyId != null;
   const isThere = lost.length > 0 || (isKnown && successor.state !== 'gone');
+  // The rotation ends; whoever sees to orphans sees to this one all the same.
+  if (isThere && isOverdue(rotation, nowMs)) return move('failed', 'its orphan is not known to be gone', true);
   if (isThere) return wait('its orphan is to be revoked first');
   const losses = rotation.mints.filter(({ fate }) => fate === 'lost').length;
   if (losses < mostLost) return move('planned', 'its orphan is gone');

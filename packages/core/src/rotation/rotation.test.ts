@@ -95,6 +95,13 @@ test('what stalls goes on when it is adopted after all', () => {
   expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
 });
 
+test('an orphan that no listing ever shows does not hold its line for ever, and a person is told', () => {
+  const facts = factsOf({ successor: { state: 'unlisted' } });
+  const lately = { ...rotationOf('orphaned', { fate: 'lost' }), since: ago(13) };
+  expect(decide(lately, facts)).toMatchObject({ do: 'wait' });
+  expect(decide({ ...lately, since: ago(15) }, facts)).toMatchObject({ to: 'failed', isIncident: true });
+});
+
 const orphan = {
   id: '2',
   name: 'bot kw-abcdefgh-1',
