@@ -36,6 +36,8 @@ export interface StoreOptions {
   /** How long operations are kept, in ms (null: for ever), set where the database is migrated. Left as it is when absent. */
   operationRetentionMs?: number | null;
   maxConnections?: number;
+  /** A statement that takes longer is cancelled; ms, without it none is. */
+  statementTimeoutMs?: number;
 }
 
 const oldestVersion = 150_000;
@@ -72,7 +74,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 /** Migrates as the database's own user; the apps then work as roles that may do less. */
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
-  const sql = connect(url, { ...options, role: undefined, maxConnections: 2 });
+  const { statementTimeoutMs: _none, ...owner } = options;
+  const sql = connect(url, { ...owner, role: undefined, maxConnections: 2 });
   try {
     await readVersion(sql, url, undefined);
     await migrateStore(sql);
@@ -84,7 +87,12 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
 
 function connect(
   url: string,
-  { applicationName, maxConnections = 10, role }: Omit<StoreOptions, 'role'> & { role?: StoreRole | undefined },
+  {
+    applicationName,
+    maxConnections = 10,
+    role,
+    statementTimeoutMs,
+  }: Omit<StoreOptions, 'role'> & { role?: StoreRole | undefined },
 ): Sql {
   const sql = postgres(url, {
     max: maxConnections,
@@ -96,6 +104,7 @@ function connect(
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
       ...(role ? { role } : {}),
+      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
     },
   });
   // drizzle sets this client's parsers: times and json pass as text where a query of ours does not map them.

@@ -143,7 +143,8 @@ function describe(done: (code: number) => void): Command {
     .requiredOption('--name <name>', 'whose it is')
     .requiredOption('--role <role>', 'viewer, auditor or operator')
     .option('--organization <id...>', 'the only organizations that it may see')
-    .action(async (options: { name: string; role: string; organization?: string[] }) =>
+    .option('--expires <date>', 'a date, or a duration from now: 90d')
+    .action(async (options: { name: string; role: string; organization?: string[]; expires?: string }) =>
       done(await tokenCreateCommand(options)),
     );
   token

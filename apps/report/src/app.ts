@@ -2,48 +2,83 @@ import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { codeOf } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
-import { findPrincipal } from './authenticate.ts';
-import type { Dependencies, Env } from './environment.ts';
+import { bodyLimit } from 'hono/body-limit';
+import { etag } from 'hono/etag';
+import { HTTPException } from 'hono/http-exception';
+import { secureHeaders } from 'hono/secure-headers';
+import { createAccessLog } from './access/access-log.ts';
+import { findPrincipal } from './access/authenticate.ts';
+import { describeAccess } from './access/describe.ts';
+import { createFailureLimit } from './access/failures.ts';
+import { readTransport } from './access/transport.ts';
+import type { Dependencies, Env, Services } from './environment.ts';
+import { createStreams } from './export/stream.ts';
 import { Problem, renderProblem } from './problem.ts';
 import { archiveRoutes } from './routes/archive.ts';
+import { assetRoutes } from './routes/assets.ts';
 import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
+import { evidenceRoutes } from './routes/evidence.ts';
+import { exemptionRoutes } from './routes/exemptions.ts';
+import { exportRoutes } from './routes/exports.ts';
 import { governanceRoutes } from './routes/governance.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { operationRoutes } from './routes/operations.ts';
+import { planRoutes } from './routes/plans.ts';
+import { reviewRoutes } from './routes/reviews.ts';
+import { rotationRoutes } from './routes/rotations.ts';
+import { storeRoutes } from './routes/store.ts';
 
 const description = {
   openapi: '3.1.0',
   info: {
     title: 'Keywarden report API',
     version: '1',
-    description: 'Keys, findings, plans, operations and runs of the audit store.',
+    description:
+      'Keys, findings, plans, reviews, rotations, operations and their coverage, as the audit store has them.',
   },
 };
 
-/** The report as an app that never listens: probes and the description are open, everything else wants a token. */
+/** The report as an app that never listens: probes, the description and its assets are open, everything else wants a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
-  const { db, log } = dependencies;
-  const app = new OpenAPIHono<Env>({
-    defaultHook: (result) => {
-      if (result.success) return;
-      const issue = result.error.issues[0];
-      const names = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.');
-      const what = issue?.code === 'unrecognized_keys' ? 'is not known here' : issue?.message;
-      throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists what there is.`);
-    },
-  });
+  const { db, log, transport, peerOf } = dependencies;
+  const accessLog = createAccessLog(dependencies.sql);
+  const services: Services = {
+    ...dependencies,
+    accessLog,
+    failures: createFailureLimit(),
+    streams: createStreams({ ...dependencies, accessLog }),
+  };
+  const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
 
   app.use(async (c, next) => {
     c.set('requestId', randomUUID());
+    c.set('isStream', false);
     await next();
     c.header('x-request-id', c.get('requestId'));
-    c.header('x-content-type-options', 'nosniff');
-    c.header('cache-control', 'no-store');
-    c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  });
+  app.use(
+    secureHeaders({
+      contentSecurityPolicy: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        baseUri: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+      strictTransportSecurity: transport.isTls || transport.proxies.length > 0 ? 'max-age=31536000' : false,
+      referrerPolicy: 'same-origin',
+      xFrameOptions: 'DENY',
+    }),
+  );
+  app.use(async (c, next) => {
+    await next();
+    if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store');
   });
 
-  app.get('/', (c) => c.redirect('/docs'));
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
     try {
@@ -54,13 +89,16 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
       return c.json({ status: 'not ready', why: 'the store does not answer' }, 503);
     }
   });
+  app.use(readTransport(transport, peerOf));
+  app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
+  assetRoutes(app);
   app.get('/docs', (c) => c.html(renderDocs(app.getOpenAPI31Document(description))));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   app.doc31('/openapi.json', description);
-  app.route('/api/v2', archiveRoutes(dependencies));
+  app.route('/api/v2', archiveRoutes(services));
 
   app.use('/v1/*', async (c, next) => {
-    const principal = await findPrincipal(c, db);
+    const principal = await findPrincipal(c, services);
     if (principal === undefined) {
       throw new Problem(
         401,
@@ -70,34 +108,70 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     }
     c.set('principal', principal);
     await next();
+    await accessLog.record({ ...describeAccess(c, c.res.status), stream: c.get('isStream') ? 'begun' : null });
+  });
+  // A file has its own hash, in its last line.
+  const revalidate = etag();
+  app.use('/v1/*', async (c, next) => {
+    if (/^\/v1\/(exports|evidence)/.test(c.req.path)) return await next();
+    c.header('cache-control', 'private, no-cache');
+    return await revalidate(c, next);
   });
   describeOtherRoutes(app);
-  keyRoutes(app, dependencies);
-  operationRoutes(app, dependencies);
-  governanceRoutes(app, dependencies);
+  keyRoutes(app, services);
+  governanceRoutes(app, services);
+  planRoutes(app, services);
+  exemptionRoutes(app, services);
+  rotationRoutes(app, services);
+  reviewRoutes(app, services);
+  operationRoutes(app, services);
+  storeRoutes(app, services);
+  exportRoutes(app, services);
+  evidenceRoutes(app, services);
 
   app.notFound((c) =>
     renderProblem(c, new Problem(404, 'Not found', 'There is nothing here; /docs lists what there is.')),
   );
   app.onError((error, c) => {
-    if (error instanceof Problem) return renderProblem(c, error);
-    if (isStoreAway(error)) {
-      log.warn({ err: error, request: c.get('requestId') }, 'the store does not answer');
-      return renderProblem(
-        c,
-        new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.'),
-      );
+    const problem = toProblem(error);
+    if (problem.status >= 500) {
+      const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
+      log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);
     }
-    log.error({ err: error, request: c.get('requestId') }, 'a request failed');
-    return renderProblem(
-      c,
-      new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.'),
-    );
+    return renderProblem(c, problem);
   });
   return app;
 }
 
-/** The database is not there, or is stopping or starting: codes of the driver, and of Postgres (class 57P). */
-function isStoreAway(error: unknown): boolean {
-  return /^(ECONN|CONNECT|57P)/.test(codeOf(error));
+function refuseLongBody(): never {
+  throw new Problem(413, 'Too long', 'The body is longer than a million bytes; send less at once.');
+}
+
+type Result = Parameters<NonNullable<ConstructorParameters<typeof OpenAPIHono<Env>>[0]>['defaultHook'] & {}>[0];
+
+/** What a validation found, as one sentence that names what is wrong. */
+function refuseInvalid(result: Result): void {
+  if (result.success) return;
+  const issue = result.error.issues[0];
+  if (issue === undefined) return;
+  const isUnknown = issue.code === 'unrecognized_keys';
+  const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
+  const what = isUnknown ? 'is not known here' : issue.message;
+  throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists what there is.`);
+}
+
+function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HTTPException && error.status === 400)
+    return new Problem(400, 'Bad request', 'The body is not JSON; send what /docs shows.');
+  const code = codeOf(error);
+  if (code === '57014')
+    return new Problem(
+      503,
+      'Takes too long',
+      'This question takes too long; narrow it, by a project or a shorter time.',
+    );
+  if (/^(ECONN|CONNECT|57P)/.test(code))
+    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.');
+  return new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.');
 }

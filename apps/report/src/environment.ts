@@ -1,11 +1,39 @@
 import type { Logger } from '@keywarden/core/process';
 import type { Principal } from '@keywarden/db/read';
-import type { Db } from '@keywarden/db/store';
+import type { Db, Sql } from '@keywarden/db/store';
+import type { Context } from 'hono';
+import type { AccessLog } from './access/access-log.ts';
+import type { FailureLimit } from './access/failures.ts';
+import type { Transport } from './access/transport.ts';
+import type { Streams } from './export/stream.ts';
 
 /** What the app needs from outside; it never listens and never opens a database itself. */
 export interface Dependencies {
   db: Db;
+  sql: Sql;
   log: Logger;
+  transport: Transport;
+  /** The address of whoever is connected. */
+  peerOf: (c: Context) => string;
 }
 
-export type Env = { Variables: { principal: Principal; requestId: string } };
+/** What the app makes of that once, for all its routes. */
+export interface Services extends Dependencies {
+  accessLog: AccessLog;
+  failures: FailureLimit;
+  streams: Streams;
+}
+
+export type Env = {
+  Variables: {
+    requestId: string;
+    /** The client's address, and whether it speaks https, as a declared proxy says. */
+    address: string;
+    isHttps: boolean;
+    /** The name and port by which this is asked. */
+    host: string;
+    principal: Principal;
+    /** The answer is a stream, whose end is recorded by itself. */
+    isStream: boolean;
+  };
+};

@@ -1,22 +1,35 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { type ServerType, serve } from '@hono/node-server';
+import { getConnInfo } from '@hono/node-server/conninfo';
 import {
   aborted,
   codeOf,
   createLogger,
+  type Environment,
   ensureDataFolder,
   exitCode,
   readEnvironment,
   runMain,
   stopSignal,
   UserError,
+  usageError,
 } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
+import type { Context } from 'hono';
+import { isLocal } from './access/transport.ts';
 import { createApp } from './app.ts';
 
 await runMain(async () => {
   const environment = readEnvironment(process.env);
   const { REPORT_HOST: host, REPORT_PORT: port, KEYWARDEN_DATA: dataFolder } = environment;
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'report' });
+  const tls = readTls(environment);
+  const transport = { isTls: tls !== undefined, proxies: environment.REPORT_PROXY };
+  if (!isLocal(host) && tls === undefined && transport.proxies.length === 0)
+    throw usageError(
+      `REPORT_HOST ${host} is reached from other machines, and tokens must not cross the network in clear text: set REPORT_TLS_CERT and REPORT_TLS_KEY, or name the proxy that speaks https in REPORT_PROXY.`,
+    );
   ensureDataFolder(dataFolder);
   const signal = stopSignal();
   const store = await openStore({
@@ -24,11 +37,16 @@ await runMain(async () => {
     dataFolder,
     applicationName: 'keywarden report',
     role: 'keywarden_report',
+    statementTimeoutMs: 20_000,
   });
   try {
-    const server = await listen(createApp({ db: store.db, log }), { host, port });
+    const server = await listen(createApp({ db: store.db, sql: store.sql, log, transport, peerOf }), {
+      host,
+      port,
+      tls,
+    });
     const address = server.address();
-    const url = `http://${host}:${typeof address === 'object' && address !== null ? address.port : port}`;
+    const url = `${tls === undefined ? 'http' : 'https'}://${host}:${typeof address === 'object' && address !== null ? address.port : port}`;
     // Whoever started this process over a channel (npm start) hears where it listens.
     process.send?.({ ready: { url } });
     log.info({ url }, 'the report listens');
@@ -41,12 +59,37 @@ await runMain(async () => {
   }
 });
 
+interface Tls {
+  cert: Buffer;
+  key: Buffer;
+}
+
+function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): Tls | undefined {
+  if (cert === undefined && key === undefined) return undefined;
+  if (cert === undefined || key === undefined)
+    throw usageError('REPORT_TLS_CERT and REPORT_TLS_KEY belong together; set both, or neither.');
+  const read = (name: string, file: string) => {
+    try {
+      return readFileSync(file);
+    } catch (error) {
+      throw usageError(`${name} ${file} cannot be read (${codeOf(error)}); name a PEM file that can.`);
+    }
+  };
+  return { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
+}
+
+/** The address of whoever is connected. */
+function peerOf(c: Context): string {
+  return getConnInfo(c).remote.address ?? '';
+}
+
 function listen(
   app: ReturnType<typeof createApp>,
-  { host, port }: { host: string; port: number },
+  { host, port, tls }: { host: string; port: number; tls: Tls | undefined },
 ): Promise<ServerType> {
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(server));
+    const secure = tls === undefined ? {} : { createServer, serverOptions: tls };
+    const server = serve({ fetch: app.fetch, hostname: host, port, ...secure }, () => resolve(server));
     server.once('error', (error) => reject(describeListenError(error, { host, port })));
   });
 }

@@ -1,34 +1,57 @@
 import { createHash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { Position } from '@keywarden/db/read';
+import type { List, Position } from '@keywarden/db/read';
 import { Problem } from './problem.ts';
 
 export const pagingQuery = {
-  limit: z.coerce.number().int().min(1).max(1000).default(100).openapi({ description: 'Rows a page' }),
-  cursor: z.string().max(1000).optional().openapi({ description: "The last page's next_cursor" }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(100)
+    .openapi({ type: 'integer', minimum: 1, maximum: 1000, description: 'Rows a page' }),
+  cursor: z.string().min(1).max(1000).optional().openapi({ description: "The last page's next_cursor" }),
 };
 
 /** The schema of a list's answer. */
-export function listOf<T extends z.ZodType>(item: T) {
-  return z.object({ items: z.array(item), next_cursor: z.string().nullable() });
+export function listOf(item: z.ZodType, more?: z.ZodRawShape) {
+  return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable(), ...more });
 }
 
-type Query = Record<string, unknown>;
+export interface Asked {
+  /** The route, for a cursor is of one list. */
+  path: string;
+  query: Record<string, unknown> & { cursor?: string | undefined };
+}
 
-/** Opens a cursor. It is bound to the filters that it was made for: with others it would skip rows. */
-export function openCursor(query: Query & { cursor?: string | undefined }): Position | null {
-  if (query.cursor === undefined) return null;
-  const [bound, ...position] = decode(query.cursor);
+/** Opens a cursor. It is bound to the list and the filters that it was made for: with others it would skip rows. */
+export function openCursor(asked: Asked, { order }: { order: Pick<List['order'][number], 'type'>[] }): Position | null {
+  const { cursor } = asked.query;
+  if (cursor === undefined) return null;
+  const [bound, ...position] = decode(cursor);
   if (bound === undefined || position.length === 0) throw badCursor('is not one of ours');
-  if (bound !== fingerprint(query)) throw badCursor('was made for other filters');
+  if (bound !== fingerprint(asked)) throw badCursor('was made for other filters');
+  const isWhole = position.length === order.length;
+  if (!isWhole || order.some(({ type }, index) => !looksLike[type](position[index] ?? '')))
+    throw badCursor('is not one of ours');
   return position;
 }
 
-/** The cursor after a page's last row; null when the page was not full. */
-export function nextCursor(query: Query & { limit: number }, rows: number, last: Position | undefined): string | null {
-  if (rows < query.limit || last === undefined) return null;
-  return Buffer.from(JSON.stringify([fingerprint(query), ...last])).toString('base64url');
+/** The cursor of a place in a list. */
+export function sealCursor(asked: Asked, position: Position): string {
+  return Buffer.from(JSON.stringify([fingerprint(asked), ...position])).toString('base64url');
 }
+
+const looksLike: Record<List['order'][number]['type'], (text: string) => boolean> = {
+  bigint: (text) => /^-?\d{1,18}$/.test(text),
+  int: (text) => /^-?\d{1,9}$/.test(text),
+  text: (text) => !text.includes('\0'),
+  timestamptz: (text) =>
+    /^-?infinity$/.test(text) ||
+    z.iso.datetime({ offset: true }).safeParse(text.replace(' ', 'T').replace(/\+00$/, 'Z')).success,
+  uuid: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
+};
 
 function decode(cursor: string): string[] {
   try {
@@ -42,9 +65,12 @@ function badCursor(what: string): Problem {
   return new Problem(400, 'Bad cursor', `The cursor ${what}; start again without it.`);
 }
 
-function fingerprint({ cursor: _cursor, limit: _limit, ...filters }: Query): string {
+function fingerprint({ path, query: { cursor: _cursor, limit: _limit, ...filters } }: Asked): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify(given)).digest('base64url').slice(0, 8);
+  return createHash('sha256')
+    .update(JSON.stringify([path, given]))
+    .digest('base64url')
+    .slice(0, 12);
 }

@@ -11,6 +11,7 @@ import {
   readFailedLately,
   readLines,
   readOwners,
+  readReviewedOut,
 } from './key-facts.ts';
 import { factScope } from './names.ts';
 import { readCreators, readScopes } from './scope-facts.ts';
@@ -61,6 +62,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
   const failed = await readFailedLately(sql);
+  const reviewedOut = await readReviewedOut(sql);
   const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(sql, asked.addressesSinceMs);
   const keys = rows.map(
     (row): KeyFacts => ({
@@ -72,6 +74,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       isAcknowledged: acknowledged.has(row.number),
       hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
+      ...withReview(reviewedOut.get(row.number)),
       ...withLine(lineOf(row.number)),
     }),
   );
@@ -82,11 +85,13 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   };
 }
 
+const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
 const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
 
 type KeyRow = typeof key.$inferSelect;
 type Known =
   | 'line'
+  | 'reviewedOut'
   | 'creator'
   | 'owner'
   | 'exemptions'

@@ -1,11 +1,11 @@
-export { endReplica, removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
 export {
   endExemption,
   grantExemption,
   listExemptions,
   type NewExemption,
   type StoredExemption,
-} from './exemptions.ts';
+} from '../exemptions.ts';
+export { endReplica, removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
 export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
 export { addMark, readMark } from './high-water-mark.ts';
 export { readHistory } from './history.ts';
@@ -43,7 +43,16 @@ export {
 } from './operation-pages.ts';
 export { type Assignment, assignOwners, listLiveKeys, type NamedKey } from './owners.ts';
 export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses.ts';
-export { type Approval, approvePlan, endApproval, listReportApprovals, readPlan, savePlan } from './plans.ts';
+export {
+  type Approval,
+  approvePlan,
+  endApproval,
+  listOtherApprovers,
+  listReportApprovals,
+  readPlan,
+  readRejection,
+  savePlan,
+} from './plans.ts';
 export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
 export {
   beginRevocation,
@@ -84,7 +93,7 @@ export {
   type Transition,
 } from './rotations.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
-export { createToken, ensureToken, listTokens, type Role, revokeToken, roles } from './tokens.ts';
+export { createToken, ensureToken, listTokens, type Role, revokeToken, roles, type StoredToken } from './tokens.ts';
 export {
   countOperationsSince,
   forgetOpenWalk,

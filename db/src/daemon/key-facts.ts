@@ -1,4 +1,4 @@
-import type { Announcement, Exemption, Line } from '@keywarden/core/policy';
+import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
@@ -122,6 +122,19 @@ export async function readFailedLately(sql: Sql): Promise<Set<string>> {
       join keywarden.revocation_outcome o on o.intent_number = i.number
     where o.outcome in ('failed', 'not_revoked') and o.at > now() - interval '3 days'`;
   return new Set(rows.map((row) => String(row.key_number)));
+}
+
+/** Keys that the newest signed access review that looked at them wants gone. */
+export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
+  const rows = await sql`
+    select key_number, review_number, decided_by, decided_at, reason from keywarden.review_verdict where decision = 'revoke'`;
+  const toDecision = (row: (typeof rows)[number]) => ({
+    review: String(row.review_number),
+    by: String(row.decided_by),
+    at: toInstant(String(row.decided_at)),
+    reason: String(row.reason),
+  });
+  return new Map(rows.map((row) => [String(row.key_number), toDecision(row)]));
 }
 
 /** From where each key was used since a time, newest use of each address. */

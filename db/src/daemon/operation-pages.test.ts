@@ -14,7 +14,10 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 const newProject = () => makeProject(store.sql, controlPlane);
-const page = (project: string) => listArchivedOperations(store.db, { project, after: null, below: null, limit: 100 });
+const page = async (project: string) => {
+  const asked = { project, projectId: 'p', page: { limit: 100, after: null } };
+  return (await listArchivedOperations(store.db, asked)).records;
+};
 
 test('A5: writing a page twice changes nothing, not even a row version of Postgres', async () => {
   const project = await newProject();
@@ -49,7 +52,11 @@ test('A5: unknown fields, actions and statuses, and times with every digit, come
   });
   await saveOperationPage(store.sql, { project, operations: [odd] });
   const [row] = await page(project);
-  expect(row).toMatchObject({ action: 'paint_it_blue', status: 'pondering', createdAt: '2026-05-02T03:04:05.123456Z' });
+  expect(row).toMatchObject({
+    action: 'paint_it_blue',
+    status: 'pondering',
+    created_at: '2026-05-02T03:04:05.123456Z',
+  });
   expect(row?.extra).toEqual({ colour: { name: 'blue' }, weight: null, updated_at: '2026-05-02T05:04:05.100+02:00' });
 });
 
@@ -153,5 +160,5 @@ test('what no column of ours foresaw does not keep a page out: long durations, N
   const project = await newProject();
   const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
   expect(await saveOperationPage(store.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
-  expect((await page(project))[0]).toMatchObject({ totalDurationMs: 2_200_000_000, error: 'a\uFFFDb' });
+  expect((await page(project))[0]).toMatchObject({ total_duration_ms: 2_200_000_000, error: 'a\uFFFDb' });
 });

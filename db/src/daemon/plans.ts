@@ -82,17 +82,38 @@ export async function approvePlan(
   return { number: String(row?.number), planId, approvedBy };
 }
 
-/** Approvals by the report that are not carried out, and younger than 24 hours: older ones have expired. */
+/**
+ * Of each plan that as many persons have approved as it needs, the newest approval by the report that is not carried out, and stands: older
+ * ones have expired after 24 hours, and a rejection ends those before it.
+ */
 export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
   const rows = await sql`
-    select number, plan_id, approved_by from keywarden.plan_approval
-    where via = 'report' and approved_at > now() - interval '24 hours'
-      and not exists (select from keywarden.approval_end e where e.approval_number = number) order by number`;
+    select max(a.number) as number, a.plan_id, (array_agg(a.approved_by order by a.number desc))[1] as approved_by
+    from keywarden.standing_approval a join keywarden.plan_standing s on s.plan_id = a.plan_id
+    where a.via = 'report' and s.approvers >= s.approvers_needed
+      and not exists (select from keywarden.approval_end e where e.approval_number = a.number)
+    group by a.plan_id order by 1`;
   return rows.map((row) => ({
     number: String(row.number),
     planId: String(row.plan_id),
     approvedBy: String(row.approved_by),
   }));
+}
+
+/** Who said no to a plan after every person who said yes; null if nobody did. What the policy does by itself is no person's yes. */
+export async function readRejection(sql: Sql, planId: string): Promise<{ by: string; reason: string } | null> {
+  const [row] = await sql`
+    select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
+      select from keywarden.plan_approval a where a.plan_id = r.plan_id and a.via <> 'enforcement' and a.approved_at > r.rejected_at)
+    order by r.rejected_at desc limit 1`;
+  return row === undefined ? null : { by: String(row.rejected_by), reason: String(row.reason) };
+}
+
+/** Who else has approved a plan, so that it still counts. */
+export async function listOtherApprovers(sql: Sql, planId: string, approver: string): Promise<string[]> {
+  const rows = await sql`
+    select distinct approved_by from keywarden.standing_approval where plan_id = ${planId} and approved_by <> ${approver} order by 1`;
+  return rows.map((row) => String(row.approved_by));
 }
 
 /** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { asc } from 'drizzle-orm';
+import { asc, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tables.ts';
 import type { Db, Sql } from '../store.ts';
 
@@ -11,6 +11,8 @@ export interface NewToken {
   role: Role;
   /** The organizations that it may see; null means all. */
   organizationIds: string[] | null;
+  /** Later it is no token any more; null means never. */
+  expiresAt?: string | null;
 }
 
 /** Makes a report token of 256 random bits. Only its hash is stored: the answer is the one time that it is seen. */
@@ -26,18 +28,31 @@ export async function ensureToken(sql: Sql, token: NewToken, secret: string): Pr
   return row?.revoked_at === null;
 }
 
-async function insertToken(sql: Sql, { name, role, organizationIds }: NewToken, secret: string): Promise<string> {
+async function insertToken(
+  sql: Sql,
+  { name, role, organizationIds, expiresAt = null }: NewToken,
+  secret: string,
+): Promise<string> {
   const [row] = await sql`
-    insert into keywarden.report_token (name, token_hash, role, organization_ids)
-    values (${name}, ${createHash('sha256').update(secret).digest('hex')}, ${role}, ${organizationIds}::text[])
+    insert into keywarden.report_token (name, token_hash, role, organization_ids, expires_at)
+    values (${name}, ${createHash('sha256').update(secret).digest('hex')}, ${role}, ${organizationIds}::text[], ${expiresAt}::timestamptz)
     on conflict (token_hash) do update set role = excluded.role returning number`;
   return String(row?.number);
 }
 
-export async function listTokens(db: Db): Promise<Omit<typeof reportToken.$inferSelect, 'tokenHash'>[]> {
+export interface StoredToken extends Omit<typeof reportToken.$inferSelect, 'tokenHash'> {
+  /** Its last request that the access log has. */
+  lastUsedAt: string | null;
+}
+
+export async function listTokens(db: Db): Promise<StoredToken[]> {
+  const lastUsedAt = sql<
+    string | null
+  >`(select a.at from keywarden.access_log a where a.token_number = ${reportToken.number}
+    order by a.number desc limit 1)`.mapWith(reportToken.createdAt);
   const { number, name, role, organizationIds, createdAt, expiresAt, revokedAt } = reportToken;
   return await db
-    .select({ number, name, role, organizationIds, createdAt, expiresAt, revokedAt })
+    .select({ number, name, role, organizationIds, createdAt, expiresAt, revokedAt, lastUsedAt })
     .from(reportToken)
     .orderBy(asc(reportToken.number));
 }

@@ -1,79 +1,97 @@
-import { and, asc, desc, eq, inArray, lt } from 'drizzle-orm';
-import { operation, project } from '../schema/tables.ts';
-import type { Db } from '../store.ts';
-import { afterPosition, type PageRequest, type Position } from './keyset.ts';
+import { sql } from 'drizzle-orm';
+import { type List, type PageRequest, type Reader, readPage, time, visible, when } from './list.ts';
+
+/** Columns that the control plane names so too; one that is null was not there. `extra` came beside them, and stands over them. */
+export type ArchivedRecord = Record<string, unknown> & { extra: Record<string, unknown> | null };
+
+interface ArchivePage {
+  records: ArchivedRecord[];
+  next: string[] | null;
+}
 
 /** Projects as the archive serves them, gone ones too, youngest first. */
 export async function listArchivedProjects(
-  db: Db,
+  db: Reader,
   {
     organizationId,
     organizations,
     page,
   }: { organizationId: string | undefined; organizations: string[] | null; page: PageRequest },
-) {
-  return await db
-    .select()
-    .from(project)
-    .where(
-      and(
-        organizationId === undefined ? undefined : eq(project.organizationId, organizationId),
-        organizations === null ? undefined : inArray(project.organizationId, organizations),
-        afterPosition(
-          [
-            [project.createdAt, 'timestamptz'],
-            [project.number, 'bigint'],
-          ],
-          'desc',
-          page.after,
-        ),
-      ),
-    )
-    .orderBy(desc(project.createdAt), desc(project.number))
-    .limit(page.limit);
+): Promise<ArchivePage> {
+  const list: List = {
+    from: sql`keywarden.project p`,
+    item: {
+      id: sql`p.id`,
+      name: sql`p.name`,
+      org_id: sql`p.organization_id`,
+      owner_id: sql`p.owner_id`,
+      region_id: sql`p.region_id`,
+      pg_version: sql`p.pg_version`,
+      created_at: time(sql`p.created_at`),
+      updated_at: time(sql`p.updated_at`),
+      extra: sql`p.extra`,
+    },
+    where: [
+      when(organizationId, (id) => sql`p.organization_id = ${id}`),
+      visible(sql`p.organization_id`, organizations),
+    ],
+    order: [
+      { by: sql`p.created_at`, type: 'timestamptz' },
+      { by: sql`p.number`, type: 'bigint' },
+    ],
+    direction: 'desc',
+  };
+  return parse(await readPage(db, list, page));
 }
 
-/** The project of an id that a token may see; of several control planes' the first seen. */
-export async function findArchivedProject(
-  db: Db,
-  { id, organizations }: { id: string; organizations: string[] | null },
-) {
-  const [found] = await db
-    .select({ number: project.number, id: project.id })
-    .from(project)
-    .where(and(eq(project.id, id), organizations === null ? undefined : inArray(project.organizationId, organizations)))
-    .orderBy(asc(project.number))
-    .limit(1);
-  return found;
+/** What is asked of a project's operations. */
+export interface ArchivedOperations {
+  /** The store's number of the project, and the id that it has at the control plane. */
+  project: string;
+  projectId: string;
+  /** Only the one of this id. */
+  id?: string;
+  /** Strictly below this instant, as the control plane's own cursors have it. */
+  below?: string | null;
+  page: PageRequest;
 }
 
-/** A project's operations, newest first, from a row of ours or, as the control plane's own cursors do, strictly below an instant. */
+/** A project's operations, newest first. */
 export async function listArchivedOperations(
-  db: Db,
-  {
-    project: number,
-    after,
-    below,
-    limit,
-  }: { project: string; after: Position | null; below: string | null; limit: number },
-) {
-  return await db
-    .select()
-    .from(operation)
-    .where(
-      and(
-        eq(operation.projectNumber, number),
-        below === null ? undefined : lt(operation.createdAt, below),
-        afterPosition(
-          [
-            [operation.createdAt, 'timestamptz'],
-            [operation.id, 'uuid'],
-          ],
-          'desc',
-          after,
-        ),
-      ),
-    )
-    .orderBy(desc(operation.createdAt), desc(operation.id))
-    .limit(limit);
+  db: Reader,
+  { project, projectId, id, below, page }: ArchivedOperations,
+): Promise<ArchivePage> {
+  const list: List = {
+    from: sql`keywarden.operation o`,
+    item: {
+      id: sql`o.id`,
+      project_id: sql`${projectId}::text`,
+      branch_id: sql`o.branch_id`,
+      endpoint_id: sql`o.endpoint_id`,
+      action: sql`o.action`,
+      status: sql`o.status`,
+      error: sql`o.error`,
+      failures_count: sql`o.failures_count`,
+      retry_at: time(sql`o.retry_at`),
+      created_at: time(sql`o.created_at`),
+      updated_at: time(sql`o.updated_at`),
+      total_duration_ms: sql`o.total_duration_ms`,
+      extra: sql`o.extra`,
+    },
+    where: [
+      sql`o.project_number = ${project}::bigint`,
+      when(id, (wanted) => sql`o.id = ${wanted}::uuid`),
+      when(below, (at) => sql`o.created_at < ${at}::timestamptz`),
+    ],
+    order: [
+      { by: sql`o.created_at`, type: 'timestamptz' },
+      { by: sql`o.id`, type: 'uuid' },
+    ],
+    direction: 'desc',
+  };
+  return parse(await readPage(db, list, page));
+}
+
+function parse({ items, next }: Awaited<ReturnType<typeof readPage>>): ArchivePage {
+  return { records: items.map((item) => JSON.parse(item) as ArchivedRecord), next };
 }

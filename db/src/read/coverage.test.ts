@@ -3,7 +3,8 @@ import { makeOperationPartitions, saveOperationPage } from '../daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from '../daemon/testing.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { type HoleReason, listCoverage } from './coverage.ts';
-import { listOperations } from './operations.ts';
+import { readPage } from './list.ts';
+import { operationList } from './operations.ts';
 
 let store: TestStore;
 let controlPlane: string;
@@ -75,8 +76,9 @@ test('A6: what is served no more is marked with the last walk that found it', as
   await saveOperationPage(store.sql, { project, operations, walk: walk(10, 2, true) });
   await saveOperationPage(store.sql, { project, operations: [], walk: walk(15, 4, false) });
   const page = { limit: 10, after: null };
-  const rows = await listOperations(store.db, { filter: {}, organizations: null, page });
-  expect(rows.map((row) => [row.operation.createdAt, row.lastSeenUpstreamAt])).toEqual([
+  const { items } = await readPage(store.db, operationList({}, null), page);
+  const rows = items.map((item) => JSON.parse(item) as { created_at: string; last_seen_upstream_at: string });
+  expect(rows.map((row) => [row.created_at, row.last_seen_upstream_at])).toEqual([
     [day(6), day(15)],
     [day(2), day(10)],
   ]);

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Db } from '../store.ts';
+import type { Reader } from './list.ts';
 
 /** Times from `from` to `to`, RFC 3339 with every digit; a bound that is not included is an instant outside. */
 export interface Interval {
@@ -42,7 +42,7 @@ const intervals = (of: SQL) => sql`coalesce((select json_agg(json_build_object('
 
 /** What the archive is known to hold of each project, and where it is not, in the order of their numbers. */
 export async function listCoverage(
-  db: Db,
+  db: Reader,
   {
     projectId,
     organizations = null,

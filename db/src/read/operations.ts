@@ -1,7 +1,6 @@
-import { and, desc, eq, gte, inArray, lt, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { operation, project } from '../schema/tables.ts';
-import type { Db } from '../store.ts';
-import { afterPosition, type PageRequest } from './keyset.ts';
+import { type List, type Reader, time, visible, when, within } from './list.ts';
 
 export interface OperationFilter {
   projectId?: string | undefined;
@@ -19,47 +18,125 @@ export interface OperationFilter {
  * The control plane's time of the last completed walk that came down to the row, or past it: the row was served then (A6). Rows of the
  * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
  */
-const lastSeenUpstreamAt = sql<string | null>`(select max(w.began_at) from keywarden.completed_walk w
-  where w.project_number = ${operation.projectNumber} and w.began_at >= ${operation.createdAt}
-    and (w.reached < ${operation.createdAt} or (w.to_end and w.reached = ${operation.createdAt})))`.mapWith(
-  operation.createdAt,
-);
+const lastSeenUpstreamAt = sql`(select max(w.began_at) from keywarden.completed_walk w
+  where w.project_number = o.project_number and w.began_at >= o.created_at
+    and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at)))`;
 
-/** Operations, newest first, over all projects or one. */
-export async function listOperations(
-  db: Db,
-  { filter, organizations, page }: { filter: OperationFilter; organizations: string[] | null; page: PageRequest },
-) {
-  return await db
-    .select({ operation, projectId: project.id, organizationId: project.organizationId, lastSeenUpstreamAt })
-    .from(operation)
-    .innerJoin(project, eq(project.number, operation.projectNumber))
-    .where(
-      and(
-        filter.projectId === undefined ? undefined : inArray(operation.projectNumber, numbersOf(db, filter.projectId)),
-        filter.branchId === undefined ? undefined : eq(operation.branchId, filter.branchId),
-        filter.endpointId === undefined ? undefined : eq(operation.endpointId, filter.endpointId),
-        filter.action === undefined ? undefined : eq(operation.action, filter.action),
-        filter.status === undefined ? undefined : eq(operation.status, filter.status),
-        filter.from === undefined ? undefined : gte(operation.createdAt, filter.from),
-        filter.to === undefined ? undefined : lt(operation.createdAt, filter.to),
-        organizations === null ? undefined : inArray(project.organizationId, organizations),
-        afterPosition(
-          [
-            [operation.createdAt, 'timestamptz'],
-            [operation.projectNumber, 'bigint'],
-            [operation.id, 'uuid'],
-          ],
-          'desc',
-          page.after,
-        ),
-      ),
-    )
-    .orderBy(desc(operation.createdAt), desc(operation.projectNumber), desc(operation.id))
-    .limit(page.limit);
+const version = {
+  id: sql`o.id`,
+  project_id: sql`p.id`,
+  organization_id: sql`p.organization_id`,
+  branch_id: sql`o.branch_id`,
+  endpoint_id: sql`o.endpoint_id`,
+  action: sql`o.action`,
+  status: sql`o.status`,
+  failures_count: sql`o.failures_count`,
+  error: sql`o.error`,
+  retry_at: time(sql`o.retry_at`),
+  created_at: time(sql`o.created_at`),
+  updated_at: time(sql`o.updated_at`),
+  total_duration_ms: sql`o.total_duration_ms`,
+  extra: sql`o.extra`,
+  seen_at: time(sql`o.seen_at`),
+};
+
+/**
+ * The stored numbers of the projects that a filter means, so that the index of one project serves its pages; null for all. An id may
+ * stand for several: ids can repeat between control planes.
+ */
+export async function findProjectNumbers(
+  db: Reader,
+  { projectId, organizations }: { projectId?: string | undefined; organizations: string[] | null },
+): Promise<string[] | null> {
+  if (projectId === undefined && organizations === null) return null;
+  const rows = await db.execute(sql`select number from ${project} p
+    where ${when(projectId, (id) => sql`p.id = ${id}`) ?? sql`true`}
+      and ${visible(sql`p.organization_id`, organizations) ?? sql`true`} order by number`);
+  return rows.map((row) => String(row.number));
 }
 
-/** A project's id may stand for several: ids can repeat between control planes. */
-function numbersOf(db: Db, projectId: string) {
-  return db.select({ number: project.number }).from(project).where(eq(project.id, projectId));
+/** Operations, newest first, over all projects or some. */
+export function operationList(filter: Omit<OperationFilter, 'projectId'>, projects: string[] | null): List {
+  const ofOne = projects?.length === 1;
+  return {
+    from: sql`${operation} o join keywarden.project p on p.number = o.project_number`,
+    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt) },
+    where: [
+      when(projects, (numbers) =>
+        ofOne
+          ? sql`o.project_number = ${numbers[0]}::bigint`
+          : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
+      ),
+      when(filter.branchId, (id) => sql`o.branch_id = ${id}`),
+      when(filter.endpointId, (id) => sql`o.endpoint_id = ${id}`),
+      when(filter.action, (action) => sql`o.action = ${action}`),
+      when(filter.status, (status) => sql`o.status = ${status}`),
+      ...within(sql`o.created_at`, filter),
+    ],
+    order: [
+      { by: sql`o.created_at`, type: 'timestamptz' },
+      { by: sql`o.project_number`, type: 'bigint' },
+      { by: sql`o.id`, type: 'uuid' },
+    ],
+    direction: 'desc',
+  };
+}
+
+/** The versions of an operation that were seen, newest first; the first is the one that stands. */
+export function operationVersionList(projects: string[], id: string): List {
+  return {
+    from: sql`(
+      select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
+        total_duration_ms, extra, seen_at, null::timestamptz as replaced_at from keywarden.operation
+      union all
+      select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
+        total_duration_ms, extra, seen_at, replaced_at from keywarden.operation_version) o
+      join keywarden.project p on p.number = o.project_number`,
+    item: { ...version, replaced_at: time(sql`o.replaced_at`) },
+    where: [sql`o.project_number = any(${sql.param(projects)}::bigint[])`, sql`o.id = ${id}::uuid`],
+    order: [
+      { by: sql`coalesce(o.replaced_at, 'infinity')`, type: 'timestamptz' },
+      { by: sql`o.project_number`, type: 'bigint' },
+    ],
+    direction: 'desc',
+  };
+}
+
+export type BucketSize = 'hour' | 'day' | 'month';
+
+/** How many operations were created in each hour, day or month of UTC, by action and status, oldest first. */
+export function operationBucketList(
+  filter: Omit<OperationFilter, 'projectId'> & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
+  projects: string[] | null,
+): List {
+  const { size, by } = filter;
+  const start = sql`date_trunc(${size}::text, o.created_at, 'UTC')`;
+  const grouped = (name: 'action' | 'status' | 'project', column: string) =>
+    by.includes(name) ? sql.raw(column) : sql.raw(`null::text`);
+  const { where } = operationList(filter, projects);
+  const tests = where.filter((test) => test !== undefined);
+  return {
+    from: sql`(select ${start} as start, ${grouped('action', 'o.action')} as action, ${grouped('status', 'o.status')} as status,
+        ${grouped('project', 'o.project_number::text')} as project, count(*) as operations,
+        count(*) filter (where o.failures_count > 0) as with_failures, avg(o.total_duration_ms)::int8 as mean_duration_ms
+      from keywarden.operation o where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)}
+      group by 1, 2, 3, 4) b left join keywarden.project p on p.number::text = b.project`,
+    item: {
+      start: time(sql`b.start`),
+      project_id: sql`p.id`,
+      action: sql`b.action`,
+      status: sql`b.status`,
+      operations: sql`b.operations`,
+      with_failures: sql`b.with_failures`,
+      mean_duration_ms: sql`b.mean_duration_ms`,
+    },
+    where: [],
+    order: [
+      { by: sql`b.start`, type: 'timestamptz' },
+      { by: sql`coalesce(b.action, '')`, type: 'text' },
+      { by: sql`coalesce(b.status, '')`, type: 'text' },
+      { by: sql`coalesce(b.project, '')`, type: 'text' },
+    ],
+    direction: 'asc',
+  };
 }

@@ -1,11 +1,14 @@
-import type { Sql } from '../store.ts';
-
-/** Asks the daemon to rotate a key; answers with the request's number. It is all that the report may do of a rotation. */
-export async function requestRotation(
-  sql: Sql,
-  { key, by, reason }: { key: string; by: string; reason: string },
-): Promise<string> {
-  const [row] = await sql`
-    insert into keywarden.rotation_request (key_number, requested_by, reason) values (${key}, ${by}, ${reason}) returning number`;
-  return String(row?.number);
-}
+export { endExemption, grantExemption } from '../exemptions.ts';
+export { type Access, recordAccess } from './access-log.ts';
+export { approvePlan, hasApproved, rejectPlan } from './plans.ts';
+export {
+  decideReview,
+  mostReviewed,
+  type NewDecision,
+  type NewReview,
+  openReview,
+  readReviewDocument,
+  type Signature,
+  signReview,
+} from './reviews.ts';
+export { requestRotation } from './rotation-requests.ts';

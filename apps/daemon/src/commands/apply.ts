@@ -1,6 +1,9 @@
 import { createInterface } from 'node:readline/promises';
+import type { PlanDocument } from '@keywarden/core/policy';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
-import { applyPlan, remainingItems } from '../enforce/apply.ts';
+import { listOtherApprovers } from '@keywarden/db/daemon';
+import type { Context } from '../context.ts';
+import { applyPlan, remainingItems, whyRejected } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
@@ -30,6 +33,8 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     }
     const pause = await whyPaused(context);
     if (pause !== null) throw new UserError(`Nothing is revoked: ${pause}.`, { exit: 3 });
+    const refusal = (await whyRejected(context, planId)) ?? (await whyAnotherMustApprove(context, planId, document));
+    if (refusal !== null) throw new UserError(`Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
         ? `Let go on by itself what ${breakers} open breakers hold, as plan ${planId} says?`
@@ -49,6 +54,19 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
     return isWhole ? exitCode.done : exitCode.needsPerson;
   });
+}
+
+/** A plan of many keys is approved by two persons; the other says so in the report. */
+async function whyAnotherMustApprove(
+  { store, config }: Context,
+  planId: string,
+  { items }: PlanDocument,
+): Promise<string | null> {
+  const limit = config.policy.second_person_above;
+  if (limit === undefined || items.length <= limit) return null;
+  const others = await listOtherApprovers(store.sql, planId, userName());
+  if (others.length > 0) return null;
+  return `plan ${planId} has ${items.length} keys, and above ${limit} (second_person_above) two persons approve: let another operator approve it in the report, then apply again`;
 }
 
 async function confirm(question: string, planId: string): Promise<boolean> {

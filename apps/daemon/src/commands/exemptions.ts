@@ -1,10 +1,11 @@
-import { parseDuration } from '@keywarden/core/policy';
+import { reviewRule } from '@keywarden/core/policy';
 import { exitCode, usageError } from '@keywarden/core/process';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
+import { parseUntil } from './parse-until.ts';
 import { printJson, usableConnections, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';
@@ -22,9 +23,9 @@ export async function exemptCommand(
 ): Promise<number> {
   return await withContext(async (context) => {
     const now = latestPresent((await usableConnections(context)).connections);
-    const end = parseUntil(until, now);
+    const end = parseUntil(until, { now, what: 'an exemption' });
     if (reason.trim() === '') throw usageError('An exemption bears a reason; say it with --reason.');
-    const known = context.config.policy.rules.map(({ name }) => name);
+    const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
     const strange = rule?.find((each) => !known.includes(each));
     if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
     const keys = await chooseKeys(context, { names, pattern });
@@ -70,15 +71,6 @@ export async function exemptionsCommand({
 
 /** The control planes' present; of several the latest. */
 const latestPresent = (connections: Connection[]) => connections.map(presentOf).toSorted().at(-1) ?? '';
-
-function parseUntil(text: string, now: string): string {
-  const lastingMs = parseDuration(text);
-  const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
-  if (lastingMs === undefined && (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(atMs)))
-    throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
-  if (atMs <= Date.parse(now)) throw usageError(`${text} is over already; an exemption ends later than now.`);
-  return new Date(atMs).toISOString();
-}
 
 function render(exemptions: StoredExemption[], now: string): string {
   if (exemptions.length === 0) return 'No exemption is in force.';

@@ -1,5 +1,6 @@
 import { exitCode, usageError } from '@keywarden/core/process';
-import { createToken, listTokens, type Role, revokeToken, roles } from '@keywarden/db/daemon';
+import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
+import { parseUntil } from './parse-until.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
@@ -9,19 +10,23 @@ export async function tokenCreateCommand({
   name,
   role,
   organization,
+  expires,
 }: {
   name: string;
   role: string;
   organization?: string[];
+  expires?: string;
 }): Promise<number> {
   const known = roles.find((each) => each === role);
   if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
   if (name.trim() === '') throw usageError('A token needs a name that says whose it is: --name NAME.');
+  const now = new Date().toISOString();
+  const expiresAt = expires === undefined ? null : parseUntil(expires, { now, what: 'a token' });
   return await withContext(async ({ store }) => {
-    const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null });
+    const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null, expiresAt });
     console.log(token.secret);
     console.error(
-      `Token ${token.number} for ${name}, with the role ${known}. It is shown this once; send it as Authorization: Bearer.`,
+      `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an end' : `until ${expiresAt}`}. It is shown this once; send it as Authorization: Bearer.`,
     );
     return exitCode.done;
   }, noControlPlane);
@@ -40,9 +45,10 @@ export async function tokenListCommand({ json }: { json?: boolean }): Promise<nu
       token.role,
       token.organizationIds?.join(' ') ?? 'all',
       token.createdAt,
-      token.revokedAt === null ? 'live' : `revoked ${token.revokedAt}`,
+      token.lastUsedAt ?? 'never',
+      stateOf(token),
     ]);
-    console.log(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'STATE'], rows));
+    console.log(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'], rows));
     return exitCode.done;
   }, noControlPlane);
 }
@@ -57,20 +63,21 @@ export async function tokenRevokeCommand(id: string): Promise<number> {
   }, noControlPlane);
 }
 
-function toJson(token: {
-  number: string;
-  name: string;
-  role: Role;
-  organizationIds: string[] | null;
-  createdAt: string;
-  revokedAt: string | null;
-}) {
+function stateOf({ revokedAt, expiresAt }: StoredToken): string {
+  if (revokedAt !== null) return `revoked ${revokedAt}`;
+  if (expiresAt === null) return 'live';
+  return Date.parse(expiresAt) > Date.now() ? `live until ${expiresAt}` : `expired ${expiresAt}`;
+}
+
+function toJson(token: StoredToken) {
   return {
     id: token.number,
     name: token.name,
     role: token.role,
     organizations: token.organizationIds,
     created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    last_used_at: token.lastUsedAt,
     revoked_at: token.revokedAt,
   };
 }

@@ -1,5 +1,12 @@
 import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
-import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
+import {
+  approvePlan,
+  endApproval,
+  listGoneKeys,
+  listObservers,
+  listUnsettledScopes,
+  readRejection,
+} from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../sync/run.ts';
@@ -61,7 +68,7 @@ export async function applyPlan(
       applied.stopped = 'stopped by a signal';
       break;
     }
-    applied.stopped = await whyPaused(context);
+    applied.stopped = (await whyPaused(context)) ?? (await whyRejected(context, planId));
     if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, refused });
     applied.items.push(result);
@@ -74,6 +81,15 @@ export async function applyPlan(
   if (how !== null) await endApproval(context.store.sql, approval, how);
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
+}
+
+/** Somebody has said no to the plan since it was approved. */
+export async function whyRejected({ store }: Pick<Context, 'store'>, planId: string): Promise<string | null> {
+  const rejection = await readRejection(store.sql, planId);
+  return (
+    rejection &&
+    `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`
+  );
 }
 
 /**

@@ -1,10 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { findArchivedProject, listArchivedOperations, listArchivedProjects, type Position } from '@keywarden/db/read';
+import {
+  type ArchivedRecord,
+  findProjectNumbers,
+  listArchivedOperations,
+  listArchivedProjects,
+  type Position,
+} from '@keywarden/db/read';
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { z } from 'zod';
-import { findPrincipal } from '../authenticate.ts';
-import type { Dependencies, Env } from '../environment.ts';
+import { findPrincipal } from '../access/authenticate.ts';
+import { describeAccess } from '../access/describe.ts';
+import type { Env, Services } from '../environment.ts';
+import { instant } from '../parameters.ts';
+import { Problem } from '../problem.ts';
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** An error in the control plane's own shape. */
 class Refusal extends HTTPException {}
@@ -14,14 +24,15 @@ class Refusal extends HTTPException {}
  * cursor is the time and id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
  * plane takes it.
  */
-export function archiveRoutes({ db, log }: Dependencies): Hono<Env> {
+export function archiveRoutes({ db, log, failures, accessLog }: Services): Hono<Env> {
   const api = new Hono<Env>();
 
   api.use(async (c, next) => {
-    const principal = await findPrincipal(c, db);
+    const principal = await findPrincipal(c, { db, failures });
     if (principal === undefined) throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
     c.set('principal', principal);
     await next();
+    await accessLog.record(describeAccess(c, c.res.status));
   });
 
   api.get('/projects', async (c) => {
@@ -29,38 +40,44 @@ export function archiveRoutes({ db, log }: Dependencies): Hono<Env> {
     const { organizations } = c.get('principal');
     const cursor = c.req.query('cursor');
     const after = cursor === undefined ? null : splitCursor(cursor, /^\d{1,18}$/);
-    const rows = await listArchivedProjects(db, {
-      organizationId: c.req.query('org_id'),
-      organizations,
-      page: { limit, after },
-    });
-    const last = rows.at(-1);
-    const next = rows.length === limit && last ? { pagination: { cursor: `${last.createdAt}_${last.number}` } } : {};
-    return c.json({ projects: rows.map(renderProject), ...next, applications: {}, integrations: {} });
+    const organizationId = readWord(c, 'org_id');
+    const { records, next } = await listArchivedProjects(db, { organizationId, organizations, page: { limit, after } });
+    const page = { projects: records.map(render), ...pagination(next), applications: {}, integrations: {} };
+    return c.json(page);
   });
+
+  const findProject = async (c: Context<Env>) => {
+    const id = c.req.param('project_id') ?? '';
+    const { organizations } = c.get('principal');
+    // Of several control planes that have a project of this id the first seen.
+    const [number] = id.includes('\0') ? [] : ((await findProjectNumbers(db, { projectId: id, organizations })) ?? []);
+    if (number === undefined) throw new Refusal(404, { message: 'project not found' });
+    return { project: number, projectId: id };
+  };
 
   api.get('/projects/:project_id/operations', async (c) => {
     const limit = readLimit(c, { max: 1000, fallback: 100 });
-    const { organizations } = c.get('principal');
-    const project = await findArchivedProject(db, { id: c.req.param('project_id'), organizations });
-    if (project === undefined) throw new Refusal(404, { message: 'project not found' });
+    const project = await findProject(c);
     const cursor = c.req.query('cursor');
     const isBare = cursor !== undefined && isInstant(cursor);
-    const after = cursor === undefined || isBare ? null : splitCursor(cursor, /^[0-9a-f-]{36}$/);
-    const rows = await listArchivedOperations(db, {
-      project: project.number,
-      after,
-      below: isBare ? cursor : null,
-      limit,
-    });
-    const last = rows.at(-1);
-    const next = rows.length === limit && last ? { pagination: { cursor: `${last.createdAt}_${last.id}` } } : {};
-    return c.json({ operations: rows.map((row) => renderOperation(row, project.id)), ...next });
+    const after = cursor === undefined || isBare ? null : splitCursor(cursor, uuid);
+    const below = isBare ? cursor : null;
+    const { records, next } = await listArchivedOperations(db, { ...project, below, page: { limit, after } });
+    return c.json({ operations: records.map(render), ...pagination(next) });
+  });
+
+  api.get('/projects/:project_id/operations/:operation_id', async (c) => {
+    const project = await findProject(c);
+    const id = c.req.param('operation_id');
+    const asked = { ...project, id, page: { limit: 1, after: null } };
+    const [found] = uuid.test(id) ? (await listArchivedOperations(db, asked)).records : [];
+    if (found === undefined) throw new Refusal(404, { message: 'operation not found' });
+    return c.json({ operation: render(found) });
   });
 
   api.notFound((c) => renderError(c, 404, 'this route does not exist'));
   api.onError((error, c) => {
-    if (error instanceof Refusal) return renderError(c, error.status, error.message);
+    if (error instanceof Refusal || error instanceof Problem) return renderError(c, error.status, error.message);
     log.error({ err: error, request: c.get('requestId') }, 'a request of the archive failed');
     return renderError(c, 500, 'internal error');
   });
@@ -88,44 +105,22 @@ function splitCursor(cursor: string, id: RegExp): Position {
   throw new Refusal(400, { message: 'invalid cursor' });
 }
 
-const isInstant = (text: string) => z.iso.datetime({ offset: true }).safeParse(text).success;
+const isInstant = (text: string) => instant.safeParse(text).success;
 
-/** Columns as the control plane names them, without those that are null; what came beside them stands over them. */
-function render(columns: Record<string, unknown>, extra: Record<string, unknown> | null): Record<string, unknown> {
+/** A record without what the control plane did not send; what came beside the columns stands over them. */
+function render({ extra, ...columns }: ArchivedRecord): Record<string, unknown> {
   return { ...Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null)), ...extra };
 }
 
-function renderProject(row: Awaited<ReturnType<typeof listArchivedProjects>>[number]): Record<string, unknown> {
-  const columns = {
-    id: row.id,
-    name: row.name,
-    org_id: row.organizationId,
-    owner_id: row.ownerId,
-    region_id: row.regionId,
-    pg_version: row.pgVersion,
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
-  };
-  return render(columns, row.extra);
+/** The place of the next page, as times have it here; a last page has none. */
+function pagination(next: Position | null) {
+  return next === null
+    ? {}
+    : { pagination: { cursor: `${next[0]?.replace(' ', 'T').replace('+00', 'Z')}_${next[1]}` } };
 }
 
-function renderOperation(
-  row: Awaited<ReturnType<typeof listArchivedOperations>>[number],
-  projectId: string,
-): Record<string, unknown> {
-  const columns = {
-    id: row.id,
-    project_id: projectId,
-    branch_id: row.branchId,
-    endpoint_id: row.endpointId,
-    action: row.action,
-    status: row.status,
-    error: row.error,
-    failures_count: row.failuresCount,
-    retry_at: row.retryAt,
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
-    total_duration_ms: row.totalDurationMs,
-  };
-  return render(columns, row.extra);
+function readWord(c: Context, name: string): string | undefined {
+  const text = c.req.query(name);
+  if (text?.includes('\0')) throw new Refusal(400, { message: `parameter "${name}" in query has an error` });
+  return text;
 }

@@ -23,7 +23,11 @@ export function describeOtherRoutes({ openAPIRegistry: registry }: OpenAPIHono<E
     responses: { 200: json('Ready', status), 503: json('Not ready', status) },
   });
   const archive = { method: 'get' as const, security: [{ token: [] }] };
-  const errors = { 400: json('Bad limit or cursor', refusal), 401: json('No live token', refusal) };
+  const errors = {
+    400: json('Bad limit or cursor', refusal),
+    401: json('No live token', refusal),
+    429: json('Too many wrong tokens', refusal),
+  };
   registry.registerPath({
     ...archive,
     path: '/api/v2/projects',
@@ -40,6 +44,17 @@ export function describeOtherRoutes({ openAPIRegistry: registry }: OpenAPIHono<E
       200: json('A page', z.object({ operations: records, pagination })),
       ...errors,
       404: json('No such project', refusal),
+    },
+  });
+  registry.registerPath({
+    ...archive,
+    path: '/api/v2/projects/{project_id}/operations/{operation_id}',
+    summary: "One operation in the control plane's own shape",
+    request: { params: z.object({ project_id: z.string(), operation_id: z.string() }) },
+    responses: {
+      200: json('It', z.object({ operation: z.record(z.string(), z.unknown()) })),
+      ...errors,
+      404: json('No such project or operation', refusal),
     },
   });
 }

@@ -1,71 +1,114 @@
 import { html } from 'hono/html';
 
-interface Operation {
-  summary?: string | undefined;
-  parameters?: unknown;
+interface Schema {
+  type?: string | string[];
+  enum?: unknown[];
+  description?: string;
+  $ref?: string;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  anyOf?: Schema[];
+  default?: unknown;
 }
 
-interface Parameter {
-  name: string;
-  description: string;
-  kind: string;
+interface Operation {
+  summary?: string;
+  description?: string;
+  parameters?: { name: string; in: string; required?: boolean; description?: string; schema?: Schema }[];
+  requestBody?: { content?: Record<string, { schema?: Schema }> };
+  responses?: Record<string, { content?: Record<string, { schema?: Schema }> }>;
+}
+
+interface Document {
+  paths?: object | undefined;
+  components?: { schemas?: object };
 }
 
 /** The API's description as a page, from its own OpenAPI document; no script and nothing from elsewhere. */
-export function renderDocs(document: { paths?: object | undefined }) {
-  const entries = Object.entries(document.paths ?? {}) as [string, { get?: Operation }][];
+export function renderDocs(document: Document) {
+  // The document is our own; of its schemas the page shows these parts.
+  const paths = (document.paths ?? {}) as Record<string, Record<string, Operation>>;
+  const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
+  const entries = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
   return html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>Keywarden report API</title>
-        <style>
-          :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-          body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-          section { border-top: 1px solid #8886; padding: 0.5rem 0 1rem; }
-          h2 { font: 600 1.05rem ui-monospace, monospace; overflow-wrap: anywhere; }
-          dt { font-family: ui-monospace, monospace; margin-top: 0.3rem; }
-          dd { margin-left: 1.5rem; opacity: 0.8; }
-        </style>
+        <link rel="stylesheet" href="/assets/style.css" />
+        <link rel="icon" href="/assets/icon.svg" />
       </head>
-      <body>
-        <h1>Keywarden report API</h1>
-        <p>
-          Every request but those for <code>/healthz</code>, <code>/readyz</code>, <code>/openapi.json</code> and this page carries
-          <code>Authorization: Bearer TOKEN</code>. Lists answer <code>{items, next_cursor}</code>. The archive stands below
-          <code>/api/v2</code> in the control plane's own shapes. <a href="/openapi.json">openapi.json</a> is for machines.
-        </p>
-        ${entries.map(([path, { get }]) => renderEntry(path, get))}
+      <body class="docs">
+        <main>
+          <h1>Keywarden report API</h1>
+          <p>
+            Every request but those for <code>/healthz</code>, <code>/readyz</code>, <code>/openapi.json</code> and this page carries
+            <code>Authorization: Bearer TOKEN</code>. Lists answer <code>{items, next_cursor}</code> and <code>Link: rel="next"</code>;
+            errors are problem details (RFC 9457); times are RFC 3339, ids are text. The archive stands below <code>/api/v2</code> in the
+            control plane's own shapes. <a href="/openapi.json">openapi.json</a> is for machines, <a href="/">the dashboard</a> for people.
+          </p>
+          <nav aria-label="Routes">
+            <ul class="routes">
+              ${entries.map(
+                ({ path, method }) =>
+                  html`<li><a href="#${anchor(method, path)}"><code>${method} ${path}</code></a></li>`,
+              )}
+            </ul>
+          </nav>
+          ${entries.map(renderEntry)}
+          <h2 id="shapes">Shapes</h2>
+          ${Object.entries(schemas).map(
+            ([name, schema]) => html`<section id="shape-${name}">
+              <h3>${name}</h3>
+              ${schema.description === undefined ? '' : html`<p>${schema.description}</p>`}
+              <dl>
+                ${Object.entries(schema.properties ?? {}).map(
+                  ([field, inner]) => html`<dt>${field} <small>${kindOf(inner)}</small></dt>
+                    <dd>${inner.description ?? ''}</dd>`,
+                )}
+              </dl>
+            </section>`,
+          )}
+        </main>
       </body>
     </html>`;
 }
 
-function renderEntry(path: string, operation: Operation | undefined) {
-  return html`<section>
-    <h2>GET ${path}</h2>
-    <p>${operation?.summary ?? ''}</p>
+const anchor = (method: string, path: string) => `${method}${path}`.replace(/[^\w]+/g, '-').toLowerCase();
+
+function renderEntry({ path, method, operation }: { path: string; method: string; operation: Operation }) {
+  const body = operation.requestBody?.content?.['application/json']?.schema;
+  const answers = Object.entries(operation.responses ?? {}).filter(([status]) => status.startsWith('2'));
+  return html`<section id="${anchor(method, path)}">
+    <h2><code>${method} ${path}</code></h2>
+    <p>${operation.summary ?? ''}</p>
+    ${operation.description === undefined ? '' : html`<p><small>${operation.description}</small></p>`}
     <dl>
-      ${readParameters(operation?.parameters).map(
-        ({ name, kind, description }) => html`<dt>${name} <small>${kind}</small></dt>
-          <dd>${description}</dd>`,
+      ${(operation.parameters ?? []).map(
+        ({ name, schema, required, description }) => html`<dt>
+            ${name} <small>${schema === undefined ? '' : kindOf(schema)}${required ? ', required' : ''}</small>
+          </dt>
+          <dd>${description ?? schema?.description ?? ''}</dd>`,
+      )}
+      ${body === undefined ? '' : html`<dt>body <small>${kindOf(body)}</small></dt><dd></dd>`}
+      ${answers.map(
+        ([status, { content }]) => html`<dt>${status} <small>${Object.keys(content ?? {}).join(', ')}</small></dt>
+          <dd>${Object.values(content ?? {}).map(({ schema }) => (schema === undefined ? '' : kindOf(schema)))[0] ?? ''}</dd>`,
       )}
     </dl>
   </section>`;
 }
 
-function readParameters(parameters: unknown): Parameter[] {
-  if (!Array.isArray(parameters)) return [];
-  return parameters.flatMap(
-    (parameter: { name?: string; schema?: { type?: string; enum?: string[]; description?: string } }) =>
-      parameter.name === undefined
-        ? []
-        : [
-            {
-              name: parameter.name,
-              kind: parameter.schema?.enum?.join(' | ') ?? parameter.schema?.type ?? '',
-              description: parameter.schema?.description ?? '',
-            },
-          ],
-  );
+/** A schema in a few words: its name, its values, or its type. */
+function kindOf(schema: Schema): string {
+  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
+  if (schema.enum !== undefined) return schema.enum.join(' | ');
+  if (schema.anyOf !== undefined) return schema.anyOf.map(kindOf).join(' or ');
+  if (schema.items !== undefined) return `list of ${kindOf(schema.items)}`;
+  const fields = Object.entries(schema.properties ?? {}).map(([name, inner]) => `${name}: ${kindOf(inner)}`);
+  if (fields.length > 0) return `{ ${fields.join('; ')} }`;
+  return [schema.type ?? 'anything'].flat().join(' or ');
 }

@@ -1,98 +1,96 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { listKeys } from '@keywarden/db/read';
+import {
+  keyList,
+  keyObservationList,
+  keyUseList,
+  listInventoryHoles,
+  readOne,
+  readPresent,
+  seesKey,
+} from '@keywarden/db/read';
 import type { Dependencies, Env } from '../environment.ts';
-import { listOf, nextCursor, openCursor, pagingQuery } from '../paging.ts';
-import { readRoute } from '../route.ts';
+import { keyFilters, toKeyFilter } from '../filters.ts';
+import { digits } from '../parameters.ts';
+import { notFound, Problem } from '../problem.ts';
+import { addList, addRoute } from '../route.ts';
+import { inventoryHole, keyItem, keyObservation, keyUse } from '../shapes/keys.ts';
 
-const kinds = z.enum(['personal', 'organization', 'project']);
-const states = z.enum(['active', 'missing', 'gone']);
+const access = { role: 'viewer', organizations: 'filtered' } as const;
+const params = z.object({ key: digits.openapi({ description: "The key's number here" }) });
+const sorts = z.enum(['number', 'name', 'created_at', 'last_used_at']).default('number');
 
-/** A key as every list of ours shows it. Ids are int64, so they are text. */
-const keyItem = z
-  .object({
-    control_plane: z.string(),
-    scope: z.string(),
-    id: z.string(),
-    kind: kinds,
-    name: z.string(),
-    organization_id: z.string().nullable(),
-    project_id: z.string().nullable(),
-    creator: z.object({ id: z.string(), name: z.string().nullable() }),
-    state: states,
-    created_at: z.string(),
-    last_used_at: z.string().nullable(),
-    last_used_from: z.string().nullable(),
-    first_seen_at: z.string(),
-    gone_at: z.string().nullable(),
-  })
-  .openapi('Key');
-
-const query = z.strictObject({
-  organization_id: z.string().optional(),
-  project_id: z.string().optional(),
-  kind: kinds.optional(),
-  state: states.optional(),
-  creator_id: z.string().optional(),
-  q: z.string().max(100).optional().openapi({ description: 'Part of a name' }),
-  ...pagingQuery,
-});
-
-const route = readRoute({
-  path: '/v1/keys',
-  summary: 'API keys that were ever seen',
-  query,
-  response: listOf(keyItem),
-});
-
+/** Keys, as they are and as they were. */
 export function keyRoutes(app: OpenAPIHono<Env>, { db }: Dependencies): void {
-  app.openapi(route, async (c) => {
-    const asked = c.req.valid('query');
-    const rows = await listKeys(db, {
-      filter: {
-        organizationId: asked.organization_id,
-        projectId: asked.project_id,
-        kind: asked.kind,
-        state: asked.state,
-        creatorId: asked.creator_id,
-        text: asked.q,
-      },
-      organizations: c.get('principal').organizations,
-      page: { limit: asked.limit, after: openCursor(asked) },
-    });
-    const last = rows.at(-1);
-    return c.json(
-      { items: rows.map(renderKey), next_cursor: nextCursor(asked, rows.length, last && [last.key.number]) },
-      200,
-    );
-  });
-}
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/keys',
+      summary:
+        'API keys that were ever seen; with as_of those that there were at a past time, and where that is not known',
+      access,
+      filters: { ...keyFilters, sort: sorts, order: z.enum(['asc', 'desc']).default('asc') },
+      item: keyItem,
+      more: { as_of: z.string().optional(), holes: z.array(inventoryHole).optional() },
+    },
+    async ({ query, principal: { organizations } }) => {
+      const { as_of: asOf, sort, order } = query;
+      const list = keyList(toKeyFilter(query), { organizations, sort, direction: order });
+      if (asOf === undefined) return { list };
+      await requirePast(db, asOf);
+      const holes = await listInventoryHoles(db, { from: asOf, to: asOf, organizations });
+      return { list, more: { as_of: asOf, holes } };
+    },
+  );
 
-function renderKey({ key, baseUrl }: Awaited<ReturnType<typeof listKeys>>[number]): z.infer<typeof keyItem> {
-  return {
-    control_plane: baseUrl,
-    scope: key.scope,
-    id: key.id,
-    kind: key.kind,
-    name: key.name,
-    organization_id: key.organizationId,
-    project_id: key.projectId,
-    creator: { id: key.creatorId, name: key.creatorName },
-    state: stateOf(key),
-    created_at: key.createdAt,
-    last_used_at: key.lastUsedAt,
-    last_used_from: key.lastUsedFrom,
-    first_seen_at: key.firstSeenAt,
-    gone_at: key.goneAt,
+  addRoute(
+    app,
+    { path: '/v1/keys/{key}', summary: 'One key', access, params, response: keyItem },
+    async ({ c, params: { key }, principal: { organizations } }) => {
+      const found = await readOne(db, keyList({ number: key }, { organizations }));
+      if (found === undefined) throw notFound('key of this number', '/v1/keys');
+      return c.body(found, 200, { 'content-type': 'application/json' });
+    },
+  );
+
+  const ofKey = async (key: string, organizations: string[] | null) => {
+    if (!(await seesKey(db, key, organizations))) throw notFound('key of this number', '/v1/keys');
   };
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/keys/{key}/observations',
+      summary: "A key's history: each version of its record that was seen, and when it was missing, gone or back",
+      access,
+      params,
+      item: keyObservation,
+    },
+    async ({ params: { key }, principal: { organizations } }) => {
+      await ofKey(key, organizations);
+      return { list: keyObservationList(key) };
+    },
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/keys/{key}/uses',
+      summary: 'The use of a key that was seen, newest first, one item an hour and address',
+      access,
+      params,
+      item: keyUse,
+    },
+    async ({ params: { key }, principal: { organizations } }) => {
+      await ofKey(key, organizations);
+      return { list: keyUseList(key) };
+    },
+  );
 }
 
-function stateOf({
-  goneAt,
-  missingSince,
-}: {
-  goneAt: string | null;
-  missingSince: string | null;
-}): z.infer<typeof states> {
-  if (goneAt !== null) return 'gone';
-  return missingSince === null ? 'active' : 'missing';
+/** Of a time that is still to come nothing was seen. */
+export async function requirePast(db: Dependencies['db'], asOf: string): Promise<void> {
+  const present = await readPresent(db);
+  if (Date.parse(asOf) > Date.parse(present) + 300_000)
+    throw new Problem(400, 'Bad parameter', `as_of: lies in the future; the control plane's present is ${present}.`);
 }

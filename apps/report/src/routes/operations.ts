@@ -1,93 +1,115 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { listOperations } from '@keywarden/db/read';
+import {
+  findProjectNumbers,
+  operationBucketList,
+  operationList,
+  operationVersionList,
+  organizationList,
+  projectList,
+} from '@keywarden/db/read';
 import type { Dependencies, Env } from '../environment.ts';
-import { listOf, nextCursor, openCursor, pagingQuery } from '../paging.ts';
-import { readRoute } from '../route.ts';
+import { operationFilters, toOperationFilter } from '../filters.ts';
+import { instant, word } from '../parameters.ts';
+import { notFound, Problem } from '../problem.ts';
+import { addList } from '../route.ts';
+import { operationBucket, operationItem, operationVersion, organizationItem, projectItem } from '../shapes/archive.ts';
 
-const instant = z.iso.datetime({ offset: true });
+const access = { role: 'viewer', organizations: 'filtered' } as const;
 
-const operationItem = z
-  .object({
-    id: z.string(),
-    project_id: z.string(),
-    organization_id: z.string(),
-    branch_id: z.string().nullable(),
-    endpoint_id: z.string().nullable(),
-    action: z.string(),
-    status: z.string(),
-    failures_count: z.int(),
-    error: z.string().nullable(),
-    retry_at: z.string().nullable(),
-    created_at: z.string(),
-    updated_at: z.string(),
-    total_duration_ms: z.int().nullable(),
-    extra: z.record(z.string(), z.unknown()).nullable().openapi({ description: 'Fields that came and have no column' }),
-    seen_at: z.string().openapi({ description: 'When this version was first seen' }),
-    last_seen_upstream_at: z
-      .string()
-      .nullable()
-      .openapi({ description: 'When a completed walk last found it at the control plane; null before the first' }),
-  })
-  .openapi('Operation');
+/** More buckets than that are no answer that anybody reads. */
+const mostBuckets = 2000;
+const sizeMs = { hour: 3_600_000, day: 86_400_000, month: 28 * 86_400_000 };
+const groupings = ['action', 'status', 'project'] as const;
 
-const query = z.strictObject({
-  project_id: z.string().optional(),
-  branch_id: z.string().optional(),
-  endpoint_id: z.string().optional(),
-  action: z.string().optional(),
-  status: z.string().optional(),
-  from: instant.optional().openapi({ description: 'Created at this instant or later' }),
-  to: instant.optional().openapi({ description: 'Created before this instant' }),
-  ...pagingQuery,
-});
-
-const route = readRoute({
-  path: '/v1/operations',
-  summary: 'Operations, newest first, those that the control plane has pruned too',
-  query,
-  response: listOf(operationItem),
-});
-
+/** The archive's operations, and the projects and organizations that they are of. */
 export function operationRoutes(app: OpenAPIHono<Env>, { db }: Dependencies): void {
-  app.openapi(route, async (c) => {
-    const asked = c.req.valid('query');
-    const rows = await listOperations(db, {
-      filter: {
-        projectId: asked.project_id,
-        branchId: asked.branch_id,
-        endpointId: asked.endpoint_id,
-        action: asked.action,
-        status: asked.status,
-        from: asked.from,
-        to: asked.to,
-      },
-      organizations: c.get('principal').organizations,
-      page: { limit: asked.limit, after: openCursor(asked) },
-    });
-    const last = rows.at(-1)?.operation;
-    const position = last && [last.createdAt, last.projectNumber, last.id];
-    return c.json({ items: rows.map(renderOperation), next_cursor: nextCursor(asked, rows.length, position) }, 200);
-  });
-}
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/operations',
+      summary: 'Operations, newest first, those that the control plane has pruned too',
+      access,
+      filters: operationFilters,
+      item: operationItem,
+    },
+    async ({ query, principal: { organizations } }) => {
+      const filter = toOperationFilter(query);
+      const projects = await findProjectNumbers(db, { projectId: filter.projectId, organizations });
+      return { list: operationList(filter, projects) };
+    },
+  );
 
-function renderOperation(row: Awaited<ReturnType<typeof listOperations>>[number]): z.infer<typeof operationItem> {
-  const { operation, projectId, organizationId } = row;
-  return {
-    id: operation.id,
-    project_id: projectId,
-    organization_id: organizationId,
-    branch_id: operation.branchId,
-    endpoint_id: operation.endpointId,
-    action: operation.action,
-    status: operation.status,
-    failures_count: operation.failuresCount,
-    error: operation.error,
-    retry_at: operation.retryAt,
-    created_at: operation.createdAt,
-    updated_at: operation.updatedAt,
-    total_duration_ms: operation.totalDurationMs,
-    extra: operation.extra,
-    seen_at: operation.seenAt,
-    last_seen_upstream_at: row.lastSeenUpstreamAt,
-  };
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
+      summary: 'Every version of an operation that was seen, newest first',
+      access,
+      params: z.object({ project_id: word, operation_id: z.guid() }),
+      item: operationVersion,
+    },
+    async ({ params, principal: { organizations } }) => {
+      const projects = await findProjectNumbers(db, { projectId: params.project_id, organizations });
+      if (projects === null || projects.length === 0) throw notFound('project of this id', '/v1/projects');
+      return { list: operationVersionList(projects, params.operation_id) };
+    },
+  );
+
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/operations/buckets',
+      summary: 'How many operations were created in each hour, day or month of UTC, oldest first',
+      access,
+      filters: {
+        ...operationFilters,
+        from: instant,
+        to: instant,
+        size: z.enum(['hour', 'day', 'month']).default('day'),
+        by: z
+          .string()
+          .regex(/^(action|status|project)(,(action|status|project))*$/)
+          .optional()
+          .openapi({ description: 'What is counted apart: action, status, project, with commas between' }),
+      },
+      item: operationBucket,
+    },
+    async ({ query, principal: { organizations } }) => {
+      const filter = toOperationFilter(query);
+      const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
+      if (!(buckets <= mostBuckets))
+        throw new Problem(
+          400,
+          'Bad parameter',
+          `from, to: hold more than ${mostBuckets} buckets; choose a larger size or a shorter time.`,
+        );
+      const projects = await findProjectNumbers(db, { projectId: filter.projectId, organizations });
+      const by = groupings.filter((name) => query.by?.split(',').includes(name));
+      return { list: operationBucketList({ ...filter, size: query.size, by }, projects) };
+    },
+  );
+
+  addList(
+    app,
+    db,
+    { path: '/v1/organizations', summary: 'Organizations that were seen', access, item: organizationItem },
+    ({ principal: { organizations } }) => ({ list: organizationList(organizations) }),
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/projects',
+      summary: 'Projects that were seen, gone ones too',
+      access,
+      filters: { organization_id: word.optional(), state: z.enum(['active', 'gone']).optional() },
+      item: projectItem,
+    },
+    ({ query, principal: { organizations } }) => ({
+      list: projectList({ organizationId: query.organization_id, state: query.state }, organizations),
+    }),
+  );
 }

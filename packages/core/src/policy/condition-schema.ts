@@ -24,6 +24,7 @@ const leaves = {
   used_outside: z.array(network).min(1).optional().describe('used from an address in none of these ranges'),
   creator_left: z.literal(true).optional().describe('its creator is no member of the organization any more'),
   name_not_matching: names.optional().describe('its name is of none of these patterns'),
+  reviewed_out: z.literal(true).optional().describe('an access review that is signed decided to revoke it'),
   unscoped: z.literal(true).optional().describe('an organization key that one project’s key would serve'),
 };
 

@@ -15,6 +15,7 @@ export type Evidence =
   | { condition: 'more_than'; count: number; limit: number; per: Grouping; rank: number }
   | { addresses: string[]; condition: 'used_outside'; limit: string[] }
   | { condition: 'creator_left'; creator_id: string }
+  | { by: string; condition: 'reviewed_out'; decided_at: string; reason: string; review: string }
   | { condition: 'name_not_matching'; limit: string[]; name: string }
   | { by: 'only_project' | 'name'; condition: 'unscoped'; project_id: string }
   | { condition: 'all' | 'any'; of: Evidence[] }
@@ -87,8 +88,15 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
       return !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
     };
   }
+  if (condition.reviewed_out !== undefined) return reviewedOut;
   return condition.unscoped === undefined ? undefined : unscoped;
 }
+
+const reviewedOut: Test = ({ key: { reviewedOut: decided } }) => {
+  if (decided === undefined) return false;
+  const { by, at, reason, review } = decided;
+  return { by, condition: 'reviewed_out', decided_at: at, reason, review };
+};
 
 function usedOutside(networks: string[]): Test {
   const isInside = makeNetworkTest(networks);

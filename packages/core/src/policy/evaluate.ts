@@ -1,9 +1,10 @@
+import { mentions } from './condition-schema.ts';
 import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
-import type { Policy, Rule } from './schema.ts';
+import { type Policy, type Rule, reviewRule } from './schema.ts';
 
 /** Rule R holds for key K, with the evidence. `explain` says it in words. */
 export interface Finding {
@@ -42,13 +43,19 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
       judged.push(toJudged(key, { scope, nowMs: scope.nowMs, place: judged.length }));
   }
   const ranks = makeRanks(judged);
-  const rules = policy.rules.map((rule) => compileRule(rule, ranks));
+  const rules = rulesFor(policy, facts).map((rule) => compileRule(rule, ranks));
   const judgements: Judgement[] = [];
   for (const each of judged) {
     const judgement = judgeKey(rules, each);
     if (judgement.findings.length + judgement.unknowns.length > 0) judgements.push(judgement);
   }
   return judgements;
+}
+
+/** The policy's rules, and that of access reviews where one has decided something. */
+function rulesFor({ rules }: Policy, { keys }: Facts): Rule[] {
+  const isOwn = rules.some(({ condition }) => mentions(condition, ['reviewed_out']));
+  return isOwn || keys.every((key) => key.reviewedOut === undefined) ? rules : [...rules, reviewRule];
 }
 
 interface CompiledRule {

@@ -29,6 +29,8 @@ function inWords(evidence: Evidence, told: Told): string {
       return `used from ${evidence.addresses.join(', ')}, outside ${evidence.limit.join(', ')}`;
     case 'creator_left':
       return `its creator ${told.creatorName ?? evidence.creator_id} is no member of the organization any more`;
+    case 'reviewed_out':
+      return `access review ${evidence.review} decided to revoke it, by ${evidence.by}: ${evidence.reason}`;
     case 'name_not_matching':
       return `its name "${evidence.name}" is not of ${evidence.limit.join(' or ')}`;
     case 'unscoped':
@@ -57,6 +59,7 @@ export function conditionInWords(condition: Condition): string {
   if (older !== undefined) return `older_than ${older.text}`;
   if (condition.used_outside !== undefined) return `used_outside ${condition.used_outside.join(', ')}`;
   if (condition.name_not_matching !== undefined) return `name_not_matching ${condition.name_not_matching.join(', ')}`;
+  if (condition.reviewed_out !== undefined) return 'reviewed_out';
   return condition.creator_left === undefined ? 'unscoped' : 'creator_left';
 }
 
@@ -70,6 +73,8 @@ export function limitInWords(evidence: Evidence): string {
       return evidence.limit.join(' or ');
     case 'creator_left':
       return 'a member';
+    case 'reviewed_out':
+      return `review ${evidence.review}`;
     case 'unscoped':
       return `project ${evidence.project_id}`;
     case 'all':

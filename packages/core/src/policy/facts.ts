@@ -34,6 +34,8 @@ export interface KeyFacts {
   isAcknowledged: boolean;
   /** An attempt to revoke it was refused in the last days: others go before it. */
   hasFailedLately: boolean;
+  /** The newest signed access review that looked at it wants it gone; absent otherwise. */
+  reviewedOut?: { review: string; by: string; at: string; reason: string };
   /** Absent for a key that no rotation has to do with. */
   line?: Line;
 }

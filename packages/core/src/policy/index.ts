@@ -15,6 +15,7 @@ export {
 } from './facts.ts';
 export { makeGlobTest } from './glob.ts';
 export { type Hold, hasSeen, type Verdict } from './guard.ts';
+export { isNetwork, makeNetworkTest } from './network.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
   canonicalJson,
@@ -36,6 +37,7 @@ export {
   type Policy,
   policySchema,
   type Rule,
+  reviewRule,
   rotationDefaults,
 } from './schema.ts';
 export { modeOf } from './unattended.ts';

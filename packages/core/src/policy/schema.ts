@@ -46,6 +46,8 @@ const rotationSchema = z.strictObject({
   schedule: schedule.optional().describe('rotations of this rule begin only then'),
 });
 
+const reviewRuleName = 'access-review';
+
 const ruleSchema = z
   .strictObject({
     name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
@@ -125,10 +127,20 @@ export const policySchema = z
     max_evidence_age: duration.prefault('1h').describe('older listings condemn nothing'),
     max_clock_skew: duration.prefault('60s').describe('further off the control plane’s clock, nothing is judged'),
     min_observation: duration.optional().describe('keys watched for less are held'),
+    second_person_above: z
+      .int()
+      .min(0)
+      .optional()
+      .describe('a plan that revokes more keys than this is approved by two persons'),
     quotas: quotasSchema.prefault({}),
     enforcement: enforcementSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
   })
+  .refine(
+    ({ rules }) =>
+      rules.every(({ name, condition }) => name !== reviewRuleName || mentions(condition, ['reviewed_out'])),
+    { error: `${reviewRuleName} is the name of the rule of access reviews; give another`, path: ['rules'] },
+  )
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {
     error: 'two rules bear the same name',
     path: ['rules'],
@@ -141,6 +153,20 @@ export const policySchema = z
       when: ({ issues }) => issues.length === 0,
     },
   );
+
+/**
+ * What signed access reviews decided is a rule of every policy. One that has a rule of its own with `reviewed_out` says how instead.
+ */
+export const reviewRule: Rule = {
+  name: reviewRuleName,
+  match: {},
+  condition: { reviewed_out: true },
+  source: null,
+  action: 'revoke',
+  mode: 'plan',
+  notices: [],
+  even_in_use: true,
+};
 
 /** A policy as parsed; docs/POLICY.md describes each setting. */
 export type Policy = z.output<typeof policySchema>;

@@ -20,6 +20,7 @@ function holds(of: Condition, key: KeyFacts, keys: KeyFacts[]): boolean | undefi
   if (of.not) return negated(holds(of.not, key, keys));
   if (of.older_than) return nowMs - msOf(key.createdAt) > of.older_than.ms;
   if (of.name_not_matching) return !key.name.startsWith('ci-');
+  if (of.reviewed_out) return key.reviewedOut !== undefined;
   if (of.creator_left) return key.creator === 'unknown' ? undefined : key.creator === 'left';
   if (of.more_than) return isOver(of.more_than, key, keys);
   if (key.use.state === 'unknown') return undefined;

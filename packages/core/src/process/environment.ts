@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { isNetwork } from '../policy/network.ts';
 import { codeOf, UserError, usageError } from './errors.ts';
 
 const text = z
@@ -35,6 +36,18 @@ const schema = z.object({
   REPORT_PORT: port(8820),
   REPORT_TOKEN: text.refine((value) => value === undefined || value.length >= 20, {
     error: () => 'must have 20 characters or more',
+  }),
+  REPORT_TLS_CERT: text,
+  REPORT_TLS_KEY: text,
+  REPORT_PROXY: text.transform((value, context) => {
+    const networks = value?.split(',').map((each) => each.trim()) ?? [];
+    const strange = networks.find((each) => !isNetwork(each));
+    if (strange === undefined) return networks;
+    context.addIssue({
+      code: 'custom',
+      message: `must be addresses or ranges with commas between, and "${strange}" is none`,
+    });
+    return z.NEVER;
   }),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,

@@ -1,5 +1,8 @@
-import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../store.ts';
+import type postgres from 'postgres';
+import { toInstant } from './schema/columns.ts';
+import type { Sql } from './store.ts';
+
+// The daemon's command line and the report both grant and end them.
 
 export interface NewExemption {
   /** The store's numbers of the keys that it covers: those that exist now. */
@@ -15,16 +18,19 @@ export interface NewExemption {
 
 /** Grants an exemption; answers with its number. */
 export async function grantExemption(sql: Sql, exemption: NewExemption): Promise<string> {
+  return await sql.begin(async (tx) => await insertExemption(tx, exemption));
+}
+
+/** Grants an exemption within a transaction. */
+export async function insertExemption(tx: postgres.TransactionSql, exemption: NewExemption): Promise<string> {
   const { keys, rules, pattern, reason, grantedBy, grantedAt, until } = exemption;
-  return await sql.begin(async (tx) => {
-    const [row] = await tx`
-      insert into keywarden.exemption (rules, pattern, reason, granted_by, granted_at, until)
-      values (${rules}::text[], ${pattern}, ${reason}, ${grantedBy}, ${grantedAt}::timestamptz, ${until}::timestamptz) returning number`;
-    const number = String(row?.number);
-    await tx`
-      insert into keywarden.exemption_key (exemption_number, key_number) select ${number}::bigint, unnest(${keys}::bigint[])`;
-    return number;
-  });
+  const [row] = await tx`
+    insert into keywarden.exemption (rules, pattern, reason, granted_by, granted_at, until)
+    values (${rules}::text[], ${pattern}, ${reason}, ${grantedBy}, ${grantedAt}::timestamptz, ${until}::timestamptz) returning number`;
+  const number = String(row?.number);
+  await tx`
+    insert into keywarden.exemption_key (exemption_number, key_number) select ${number}::bigint, unnest(${keys}::bigint[])`;
+  return number;
 }
 
 export interface StoredExemption extends Omit<NewExemption, 'keys'> {

@@ -1,0 +1,52 @@
+import { type Access, recordAccess } from '@keywarden/db/report-write';
+import type { Sql } from '@keywarden/db/store';
+
+export interface AccessLog {
+  /** Resolves when the record is committed; until then nothing is answered (P1). */
+  record(access: Access): Promise<void>;
+}
+
+/** Long runs of letters and digits may be a secret that somebody has put into an address. */
+const longRun = /[A-Za-z0-9_]{30,}/g;
+
+/** An address as the log keeps it: without cursors, which are long and say nothing, and without what may be a secret. */
+export function redact(text: string): string {
+  return text
+    .replace(/(^|[?&])cursor=[^&]*/g, '$1cursor=...')
+    .replace(longRun, '...')
+    .slice(0, 2000);
+}
+
+/** Writes the access log. Records that come while others are being written go together in one statement. */
+export function createAccessLog(sql: Sql): AccessLog {
+  let waiting: { access: Access; resolve: () => void; reject: (error: unknown) => void }[] = [];
+  let isWriting = false;
+  const write = async () => {
+    isWriting = true;
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
+      try {
+        await recordAccess(
+          sql,
+          batch.map(({ access }) => access),
+        );
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    isWriting = false;
+  };
+  return {
+    record: (access) =>
+      new Promise((resolve, reject) => {
+        waiting.push({
+          access: { ...access, path: redact(access.path), query: redact(access.query) },
+          resolve,
+          reject,
+        });
+        if (!isWriting) void write();
+      }),
+  };
+}

@@ -1,0 +1,151 @@
+import { createLogger } from '@keywarden/core/process';
+import { createToken } from '@keywarden/db/daemon';
+import { createTestStore } from '@keywarden/db/testing';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createApp } from '../app.ts';
+import { type Bed, makeBed } from '../testing.ts';
+import { redact } from './access-log.ts';
+import { cookieName } from './authenticate.ts';
+import { mostFailures } from './failures.ts';
+
+let bed: Bed;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+});
+afterAll(async () => await bed.close());
+
+const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+
+test('P1: a token that has ended, or run out, is none', async () => {
+  const number = await bed.makeToken('ended', 'operator');
+  await bed.store.sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
+  await bed.makeToken('expired', 'operator');
+  await bed.store
+    .sql`update keywarden.report_token set expires_at = now() - interval '1 second' where name = 'expired'`;
+  for (const as of ['ended', 'expired']) {
+    expect((await bed.ask('/v1/keys', { as })).status).toBe(401);
+    expect((await bed.ask('/api/v2/projects', { as })).status).toBe(401);
+  }
+});
+
+test('an address that shows many wrong tokens waits, with a good one too, and others do not', async () => {
+  const headers = { 'x-peer': '127.9.9.9' };
+  for (let index = 0; index < mostFailures; index += 1)
+    expect((await bed.ask('/v1/keys', { as: `kwr_${index}`, headers })).status).toBe(401);
+  const refused = await bed.ask('/v1/keys', { headers });
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await bed.ask('/api/v2/projects', { headers })).status).toBe(429);
+  expect((await bed.ask('/v1/keys')).status).toBe(200);
+});
+
+test('a cookie reads; it writes only for a page of this site', async () => {
+  const cookie = `${cookieName}=${bed.tokens.operator}`;
+  const ask = (method: string, headers: object) =>
+    bed.ask(method === 'GET' ? '/v1/me' : '/v1/reviews', {
+      as: null,
+      method,
+      ...(method === 'GET' ? {} : { body: { title: 'x' } }),
+      headers: { cookie, host: 'report.example', ...headers },
+    });
+  expect((await ask('GET', {})).status).toBe(200);
+  for (const origin of [undefined, 'null', 'https://elsewhere.example', 'http://report.example.elsewhere.example'])
+    expect((await ask('POST', origin === undefined ? {} : { origin })).status).toBe(403);
+  expect((await ask('POST', { origin: 'http://report.example' })).status).toBe(201);
+});
+
+test('other machines are spoken to over https only, or through a declared proxy, which says who asks', async () => {
+  const { db, sql } = await bed.store.as('keywarden_report');
+  const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
+  const app = createApp({ db, sql, log, transport: { isTls: false, proxies: ['10.0.0.0/8'] }, peerOf });
+  const status = async (headers: Record<string, string>) =>
+    (await app.request('/v1/me', { headers: { authorization: `Bearer ${bed.tokens.viewer}`, ...headers } })).status;
+  expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
+  expect(await status({ 'x-peer': '192.0.2.7' })).toBe(403);
+  // Nobody but a proxy says of itself that it speaks https.
+  expect(await status({ 'x-peer': '192.0.2.7', 'x-forwarded-proto': 'https' })).toBe(403);
+  expect(await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7' })).toBe(403);
+  expect(
+    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '127.0.0.1, 192.0.2.7', 'x-forwarded-proto': 'https' }),
+  ).toBe(200);
+  const [row] = await bed.store.sql`select address from keywarden.access_log order by number desc limit 1`;
+  expect(row?.address).toBe('192.0.2.7');
+});
+
+test('P1: each access is recorded before it is answered: who, from where, what, and how it ended', async () => {
+  const before = await bed.store.sql`select coalesce(max(number), 0) as number from keywarden.access_log`;
+  await bed.ask('/v1/keys?kind=project', { as: 'viewer' });
+  await bed.ask('/v1/access-log', { as: 'viewer' });
+  await bed.ask('/api/v2/projects', { as: 'auditor' });
+  await bed.ask('/v1/exports/keys', { as: 'auditor' });
+  await bed.ask('/v1/keys', { as: 'kwr_of-nobody', headers: { 'x-peer': '127.8.8.8' } });
+  const rows = await bed.store.sql`
+    select t.name, a.address, a.method, a.path, a.query, a.status, a.stream, a.records::int, length(a.sha256) as hash
+    from keywarden.access_log a join keywarden.report_token t on t.number = a.token_number
+    where a.number > ${String(before[0]?.number)} order by a.number`;
+  const of = { address: '127.0.0.1', method: 'GET', query: '', stream: null, records: null, hash: null };
+  const stream = { ...of, name: 'auditor', path: '/v1/exports/keys', status: 200 };
+  const shown = rows.map((row) => ({ ...row }));
+  expect(shown.slice(0, 3)).toEqual([
+    { ...of, name: 'viewer', path: '/v1/keys', query: 'kind=project', status: 200 },
+    { ...of, name: 'viewer', path: '/v1/access-log', status: 403 },
+    { ...of, name: 'auditor', path: '/api/v2/projects', status: 200 },
+  ]);
+  expect(shown.slice(3)).toHaveLength(2);
+  expect(shown.slice(3)).toEqual(
+    expect.arrayContaining([
+      { ...stream, stream: 'begun' },
+      { ...stream, stream: 'complete', records: 3, hash: 64 },
+    ]),
+  );
+  const listed = (await bed.ask('/v1/access-log?limit=1', { as: 'auditor' })).body.items;
+  expect(listed[0]).toMatchObject({ token: { name: 'auditor' } });
+});
+
+test('P1: what cannot be recorded is not answered', async () => {
+  const broken = await createTestStore(inject('postgresUrl'));
+  const { secret } = await createToken(broken.sql, { name: 'x', role: 'operator', organizationIds: null });
+  const transport = { isTls: false, proxies: [] };
+  const app = createApp({ db: broken.db, sql: broken.sql, log, transport, peerOf: () => '127.0.0.1' });
+  const ask = async (path: string) => await app.request(path, { headers: { authorization: `Bearer ${secret}` } });
+  expect((await ask('/v1/keys')).status).toBe(200);
+  await broken.sql`alter table keywarden.access_log rename to hidden`;
+  for (const path of ['/v1/keys', '/v1/exports/keys', '/api/v2/projects']) {
+    const answer = await ask(path);
+    expect(answer.status).toBe(500);
+    expect(await answer.text()).not.toMatch(/items|projects|access_log/);
+  }
+  await broken.close();
+});
+
+test('the log keeps no secret that somebody has put into an address, and no cursor', () => {
+  expect(redact('q=kwr_abcdefghijABCDEFGHIJ0123456789abcdefghij&kind=project')).toBe('q=...&kind=project');
+  expect(redact('cursor=WyJhIl0&limit=5')).toBe('cursor=...&limit=5');
+  expect(redact('/v1/keys/12')).toBe('/v1/keys/12');
+  expect(redact('project_id=silent-river-f8b727cb')).toBe('project_id=silent-river-f8b727cb');
+});
+
+test('probes, the description and its assets are open; pages have a strict policy and nothing from elsewhere', async () => {
+  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/assets/style.css'])
+    expect((await bed.ask(path, { as: null })).status).toBe(200);
+  const { text, headers } = await bed.ask('/docs', { as: null });
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+  expect(text).not.toMatch(/<script|https?:\/\/|style="/);
+  expect(text).toContain('/v1/operations');
+});
+
+test('when the store fails the answer has a code and a request id, and nothing of the query', async () => {
+  const broken = await createTestStore(inject('postgresUrl'));
+  const { secret } = await createToken(broken.sql, { name: 'x', role: 'viewer', organizationIds: null });
+  const transport = { isTls: false, proxies: [] };
+  const app = createApp({ db: broken.db, sql: broken.sql, log, transport, peerOf: () => '127.0.0.1' });
+  await broken.sql`drop view keywarden.key_owner_now`;
+  await broken.sql`alter table keywarden.key rename to hidden`;
+  const response = await app.request('/v1/keys?q=confidential', { headers: { authorization: `Bearer ${secret}` } });
+  const text = await response.text();
+  expect(response.status).toBe(500);
+  expect(text).not.toMatch(/confidential|select|keywarden\./);
+  expect((await app.request('/readyz')).status).toBe(503);
+  expect((await app.request('/healthz')).status).toBe(200);
+  await broken.close();
+});

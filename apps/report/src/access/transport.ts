@@ -1,0 +1,43 @@
+import { makeNetworkTest } from '@keywarden/core/policy';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Env } from '../environment.ts';
+import { Problem } from '../problem.ts';
+
+/** How requests come in. */
+export interface Transport {
+  /** This process speaks https itself. */
+  isTls: boolean;
+  /** Addresses and ranges of proxies that speak https before it, and are believed about who asks. */
+  proxies: string[];
+}
+
+const isLoopback = makeNetworkTest(['127.0.0.0/8', '::1']);
+
+/** Whether a name or address to listen on is reached from this machine alone. */
+export function isLocal(host: string): boolean {
+  return host === 'localhost' || isLoopback(host) === true;
+}
+
+/** Says who asks, and refuses tokens in clear text from other machines. */
+export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context) => string): MiddlewareHandler<Env> {
+  const isProxy = makeNetworkTest(proxies);
+  return async (c, next) => {
+    const peer = peerOf(c);
+    const chain = isProxy(peer) ? forwarded(c.req.header('x-forwarded-for')) : [];
+    const client = chain.findLast((address) => !isProxy(address)) ?? peer;
+    const isHttps =
+      isTls || (isProxy(peer) === true && forwarded(c.req.header('x-forwarded-proto')).at(-1) === 'https');
+    c.set('address', client.slice(0, 64));
+    c.set('host', (isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host') || '');
+    c.set('isHttps', isHttps);
+    if (!isHttps && isLoopback(client) !== true)
+      throw new Problem(403, 'Https only', 'This speaks to other machines over https only; ask by an https address.');
+    await next();
+  };
+}
+
+const forwarded = (header: string | undefined) =>
+  (header ?? '')
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean);

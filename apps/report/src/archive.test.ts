@@ -1,0 +1,107 @@
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
+import { makeWireOperation } from '@keywarden/db/daemon-testing';
+import { createApiClient } from '@neondatabase/api-client';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listen } from './served-bed.ts';
+import { type Bed, makeBed, operationCount } from './testing.ts';
+
+let bed: Bed;
+let server: Awaited<ReturnType<typeof listen>>;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+  server = await listen(bed.app);
+});
+afterAll(async () => {
+  await server.close();
+  await bed.close();
+});
+
+/** The official client of the control plane, which knows nothing of us but an address and a token. */
+const client = () => createApiClient({ apiKey: bed.tokens.viewer ?? '', baseURL: `${server.url}/api/v2` });
+
+test('the official client lists operations that are older than the control plane serves them', async () => {
+  const old = Array.from({ length: 30 }, (_, index) =>
+    makeWireOperation(5000 + index, {
+      createdAt: `2025-03-0${1 + (index % 3)}T00:00:00Z`,
+      updatedAt: '2025-03-05T00:00:00Z',
+    }),
+  );
+  await makeOperationPartitions(bed.store.sql, ['2025-03']);
+  const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
+  await saveOperationPage(bed.store.sql, { project: String(project?.number), operations: old });
+  const projects = (await client().listProjects({ limit: 10 })).data.projects;
+  expect(projects.map(({ id }) => id)).toEqual(['bold-moon', 'quiet-river']);
+  const seen: string[] = [];
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const page = { projectId: 'bold-moon', limit: 7, ...(cursor === undefined ? {} : { cursor }) };
+    const { data } = await client().listProjectOperations(page);
+    seen.push(...data.operations.map(({ id }) => id));
+    cursor = data.pagination?.cursor;
+  }
+  expect(seen.toSorted()).toEqual(old.map(({ id }) => id));
+  const { data } = await client().getProjectOperation('bold-moon', old[0]?.id ?? '');
+  expect(data.operation).toMatchObject({ id: old[0]?.id, project_id: 'bold-moon', created_at: '2025-03-01T00:00:00Z' });
+});
+
+interface ArchivePage {
+  operations: { id: string }[];
+  pagination?: { cursor: string };
+}
+const pageOf = async (query: string) =>
+  (await bed.ask(`/api/v2/projects/quiet-river/operations?${query}`)).body as unknown as ArchivePage;
+
+test.each([1, 3, 25])(
+  'the archive pages as the control plane does, by %i, and loses no row of one instant',
+  async (limit) => {
+    const seen: string[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const page: ArchivePage = await pageOf(
+        `limit=${limit}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+      );
+      seen.push(...page.operations.map((each) => each.id));
+      cursor = page.pagination?.cursor;
+    }
+    expect(new Set(seen).size).toBe(operationCount);
+    expect(seen).toHaveLength(operationCount);
+  },
+);
+
+test("the archive's records have the control plane's own fields, unknown ones too, and its errors its own shape", async () => {
+  const { projects } = (await bed.ask('/api/v2/projects?limit=1')).body as unknown as { projects: object[] };
+  expect(projects[0]).toMatchObject({ id: 'bold-moon', org_id: 'other', pg_version: 17, locked: false });
+  const [operation] = (await pageOf('limit=1')).operations;
+  expect(Object.keys(operation ?? {})).toEqual([
+    'id',
+    'project_id',
+    'branch_id',
+    'action',
+    'status',
+    'failures_count',
+    'created_at',
+    'updated_at',
+    'total_duration_ms',
+  ]);
+  const missing = { status: 404, body: { code: '', message: 'project not found' } };
+  expect(await bed.ask('/api/v2/projects/nowhere/operations')).toMatchObject(missing);
+  for (const path of ['quiet-river/operations/x', 'quiet-river/operations/00000000-0000-4000-8000-00000000ffff'])
+    expect(await bed.ask(`/api/v2/projects/${path}`)).toMatchObject({
+      status: 404,
+      body: { message: 'operation not found' },
+    });
+  for (const query of ['limit=1001', 'limit=0', 'cursor=x', 'cursor=0000-01-01T00:00:00Z'])
+    expect((await bed.ask(`/api/v2/projects/quiet-river/operations?${query}`)).status).toBe(400);
+  expect((await bed.ask('/api/v2/nowhere')).status).toBe(404);
+});
+
+test("the archive takes the control plane's own cursors: strictly below their time", async () => {
+  expect((await pageOf('limit=1000&cursor=2026-05-03T00:00:00.500000Z')).operations).toHaveLength(5);
+});
+
+test('P1: a token of one organization sees the archive of that alone', async () => {
+  const { projects } = (await bed.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
+    projects: { id: string }[];
+  };
+  expect(projects.map(({ id }) => id)).toEqual(['quiet-river']);
+  expect((await bed.ask('/api/v2/projects/bold-moon/operations', { as: 'acme' })).status).toBe(404);
+  expect((await bed.ask('/api/v2/projects', { as: null })).status).toBe(401);
+});

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import { listBlindSpots, listInventoryHoles, type Snapshot } from '@keywarden/db/read';
+import { readOperationHoles } from '../export/operation-holes.ts';
+import type { Ending } from '../export/stream.ts';
+import type { Control, Measure } from './controls.ts';
+import { type Period, take } from './measures.ts';
+import { summarize } from './summary.ts';
+import { createZip } from './zip.ts';
+
+/** One file of the archive, as its manifest names it. */
+export interface EvidenceFile {
+  file: string;
+  control: string;
+  measure: Measure;
+  records: number;
+  /** Null where rows show what was done, and none is right or wrong by itself. */
+  exceptions: number | null;
+  missing: string | null;
+  sha256: string;
+}
+
+export interface Manifest {
+  made_at: string;
+  made_by: string;
+  from: string;
+  to: string;
+  /** The keys are as they were then. */
+  as_of: string;
+  controls: { id: string; framework: string; title: string; requires: string; exceptions: number }[];
+  files: EvidenceFile[];
+  /** Something in the period was not seen, or may be missing: evidence of absence is not complete. */
+  partial: boolean;
+  partial_because: string[];
+  attachments: { file: string; records: number; sha256: string }[];
+}
+
+export interface Asked {
+  controls: Control[];
+  period: Period;
+  madeAt: Date;
+  madeBy: string;
+}
+
+/** Writes the evidence for controls as one zip archive: a file a measure, what was not seen, a manifest with hashes and a summary. */
+export async function* writeEvidence(
+  snapshot: Snapshot,
+  { controls, period, madeAt, madeBy }: Asked,
+): AsyncGenerator<Uint8Array, Ending> {
+  const zip = createZip(madeAt);
+  const files: EvidenceFile[] = [];
+  for (const control of controls) {
+    for (const [index, measure] of control.measures.entries()) {
+      const file = `${control.id.replaceAll(':', '_')}/${String(index + 1).padStart(2, '0')}-${measure.measure}.ndjson`;
+      const measured = await take(snapshot, measure, period);
+      const lines = writeLines(zip, file);
+      for await (const items of measured.batches) {
+        lines.write(items);
+        yield zip.take();
+      }
+      const { records, sha256 } = lines.end();
+      const missing = measured.missing ?? null;
+      const found = (measured.isException ? records : 0) + (missing === null ? 0 : 1);
+      const exceptions = measured.isException || measure.measure === 'reviews' ? found : null;
+      files.push({ file, control: control.id, measure, records, exceptions, missing, sha256 });
+    }
+  }
+  const { attachments, because } = await attachBlindness(snapshot, zip, { controls, period });
+  const manifest: Manifest = {
+    made_at: madeAt.toISOString(),
+    made_by: madeBy,
+    from: period.from,
+    to: period.to,
+    as_of: period.asOf,
+    controls: controls.map(({ id, framework, title, requires }) => ({
+      id,
+      framework,
+      title,
+      requires,
+      exceptions: files.reduce((sum, each) => sum + (each.control === id ? (each.exceptions ?? 0) : 0), 0),
+    })),
+    files,
+    partial: because.length > 0,
+    partial_because: because,
+    attachments,
+  };
+  writeText(zip, 'summary.md', summarize(manifest));
+  const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  yield zip.take();
+  zip.end();
+  return { last: zip.take(), records: files.reduce((sum, { records }) => sum + records, 0), sha256 };
+}
+
+/** What nobody could see in the period, in files of its own, and in a sentence each. */
+async function attachBlindness(
+  snapshot: Snapshot,
+  zip: ReturnType<typeof createZip>,
+  { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },
+) {
+  const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
+  const blindSpots = await listBlindSpots(snapshot, null);
+  const asksHistory = controls.some(({ measures }) => measures.some(({ measure }) => measure.startsWith('operation_')));
+  const operations = asksHistory ? await readOperationHoles(snapshot, { organizations: null, from, to }) : undefined;
+  const gaps = operations?.holes.filter(({ reason }) => reason !== 'recent') ?? [];
+  const attach = (file: string, items: object[]) => {
+    const lines = writeLines(zip, file);
+    lines.write(items.map((item) => JSON.stringify(item)));
+    return { file, ...lines.end() };
+  };
+  return {
+    attachments: [
+      attach('not-seen/inventory-holes.ndjson', holes),
+      attach('not-seen/blind-spots.ndjson', blindSpots),
+      ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
+    ],
+    because: [
+      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} holes in the period`] : []),
+      ...(blindSpots.length > 0 ? [`no connection sees ${blindSpots.length} parts of the control planes`] : []),
+      ...(gaps.length > 0 ? [`the archive may lack operations in ${gaps.length} intervals of the period`] : []),
+    ],
+  };
+}
+
+/** A file of JSON lines, with their number and the hash of its bytes. */
+function writeLines(zip: ReturnType<typeof createZip>, name: string) {
+  const file = zip.add(name);
+  const hash = createHash('sha256');
+  let records = 0;
+  return {
+    write(items: string[]) {
+      if (items.length === 0) return;
+      const text = `${items.join('\n')}\n`;
+      hash.update(text);
+      file.write(text);
+      records += items.length;
+    },
+    end() {
+      file.end();
+      return { records, sha256: hash.digest('hex') };
+    },
+  };
+}
+
+function writeText(zip: ReturnType<typeof createZip>, name: string, text: string): string {
+  const file = zip.add(name);
+  file.write(text);
+  file.end();
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,71 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const says = z.string().min(1);
+const days = z.int().min(1).max(3660);
+
+/** What is measured for a control. Each has a question of the store's in measures.ts. */
+const measure = z.discriminatedUnion('measure', [
+  z.strictObject({
+    measure: z.enum([
+      'inventory',
+      'orphaned_keys',
+      'findings',
+      'revocations',
+      'rotations',
+      'exemptions',
+      'decisions',
+      'incidents',
+      'reviewed_keys',
+      'operation_counts',
+      'access_log',
+    ]),
+    says,
+  }),
+  z.strictObject({ measure: z.enum(['idle_keys', 'old_keys', 'operation_history']), days, says }),
+  z.strictObject({ measure: z.literal('reviews'), within_days: days, says }),
+]);
+
+export type Measure = z.infer<typeof measure>;
+
+const framework = z.strictObject({
+  framework: z.string().regex(/^[a-z0-9.-]+$/),
+  title: z.string(),
+  controls: z
+    .array(
+      z.strictObject({
+        id: z.string().regex(/^[\w.()-]+$/),
+        title: says,
+        requires: says,
+        measures: z.array(measure).min(1),
+      }),
+    )
+    .min(1),
+});
+
+export interface Control {
+  /** The framework's name and the control's: `nist-800-53:AC-2(3)`. */
+  id: string;
+  framework: string;
+  title: string;
+  /** What the control asks for, in our words. */
+  requires: string;
+  measures: Measure[];
+}
+
+const folder = new URL('../../controls/', import.meta.url);
+
+/** The controls that evidence is gathered for: each file of controls/ is a framework. Throws for a file that is not in shape. */
+export function readControls(): Control[] {
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .toSorted();
+  return files.flatMap((name) => {
+    const {
+      framework: short,
+      title,
+      controls,
+    } = framework.parse(JSON.parse(readFileSync(new URL(name, folder), 'utf8')));
+    return controls.map(({ id, ...control }) => ({ ...control, id: `${short}:${id}`, framework: title }));
+  });
+}

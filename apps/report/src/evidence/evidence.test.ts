@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { unzipSync } from 'fflate';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type Bed, makeBed } from '../testing.ts';
+import type { Manifest } from './archive.ts';
+import { readControls } from './controls.ts';
+
+let bed: Bed;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+});
+afterAll(async () => await bed.close());
+
+async function evidenceOf(control: string, { from = '2026-05-01T00:00:00Z', to = '2026-06-02T00:00:00Z' } = {}) {
+  const query = new URLSearchParams({ control, from, to });
+  const response = await bed.app.request(`/v1/evidence?${query.toString()}`, {
+    headers: { authorization: `Bearer ${bed.tokens.auditor}` },
+  });
+  expect(response.status).toBe(200);
+  const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
+  const textOf = (name: string) => Buffer.from(files[name] ?? []).toString();
+  return { files, textOf, manifest: JSON.parse(textOf('manifest.json')) as Manifest };
+}
+
+test('every control that is asked for by auditors is there, and each can be gathered', async () => {
+  const ids = readControls().map(({ id }) => id);
+  expect(ids).toEqual([
+    'nist-800-53:AC-2(3)',
+    'nist-800-53:IA-5',
+    'pci-dss-4.0.1:7.2.4',
+    'pci-dss-4.0.1:8.2.6',
+    'pci-dss-4.0.1:8.6.3',
+    'pci-dss-4.0.1:10.5.1',
+    'soc-2:CC6.1',
+    'soc-2:CC6.2',
+    'soc-2:CC6.3',
+  ]);
+  const { manifest, files, textOf } = await evidenceOf(ids.join(','));
+  expect(manifest.controls.map(({ id }) => id)).toEqual(ids);
+  for (const { file, sha256, records } of [...manifest.files, ...manifest.attachments]) {
+    expect(
+      createHash('sha256')
+        .update(Buffer.from(files[file] ?? []))
+        .digest('hex'),
+    ).toBe(sha256);
+    expect(textOf(file).split('\n').length - 1).toBe(records);
+  }
+  expect(Object.keys(files)).toHaveLength(manifest.files.length + manifest.attachments.length + 2);
+});
+
+test('what was required, measured and excepted stands in the summary; what was not seen makes it partial', async () => {
+  const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:8.2.6,pci-dss-4.0.1:7.2.4');
+  const [idle] = manifest.files.filter(({ measure }) => measure.measure === 'idle_keys');
+  expect(idle).toMatchObject({ records: 3, exceptions: 3 });
+  const [review] = manifest.files.filter(({ measure }) => measure.measure === 'reviews');
+  expect(review).toMatchObject({ records: 0, exceptions: 1, missing: expect.stringContaining('183 days') });
+  expect(manifest.partial).toBe(true);
+  const summary = textOf('summary.md');
+  expect(summary).toContain('(partial)');
+  expect(summary).toContain('Inactive accounts are removed or disabled');
+  expect(summary).toContain('3 exceptions');
+  expect(summary).toContain('No access review was signed');
+});
+
+test('keys are as they were at the end of the period', async () => {
+  const { textOf, manifest } = await evidenceOf('soc-2:CC6.1', {
+    from: '2025-01-01T00:00:00Z',
+    to: '2025-12-31T00:00:00Z',
+  });
+  expect(manifest.as_of).toBe('2025-12-31T00:00:00Z');
+  expect(textOf('soc-2_CC6.1/01-inventory.ndjson')).toBe('');
+  expect(manifest.partial_because.join()).toContain('inventory');
+});
+
+test.each([
+  ['control=iso:1&from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z', 404],
+  ['control=soc-2:CC6.1&from=2026-06-01T00:00:00Z&to=2026-05-01T00:00:00Z', 400],
+  ['control=soc-2:CC6.1&from=2998-01-01T00:00:00Z&to=2999-05-01T00:00:00Z', 400],
+])('%s is refused', async (query, status) => {
+  expect((await bed.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
+});

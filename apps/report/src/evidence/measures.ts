@@ -1,0 +1,106 @@
+import {
+  accessList,
+  exemptionList,
+  findingList,
+  incidentList,
+  keyList,
+  type List,
+  operationBucketList,
+  planDecisionList,
+  planList,
+  readOne,
+  reviewItemList,
+  reviewList,
+  revocationList,
+  rotationList,
+  type Snapshot,
+} from '@keywarden/db/read';
+import { readOperationHoles } from '../export/operation-holes.ts';
+import { planItem } from '../shapes/governance.ts';
+import type { Measure } from './controls.ts';
+
+export interface Period {
+  from: string;
+  to: string;
+  /** The end, or the control plane's present where that is earlier: nothing is known of later. */
+  asOf: string;
+}
+
+/** What was measured: its rows, and whether each of them is an exception from what the control asks for. */
+export interface Measured {
+  batches: AsyncIterable<string[]>;
+  isException: boolean;
+  /** An exception that is no row: what should be there and is not. */
+  missing?: string;
+}
+
+const dayMs = 86_400_000;
+
+/** Asks the store for one measure of a period. */
+export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {
+  const { from, to, asOf } = period;
+  const shown = (list: List): Measured => ({ batches: snapshot.stream(list), isException: false });
+  const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
+  const keys = (more: object) => keyList({ asOf, state: 'active', ...more }, { organizations: null });
+  switch (measure.measure) {
+    case 'inventory':
+      return shown(keys({}));
+    case 'idle_keys':
+      return exceptions(keys({ idleMs: measure.days * dayMs }));
+    case 'old_keys':
+      return exceptions(keys({ ageMs: measure.days * dayMs }));
+    case 'orphaned_keys':
+      return exceptions(keys({ creatorLeft: true }));
+    case 'findings':
+      return shown(findingList({ planId: await lastPlan(snapshot, period) }, null));
+    case 'revocations':
+      return shown(revocationList({ from, to }, null));
+    case 'rotations':
+      return shown(rotationList({ from, to }, null));
+    case 'exemptions':
+      return shown(exemptionList({ from, to }, null));
+    case 'decisions':
+      return shown(planDecisionList({ from, to }));
+    case 'incidents':
+      return shown(incidentList({ from, to }, null));
+    case 'reviewed_keys':
+      return shown(reviewItemList({ from, to }));
+    case 'reviews':
+      return await takeReviews(snapshot, measure.within_days, period);
+    case 'operation_counts':
+      return shown(operationBucketList({ from, to, size: 'day', by: ['action'] }, null));
+    case 'operation_history':
+      return await takeHistory(snapshot, measure.days, period);
+    case 'access_log':
+      return shown(accessList({ from, to }));
+    default:
+      return measure satisfies never;
+  }
+}
+
+/** The newest plan that was made in the period; of none there are no findings. */
+async function lastPlan(snapshot: Snapshot, { from, to }: Period): Promise<string> {
+  const plan = await readOne(snapshot, planList({ from, to }));
+  return plan === undefined ? '' : planItem.parse(JSON.parse(plan)).id;
+}
+
+/** Reviews that were signed in the period, and whether one was in the time before its end in which one is due. */
+async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
+  const since = new Date(Date.parse(asOf) - days * dayMs).toISOString();
+  const recent = await readOne(snapshot, reviewList({ from: since, to }));
+  const missing =
+    recent === undefined ? { missing: `No access review was signed in the ${days} days before ${asOf}.` } : {};
+  return { batches: snapshot.stream(reviewList({ from, to })), isException: false, ...missing };
+}
+
+/** Where the archive may lack operations in the days before the end; that the newest minutes are not settled is true of every archive. */
+async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
+  const from = new Date(Date.parse(asOf) - days * dayMs).toISOString();
+  const { holes } = await readOperationHoles(snapshot, { organizations: null, from, to: asOf });
+  const old = holes.filter(({ reason }) => reason !== 'recent').map((hole) => JSON.stringify(hole));
+  return { batches: oneBatch(old), isException: true };
+}
+
+async function* oneBatch(items: string[]): AsyncGenerator<string[]> {
+  yield await Promise.resolve(items);
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { z } from '@hono/zod-openapi';
+import { toCsvRow } from './csv.ts';
+import type { Ending } from './stream.ts';
+
+export const formats = ['ndjson', 'csv', 'json'] as const;
+export type Format = (typeof formats)[number];
+
+export const contentTypes: Record<Format, string> = {
+  ndjson: 'application/x-ndjson',
+  csv: 'text/csv; charset=utf-8',
+  json: 'application/json',
+};
+
+/** What proves an export whole (P3): it stands in its last line. */
+export interface Trailer {
+  complete: true;
+  count: number;
+  /** Of every byte before the last line. */
+  sha256: string;
+  [more: string]: unknown;
+}
+
+export interface Encoding {
+  format: Format;
+  /** The shape of an item; a table has a column for each of its fields. */
+  item: z.ZodObject;
+  /** Items as JSON texts, some at a time. */
+  batches: AsyncIterable<string[]>;
+  /** What the trailer says beside count and hash: the holes. */
+  more: object;
+}
+
+/**
+ * Writes an export, line by line: items, and a last line that proves them whole. `head -n -1 FILE | sha256sum` gives its hash in every
+ * format. That line is its ending.
+ */
+export async function* encode({ format, item, batches, more }: Encoding): AsyncGenerator<Uint8Array, Ending> {
+  const hash = createHash('sha256');
+  const { head, line, end } = writers[format](item);
+  const hashed = (text: string): Uint8Array => {
+    const bytes = Buffer.from(text);
+    hash.update(bytes);
+    return bytes;
+  };
+  let count = 0;
+  if (head !== '') yield hashed(head);
+  for await (const items of batches) {
+    if (items.length === 0) continue;
+    yield hashed(line(items, count === 0));
+    count += items.length;
+  }
+  if (format === 'json' && count > 0) yield hashed('\n');
+  const trailer: Trailer = { complete: true, count, sha256: hash.digest('hex'), ...more };
+  return { last: Buffer.from(end(trailer)), records: count, sha256: trailer.sha256 };
+}
+
+interface Writer {
+  head: string;
+  /** The lines of some items; `isFirst` where none stand before them. */
+  line: (items: string[], isFirst: boolean) => string;
+  end: (trailer: Trailer) => string;
+}
+
+const writers: Record<Format, (item: z.ZodObject) => Writer> = {
+  ndjson: () => ({
+    head: '',
+    line: (items) => `${items.join('\n')}\n`,
+    end: (trailer) => `${JSON.stringify({ trailer })}\n`,
+  }),
+  json: () => ({
+    head: '{"items":[\n',
+    line: (items, isFirst) => `${isFirst ? '' : ',\n'}${items.join(',\n')}`,
+    end: (trailer) => `],"trailer":${JSON.stringify(trailer)}}\n`,
+  }),
+  csv: (item) => {
+    const { header, row } = toCsvRow(item);
+    return {
+      head: header,
+      line: (items) => items.map(row).join(''),
+      // One cell, so that a spreadsheet shows it in the first column.
+      end: (trailer) => `"# trailer ${JSON.stringify(trailer).replaceAll('"', '""')}"\r\n`,
+    };
+  },
+};

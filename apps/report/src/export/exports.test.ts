@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { saveOperationPage } from '@keywarden/db/daemon';
+import { makeWireOperation } from '@keywarden/db/daemon-testing';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listen } from '../served-bed.ts';
+import { type Bed, makeBed, operationCount } from '../testing.ts';
+import { toCell } from './csv.ts';
+import type { Format, Trailer } from './encode.ts';
+import { mostStreams } from './stream.ts';
+
+let bed: Bed;
+let server: Awaited<ReturnType<typeof listen>>;
+const many = 20_000;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+  server = await listen(bed.app);
+});
+afterAll(async () => {
+  await server.close();
+  await bed.close();
+});
+
+const ask = async (path: string, headers: Record<string, string> = {}, signal: AbortSignal | null = null) =>
+  await fetch(`${server.url}${path}`, {
+    headers: { authorization: `Bearer ${bed.tokens.auditor}`, ...headers },
+    signal,
+  });
+
+/** What an export's last line says, and whether its hash is that of all before. */
+function proofOf(text: string, format: Format): Trailer & { isWhole: boolean } {
+  const cut = text.trimEnd().lastIndexOf('\n') + 1;
+  const [body, last] = [text.slice(0, cut), text.slice(cut).trim()];
+  const json = {
+    ndjson: () => (JSON.parse(last) as { trailer: Trailer }).trailer,
+    json: () => (JSON.parse(text) as { trailer: Trailer }).trailer,
+    csv: () => JSON.parse(last.slice('"# trailer '.length, -1).replaceAll('""', '"')) as Trailer,
+  }[format]();
+  return { ...json, isWhole: createHash('sha256').update(body).digest('hex') === json.sha256 };
+}
+
+const names = ['keys', 'findings', 'revocations', 'reviews', 'operations'];
+
+test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((format) => [name, format] as const)))(
+  'P3: %s as %s ends with a line that proves it whole',
+  async (name, format) => {
+    const answer = await ask(`/v1/exports/${name}?format=${format}`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-disposition')).toContain(`keywarden-${name}.${format}`);
+    const proof = proofOf(await answer.text(), format);
+    expect(proof).toMatchObject({ complete: true, isWhole: true });
+    const { body } = await bed.ask(name === 'reviews' ? '/v1/reviews' : `/v1/${name}`);
+    expect(proof.count).toBe(body.items.length);
+    expect(proof.holes).toBeDefined();
+  },
+);
+
+test('P3: the trailer of operations names the holes of the asked times, and of those alone', async () => {
+  const holesOf = async (query: string) =>
+    proofOf(await (await ask(`/v1/exports/operations?project_id=quiet-river&${query}`)).text(), 'ndjson')
+      .holes as object[];
+  expect(await holesOf('')).not.toEqual([]);
+  expect(await holesOf('from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
+});
+
+test('an export and a list show a record alike', async () => {
+  const [line] = (await (await ask('/v1/exports/operations')).text()).split('\n');
+  expect(JSON.parse(String(line))).toEqual((await bed.ask('/v1/operations?limit=1')).body.items[0]);
+});
+
+test('an export is compressed for who asks', async () => {
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(
+        `GET /v1/exports/operations HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${bed.tokens.auditor}\r\naccept-encoding: gzip\r\n\r\n`,
+      ),
+    );
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('end', () => resolve(Buffer.concat(chunks)));
+    socket.on('error', reject);
+  });
+  const cut = answer.indexOf('\r\n\r\n') + 4;
+  expect(answer.subarray(0, cut).toString()).toMatch(/content-encoding: gzip/i);
+  expect(proofOf(gunzipSync(answer.subarray(cut)).toString(), 'ndjson')).toMatchObject({
+    isWhole: true,
+    count: operationCount,
+  });
+});
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['+1', "'+1"],
+  ['-2', "'-2"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', "'\t=1"],
+  [' =1', "' =1"],
+  ['＝1', "'＝1"],
+  ['a,"b"\r\n', '"a,""b""\r\n"'],
+  [-5, '-5'],
+  [null, ''],
+  [['=x'], '"[""=x""]"'],
+])('a spreadsheet runs nothing of %j', (value, cell) => {
+  expect(toCell(value)).toBe(cell);
+});
+
+test('a CSV has a column for each field, nested ones apart', async () => {
+  const [header, row] = (await (await ask('/v1/exports/keys?format=csv&kind=project')).text()).split('\r\n');
+  expect(header).toContain('creator_id,creator_name,owner');
+  expect(row).toContain('12,project,key 12,acme,quiet-river,ada,Ada,ada');
+});
+
+const running = () => bed.store.sql`
+  datname = current_database() and xact_start is not null and query like 'fetch %' and pid <> pg_backend_pid()`;
+
+/** Streams that are under way, by what the store's sessions hold. */
+async function openSnapshots(): Promise<number> {
+  const [row] = await bed.store.sql`
+    select count(*)::int as n from pg_stat_activity where ${running()}`;
+  return Number(row?.n);
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function addMany(): Promise<void> {
+  const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
+  for (let from = 0; from < many; from += 5000) {
+    const error = 'x'.repeat(4000);
+    const operations = Array.from({ length: 5000 }, (_, index) => makeWireOperation(100_000 + from + index, { error }));
+    await saveOperationPage(bed.store.sql, { project: String(project?.number), operations });
+  }
+}
+
+test('an export stops when its reader goes, gives its connection back, and is recorded as cut', async () => {
+  await addMany();
+  const leave = new AbortController();
+  const answer = await ask('/v1/exports/operations', {}, leave.signal);
+  await answer.body?.getReader().read();
+  expect(await openSnapshots()).toBe(1);
+  leave.abort();
+  await until(async () => (await openSnapshots()) === 0);
+  await until(async () => (await bed.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 1);
+});
+
+test('P3: an export that fails is visibly cut: its connection breaks, and it has no last line', async () => {
+  const answer = await ask('/v1/exports/operations');
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader?.read())?.value ?? '';
+  await bed.store.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity where ${running()}`;
+  const rest = async () => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value;
+  };
+  await expect(rest()).rejects.toThrow(/terminated/);
+  expect(text).not.toContain('trailer');
+  await until(async () => (await bed.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2);
+});
+
+test('so many exports run at once; another waits its turn, and lists go on', async () => {
+  const leave = new AbortController();
+  const running = await Promise.all(
+    Array.from({ length: mostStreams }, () => ask('/v1/exports/operations', {}, leave.signal)),
+  );
+  expect(running.map(({ status }) => status)).toEqual(running.map(() => 200));
+  const refused = await ask('/v1/exports/operations');
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+  expect((await ask('/v1/keys')).status).toBe(200);
+  leave.abort();
+  await until(async () => (await openSnapshots()) === 0);
+  expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
+});
+
+test('a HEAD of an export begins none', async () => {
+  const headers = { authorization: `Bearer ${bed.tokens.auditor}` };
+  expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);
+  expect(await openSnapshots()).toBe(0);
+});

@@ -1,0 +1,112 @@
+import type { Logger } from '@keywarden/core/process';
+import { openSnapshot, type Snapshot } from '@keywarden/db/read';
+import type { Sql } from '@keywarden/db/store';
+import type { Context } from 'hono';
+import type { AccessLog } from '../access/access-log.ts';
+import { describeAccess } from '../access/describe.ts';
+import type { Env } from '../environment.ts';
+import { Problem } from '../problem.ts';
+
+/** How a streamed answer ends: its last bytes, and what the access log keeps of it. */
+export interface Ending {
+  last: Uint8Array;
+  records: number;
+  sha256: string;
+}
+
+interface Streamed {
+  fileName: string;
+  contentType: string;
+  /** Writes all but the last bytes, from one snapshot of the store. */
+  write: (snapshot: Snapshot) => AsyncGenerator<Uint8Array, Ending>;
+}
+
+export interface Streams {
+  /** Answers with a file. What fails before its first bytes is an error; what fails later cuts it. */
+  answer(c: Context<Env>, streamed: Streamed): Promise<Response>;
+}
+
+/** Each stream holds a connection of the store's pool while it lasts. */
+export const mostStreams = 4;
+
+/** Streamed answers: so many at once, each recorded when it begins and when it ends. */
+export function createStreams({ sql, log, accessLog }: { sql: Sql; log: Logger; accessLog: AccessLog }): Streams {
+  let open = 0;
+
+  async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
+    const access = describeAccess(c, 200);
+    let ended: Ending | undefined;
+    open += 1;
+    try {
+      const snapshot = await openSnapshot(sql);
+      try {
+        const ending = yield* write(snapshot);
+        await accessLog.record({ ...access, stream: 'complete', records: ending.records, sha256: ending.sha256 });
+        ended = ending;
+      } finally {
+        await snapshot.close();
+      }
+      yield ended.last;
+    } catch (error) {
+      log.error({ err: error, request: access.requestId }, 'an export was cut');
+      throw error;
+    } finally {
+      open -= 1;
+      if (ended === undefined)
+        await accessLog
+          .record({ ...access, stream: 'cut', records: null, sha256: null })
+          .catch((error: unknown) =>
+            log.error({ err: error, request: access.requestId }, 'a cut export could not be recorded'),
+          );
+    }
+  }
+
+  return {
+    async answer(c, { fileName, contentType, write }) {
+      const isZipped = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '') && contentType !== 'application/zip';
+      const headers = {
+        'content-type': contentType,
+        'content-disposition': `attachment; filename="${fileName}"`,
+        vary: 'accept-encoding',
+        ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
+      };
+      if (c.req.method === 'HEAD') return c.body(null, 200, headers);
+      if (open >= mostStreams)
+        throw new Problem(
+          429,
+          'Too many exports',
+          `${mostStreams} exports are running; ask again when one has ended.`,
+          {
+            'retry-after': '5',
+          },
+        );
+      const chunks = run(c, write);
+      const first = await chunks.next();
+      c.set('isStream', true);
+      const stream = toStream(first, chunks);
+      return c.body(isZipped ? stream.pipeThrough(new CompressionStream('gzip')) : stream, 200, headers);
+    },
+  };
+}
+
+/** Hands out chunks on demand. Who stops to read ends the generator; what it throws cuts the stream, visibly. */
+function toStream(
+  first: IteratorResult<Uint8Array, void>,
+  chunks: AsyncGenerator<Uint8Array, void>,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let next: IteratorResult<Uint8Array, void> | undefined = first;
+  return new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller) {
+        const { done, value } = next ?? (await chunks.next());
+        next = undefined;
+        if (done) controller.close();
+        else controller.enqueue(value as Uint8Array<ArrayBuffer>); // Buffers are of plain memory
+      },
+      async cancel() {
+        await chunks.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { saveKeyListing } from '@keywarden/db/daemon';
+import { makeWireKey } from '@keywarden/db/daemon-testing';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type Bed, makeBed, plan } from './testing.ts';
+
+let bed: Bed;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+});
+afterAll(async () => await bed.close());
+
+const post = async (path: string, body: object | undefined, as = 'operator') =>
+  await bed.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
+
+async function open(body: object = {}): Promise<string> {
+  const { status, body: review } = await post('/v1/reviews', { title: 'spring', ...body }, 'auditor');
+  expect(status).toBe(201);
+  return String(review.id);
+}
+
+const decide = async (review: string, id: string, decision: string, reason = 'as agreed') =>
+  await post(`/v1/reviews/${review}/decisions`, { keys: [bed.keys[id]], decision, reason }, 'auditor');
+
+test('a review freezes its keys: what happens to them later does not change it', async () => {
+  const review = await open({ keys: { organization_id: 'acme' } });
+  const before = (await bed.ask(`/v1/reviews/${review}/keys`)).body.items;
+  expect(before.map(({ key }) => (key as unknown as { id: string }).id)).toEqual(['9007199254740993', '12']);
+  expect(before[0]).toMatchObject({ decision: null, findings: [{ rule: 'never-used', action: 'revoke' }] });
+  const keys = [makeWireKey('9007199254740993', { name: 'renamed' }), makeWireKey('12', { projectId: 'quiet-river' })];
+  const listing = {
+    controlPlane: '1',
+    scope: 'organization:acme',
+    organizationId: 'acme',
+    connection: 'main',
+    run: null,
+  };
+  const at = '2026-06-01T00:10:00Z';
+  await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+  expect((await bed.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
+});
+
+test('a review is signed when everything is decided, by an operator, once; then it stays as it is', async () => {
+  const review = await open();
+  expect((await post(`/v1/reviews/${review}/signature`, undefined, 'auditor')).status).toBe(403);
+  expect((await decide(review, '12', 'revoke', 'at first')).status).toBe(201);
+  expect((await decide(review, '12', 'keep', 'asked its owner')).status).toBe(201);
+  expect((await decide(review, '13', 'revoke')).status).toBe(201);
+  const early = await post(`/v1/reviews/${review}/signature`, undefined);
+  expect([early.status, early.body.detail]).toEqual([409, '1 key is undecided; decide about each before you sign.']);
+  expect((await decide(review, '9007199254740993', 'rotate')).body).toMatchObject({
+    undecided: 0,
+    keep: 1,
+    revoke: 1,
+    rotate: 1,
+  });
+  const signed = await post(`/v1/reviews/${review}/signature`, undefined);
+  expect(signed).toMatchObject({ status: 201, body: { exemptions: 1, rotations: 1, revocations: 1 } });
+
+  expect((await decide(review, '12', 'revoke')).status).toBe(409);
+  expect((await post(`/v1/reviews/${review}/signature`, undefined)).status).toBe(409);
+  const { text } = await bed.ask(`/v1/reviews/${review}/document`);
+  expect(createHash('sha256').update(text).digest('hex')).toBe(signed.body.sha256);
+  expect((await bed.ask(`/v1/reviews/${review}/decisions`)).body.items.map(({ reason }) => reason)).toContain(
+    'at first',
+  );
+
+  // What the decisions came to: an exemption, a request, and an item of the next plan.
+  const [exemption] = (await bed.ask(`/v1/exemptions?key=${bed.keys['12']}`)).body.items;
+  expect(exemption).toMatchObject({
+    rules: ['never-used'],
+    reason: `access review ${review}: asked its owner`,
+    state: 'in_force',
+  });
+  const [request] = (await bed.ask('/v1/rotation-requests')).body.items;
+  expect(request).toMatchObject({ key: { id: '9007199254740993' }, reason: `access review ${review}: as agreed` });
+  const id = await plan(bed.store);
+  const found = (await bed.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
+  expect(found).toEqual([
+    expect.objectContaining({
+      key: expect.objectContaining({ id: '13' }),
+      action: 'revoke',
+      reason: expect.stringContaining('as agreed'),
+    }),
+  ]);
+});
+
+test('a signed review cannot be changed by the database role that serves it either', async () => {
+  const { sql } = await bed.store.as('keywarden_report');
+  const [signed] = await sql`select review_number from keywarden.review_signature limit 1`;
+  const review = String(signed?.review_number);
+  const key = String(bed.keys['12']);
+  await expect(sql`
+    insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
+    values (${review}, ${key}, 'revoke', 'x', 'x')`).rejects.toMatchObject({ code: 'KW001' });
+  for (const statement of [
+    'update keywarden.review_decision set reason = reason',
+    'delete from keywarden.review_decision',
+    'update keywarden.review_item set findings = findings',
+    'delete from keywarden.review_signature',
+    'update keywarden.review set title = title',
+  ])
+    await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+});
+
+test('of two that sign at once one does, and decides what takes effect once', async () => {
+  const review = await open({ keys: { organization_id: 'other' } });
+  await decide(review, '13', 'rotate');
+  const answers = await Promise.all(
+    [1, 2, 3].map(async () => await post(`/v1/reviews/${review}/signature`, undefined)),
+  );
+  expect(answers.map(({ status }) => status).filter((status) => status === 201)).toHaveLength(1);
+  expect((await bed.ask(`/v1/rotation-requests?key=${bed.keys['13']}`)).body.items).toHaveLength(1);
+});
+
+test('keys of another review, none at all, and a time to come are refused in a sentence', async () => {
+  const review = await open({ keys: { organization_id: 'acme' } });
+  expect((await decide(review, '13', 'keep')).status).toBe(422);
+  expect((await post('/v1/reviews', { title: 'x', keys: { organization_id: 'nowhere' } })).status).toBe(422);
+  expect((await post('/v1/reviews', { title: 'x', keys: { as_of: '2999-01-01T00:00:00Z' } })).status).toBe(400);
+  expect((await post('/v1/reviews', { title: ' ' })).status).toBe(201);
+  expect((await post('/v1/reviews', { title: '' })).status).toBe(400);
+});

@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { type Bed, makeBed } from './testing.ts';
+
+let bed: Bed;
+beforeAll(async () => {
+  bed = await makeBed(inject('postgresUrl'));
+});
+afterAll(async () => await bed.close());
+
+interface Sample {
+  method?: 'POST';
+  /** As it is described. */
+  path: string;
+  query?: string;
+  body?: object;
+  /** The least role. */
+  role?: 'viewer' | 'auditor' | 'operator';
+  /** For tokens that see all organizations only. */
+  spans?: true;
+  status?: number;
+  /** A thing of the other organization: its path, body or query, where there is one to ask for. */
+  others?: { path?: string; query?: string; body?: object };
+}
+
+/** Stand for the numbers of a key of acme, and of one of other. */
+const key = 'KEY';
+const other = 'OTHER';
+const operation = '00000000-0000-4000-8000-000000000003';
+const reason = 'because';
+
+/** Each route with a request that it answers. */
+const samples: Sample[] = [
+  { path: '/v1/keys', others: { query: 'organization_id=other' } },
+  { path: '/v1/keys/{key}', others: { path: `/v1/keys/${other}` } },
+  { path: '/v1/keys/{key}/observations', others: { path: `/v1/keys/${other}/observations` } },
+  { path: '/v1/keys/{key}/uses', others: { path: `/v1/keys/${other}/uses` } },
+  { path: '/v1/findings', others: { query: `key=${other}` } },
+  { path: '/v1/revocations', others: { query: `key=${other}` } },
+  { path: '/v1/incidents', others: { query: 'kind=breaker' } },
+  { path: '/v1/plans', spans: true },
+  { path: '/v1/plans/{plan_id}', spans: true },
+  { path: '/v1/plans/{plan_id}/decisions', spans: true },
+  { method: 'POST', path: '/v1/plans/{plan_id}/approvals', role: 'operator', spans: true, status: 201 },
+  {
+    method: 'POST',
+    path: '/v1/plans/{plan_id}/rejections',
+    body: { reason },
+    role: 'operator',
+    spans: true,
+    status: 201,
+  },
+  { path: '/v1/exemptions', others: { query: `key=${other}` } },
+  {
+    method: 'POST',
+    path: '/v1/exemptions',
+    body: { keys: [key], reason, for: '30d' },
+    role: 'operator',
+    status: 201,
+    others: { body: { keys: [key, other], reason, for: '30d' } },
+  },
+  {
+    method: 'POST',
+    path: '/v1/exemptions/{exemption}/end',
+    role: 'operator',
+    others: { path: '/v1/exemptions/2/end' },
+  },
+  { path: '/v1/rotations', others: { query: `key=${other}` } },
+  { path: '/v1/rotations/{rotation_id}' },
+  { path: '/v1/rotation-requests', others: { query: `key=${other}` } },
+  {
+    method: 'POST',
+    path: '/v1/rotation-requests',
+    body: { key, reason },
+    role: 'operator',
+    status: 202,
+    others: { body: { key: other, reason } },
+  },
+  { path: '/v1/reviews', spans: true },
+  { method: 'POST', path: '/v1/reviews', body: { title: 'spring' }, role: 'auditor', spans: true, status: 201 },
+  { path: '/v1/reviews/{review}', spans: true },
+  { path: '/v1/reviews/{review}/keys', spans: true },
+  { path: '/v1/reviews/{review}/decisions', spans: true },
+  { path: '/v1/reviews/{review}/document', spans: true },
+  {
+    method: 'POST',
+    path: '/v1/reviews/{review}/decisions',
+    body: { keys: ['LAST', key, other], decision: 'keep', reason },
+    role: 'auditor',
+    spans: true,
+    status: 201,
+  },
+  { method: 'POST', path: '/v1/reviews/{review}/signature', role: 'operator', spans: true, status: 201 },
+  { path: '/v1/operations', others: { query: 'project_id=bold-moon' } },
+  {
+    path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
+    others: { path: `/v1/projects/bold-moon/operations/${operation}/versions` },
+  },
+  {
+    path: '/v1/operations/buckets',
+    query: 'from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z',
+    others: { query: 'from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z&project_id=bold-moon' },
+  },
+  { path: '/v1/organizations' },
+  { path: '/v1/projects', others: { query: 'organization_id=other' } },
+  { path: '/v1/coverage/operations', others: { query: 'project_id=bold-moon' } },
+  { path: '/v1/coverage/inventory' },
+  { path: '/v1/runs', spans: true },
+  { path: '/v1/connections', spans: true },
+  { path: '/v1/access-log', role: 'auditor', spans: true },
+  { path: '/v1/me' },
+  { path: '/v1/exports/keys', role: 'auditor', others: { query: 'organization_id=other' } },
+  { path: '/v1/exports/findings', role: 'auditor', others: { query: `key=${other}` } },
+  { path: '/v1/exports/revocations', role: 'auditor', others: { query: `key=${other}` } },
+  { path: '/v1/exports/reviews', role: 'auditor', spans: true },
+  { path: '/v1/exports/operations', role: 'auditor', others: { query: 'project_id=bold-moon' } },
+  { path: '/v1/evidence/controls' },
+  {
+    path: '/v1/evidence',
+    query: 'control=soc-2:CC6.1&from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z',
+    role: 'auditor',
+    spans: true,
+  },
+];
+
+const fill = (text: string) =>
+  text
+    .replaceAll('{key}', key)
+    .replaceAll('KEY', bed.keys['12'] ?? '')
+    .replaceAll('OTHER', bed.keys['13'] ?? '')
+    .replaceAll('LAST', bed.keys['9007199254740993'] ?? '')
+    .replace('{plan_id}', bed.planId)
+    .replace('{exemption}', '1')
+    .replace('{rotation_id}', 'abcd2345')
+    .replace('{review}', '1')
+    .replace('{project_id}', 'quiet-river')
+    .replace('{operation_id}', operation);
+const addressOf = ({ path, query }: Pick<Sample, 'path' | 'query'>) =>
+  fill(query === undefined ? path : `${path}?${query}`);
+
+let peers = 0;
+/** From an address of its own: some show wrong tokens. */
+const send = async ({ method, body, ...place }: Sample, as: string | null) =>
+  await bed.ask(addressOf(place), {
+    as,
+    headers: { 'x-peer': `127.0.${++peers >> 8}.${peers & 255}` },
+    ...(method === undefined ? {} : { method }),
+    ...(body === undefined ? {} : { body: JSON.parse(fill(JSON.stringify(body))) as object }),
+  });
+
+const ranks = ['viewer', 'auditor', 'operator'];
+const named = samples.map((sample): [string, Sample] => [`${sample.method ?? 'GET'} ${sample.path}`, sample]);
+
+test('every route behind a token that is described has a sample here, and no other', async () => {
+  const { text } = await bed.ask('/openapi.json');
+  const { paths } = JSON.parse(text) as { paths: Record<string, object> };
+  const described = Object.entries(paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
+  expect(described.toSorted()).toEqual(named.map(([name]) => name).toSorted());
+});
+
+describe.each(named)('%s', (_name, sample) => {
+  test('wants a live token, and says nothing of the one it was given', async () => {
+    for (const token of [null, 'kwr_wrong-wrong-wrong']) {
+      const { status, text } = await send(sample, token);
+      expect(status).toBe(401);
+      expect(text).not.toContain('wrong-wrong');
+    }
+  });
+
+  test('is refused to lesser roles, which are told what it takes', async () => {
+    const least = ranks.indexOf(sample.role ?? 'viewer');
+    for (const role of ranks.slice(0, least)) {
+      const { status, text } = await send(sample, role);
+      expect(status).toBe(403);
+      expect(text).toContain(`takes the role ${sample.role}`);
+    }
+  });
+
+  test('refuses a parameter that it does not know, by its name', async () => {
+    const query = `${sample.query === undefined ? '' : `${sample.query}&`}colour=blue`;
+    const { status, text } = await send({ ...sample, query }, 'operator');
+    expect(status).toBe(400);
+    expect(text).toContain('colour');
+  });
+
+  test('answers', async () => {
+    const answer = await send(sample, sample.role ?? 'viewer');
+    expect(answer.text).not.toBe('');
+    expect(answer.status).toBe(sample.status ?? 200);
+  });
+});
+
+test.each(named.filter(([, { spans }]) => spans))(
+  '%s is refused to a token of one organization, for it spans all',
+  async (_name, sample) => {
+    expect((await send(sample, 'acme')).status).toBe(403);
+  },
+);
+
+test.each(named.filter(([, { spans }]) => !spans))(
+  '%s shows a token of one organization nothing of another',
+  async (_name, sample) => {
+    const { status, text } = await send({ ...sample, ...sample.others }, 'acme');
+    expect([200, 404]).toContain(status);
+    expect(text).not.toMatch(/bold-moon|organization:other|"id":"13"/);
+    const own = await send(sample, 'acme');
+    expect([sample.status ?? 200, 409]).toContain(own.status);
+  },
+);

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Env } from '../environment.ts';
+
+const ours = (name: string) => new URL(`../dashboard/assets/${name}`, import.meta.url);
+
+const assets: Record<string, { file: () => URL; type: string }> = {
+  'style.css': { file: () => ours('style.css'), type: 'text/css; charset=utf-8' },
+  'icon.svg': { file: () => ours('icon.svg'), type: 'image/svg+xml' },
+};
+
+/** The few files of the pages, from this machine alone. */
+export function assetRoutes(app: OpenAPIHono<Env>): void {
+  for (const [name, { file, type }] of Object.entries(assets)) {
+    let content: string | undefined;
+    app.get(`/assets/${name}`, (c) => {
+      content ??= readFileSync(file(), 'utf8');
+      return c.body(content, 200, { 'content-type': type, 'cache-control': 'public, max-age=3600' });
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import { type SQL, sql } from 'drizzle-orm';
+
+/** Keys as they are now: the relation `k` of each question about keys. */
+export const keysNow: SQL = sql`(
+  select number, control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id, creator_name, created_at,
+    last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at,
+    case when gone_at is not null then 'gone' when missing_since is not null then 'missing' else 'active' end as state
+  from keywarden.key) k`;
+
+/**
+ * Keys as they were at a time of the control plane's: those that were created by then, with what the observations say of them. A key that
+ * one listing shows and the next lacks is `unknown` in between; one that was missing once is there again if the next listing did not say
+ * that it is gone.
+ */
+export function keysAsOf(at: string): SQL {
+  const then = sql`${at}::timestamptz`;
+  return sql`(
+    select n.number, n.control_plane_number, n.scope, n.id, coalesce(v.record ->> 'kind', n.kind) as kind, n.organization_id,
+      case when v.record is null then n.project_id else v.record ->> 'project_id' end as project_id,
+      coalesce(v.record ->> 'name', n.name) as name, n.creator_id,
+      case when v.record is null then n.creator_name else v.record ->> 'creator_name' end as creator_name, n.created_at,
+      u.last_used_at, nullif(u.address, '') as last_used_from, false as use_went_back, n.first_seen_at,
+      case when e.event = 'missing' then e.seen_at end as missing_since,
+      case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,
+      case when e.event in ('gone', 'revoked') then 'gone' when e.event = 'missing' then 'missing'
+        when x.event = 'missing' and not exists (select from keywarden.key_listing l
+          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.doubt is null
+            and l.listed_at >= ${then} and l.listed_at < x.seen_at) then 'unknown'
+        else 'active' end as state
+    from keywarden.key n
+      left join lateral (select o.record from keywarden.key_observation o where o.key_number = n.number and o.record is not null
+        order by o.seen_at <= ${then} desc, case when o.seen_at <= ${then} then -o.number else o.number end limit 1) v on true
+      left join lateral (select case when o.event = 'missing' and exists (select from keywarden.key_listing l
+          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.doubt is null
+            and l.listed_at > o.seen_at and l.listed_at <= ${then}) then 'shown again' else o.event end as event, o.seen_at
+        from keywarden.key_observation o where o.key_number = n.number and o.seen_at <= ${then} order by o.number desc limit 1) e on true
+      left join lateral (select o.event, o.seen_at from keywarden.key_observation o where o.key_number = n.number
+        and o.seen_at > ${then} and o.event in ('missing', 'gone', 'revoked') order by o.number limit 1) x on true
+      left join lateral (select w.last_used_at, w.address from keywarden.key_use w where w.key_number = n.number
+        and w.last_used_at <= ${then} order by w.last_used_at desc limit 1) u on true
+    where n.created_at <= ${then}) k`;
+}

@@ -1,0 +1,116 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import type { ParameterOrJSON } from 'postgres';
+/** What reads: the store, or a snapshot of it. */
+export interface Reader {
+  execute(statement: SQL): PromiseLike<Record<string, unknown>[]>;
+}
+
+/** The place of a page in a list: the values of its last row's sort columns, as text. */
+export type Position = string[];
+
+export interface PageRequest {
+  limit: number;
+  after: Position | null;
+}
+
+interface OrderColumn {
+  by: SQL;
+  type: 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int';
+}
+
+/**
+ * A question whose answer is a list. Items are JSON that Postgres writes in the shape that the report serves, so that pages, exports and
+ * evidence are of one make; `order` ends with something unique.
+ */
+export interface List {
+  /** The tables and their joins. */
+  from: SQL;
+  /** What an item has, by name, in order. */
+  item: Record<string, SQL>;
+  where: (SQL | undefined)[];
+  order: OrderColumn[];
+  direction: 'asc' | 'desc';
+}
+
+/** A page of a list: its items as JSON texts, and the place of the next page if there is one. */
+export interface Page {
+  items: string[];
+  next: Position | null;
+}
+
+/** Reads one page by one row comparison, which an index serves at any depth; one row more than asked tells whether others follow. */
+export async function readPage(db: Reader, list: List, { limit, after }: PageRequest): Promise<Page> {
+  const rows = await db.execute(sql`${select(list, after)} limit ${limit + 1}`);
+  const shown = rows.slice(0, limit);
+  const last = rows.length > limit ? shown.at(-1) : undefined;
+  return {
+    items: shown.map((row) => String(row.item)),
+    next: last === undefined ? null : list.order.map((_column, index) => String(last[`at${index}`])),
+  };
+}
+
+/** The first item of a list. */
+export async function readOne(db: Reader, list: List): Promise<string | undefined> {
+  return (await readPage(db, list, { limit: 1, after: null })).items[0];
+}
+
+/** A statement for the driver itself: within its own transactions, or by its cursors. */
+export function toStatement(statement: SQL): { text: string; params: ParameterOrJSON<never>[] } {
+  const { sql: text, params } = new PgDialect().sqlToQuery(statement);
+  // drizzle knows them as unknown; each is a text, a number, null or a list of texts.
+  return { text, params: params as ParameterOrJSON<never>[] };
+}
+
+/** A list as a statement of its own; each row has its `item`, and its place as `at0`, `at1` and so on. */
+export function select({ from, item, where, order, direction }: List, after: Position | null = null): SQL {
+  const positions = order.map(({ by }, index) => sql`(${by})::text as ${sql.identifier(`at${index}`)}`);
+  const columns = Object.entries(item).map(([name, value]) => sql`${value} as ${sql.identifier(name)}`);
+  const tests = [...where, afterPosition(order, direction, after)].filter((test) => test !== undefined);
+  const turn = sql.raw(direction);
+  return sql`select ${sql.join(positions, sql`, `)}, row_to_json(_item)::text as item
+    from ${from} cross join lateral (select ${sql.join(columns, sql`, `)}) _item
+    where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)}
+    order by ${sql.join(
+      order.map(({ by }) => sql`${by} ${turn}`),
+      sql`, `,
+    )}`;
+}
+
+function afterPosition(order: OrderColumn[], direction: List['direction'], after: Position | null): SQL | undefined {
+  if (after === null) return undefined;
+  const left = sql.join(
+    order.map(({ by }) => by),
+    sql`, `,
+  );
+  const right = sql.join(
+    order.map(({ type }, index) => sql`${after[index]}::${sql.raw(type)}`),
+    sql`, `,
+  );
+  return direction === 'asc' ? sql`(${left}) > (${right})` : sql`(${left}) < (${right})`;
+}
+
+/** A timestamptz as RFC 3339 in UTC with every digit; the store's sessions print times so that two replacements do. */
+export const time = (column: SQL): SQL => sql`replace(replace(${column}::text, ' ', 'T'), '+00', 'Z')`;
+
+/** A test that is made only where a filter is given. */
+export function when<T>(given: T | undefined | null, test: (value: T) => SQL): SQL | undefined {
+  return given === undefined || given === null ? undefined : test(given);
+}
+
+/** Whether a text stands in another, whatever its case; wildcards are only characters. */
+export const contains = (column: SQL, text: string): SQL =>
+  sql`${column} ilike ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`;
+
+/** A list of texts as Postgres takes it. */
+const texts = (values: string[]): SQL => sql`${sql.param(values)}::text[]`;
+
+/** Only what is of organizations that the asker may see; null means all. */
+export const visible = (organizationId: SQL, organizations: string[] | null): SQL | undefined =>
+  when(organizations, (allowed) => sql`${organizationId} = any(${texts(allowed)})`);
+
+/** Only what lies from an instant on, and before another. */
+export const within = (column: SQL, { from, to }: { from?: string | undefined; to?: string | undefined }) => [
+  when(from, (at) => sql`${column} >= ${at}::timestamptz`),
+  when(to, (at) => sql`${column} < ${at}::timestamptz`),
+];
