@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { codeOf } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
+import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
 import { HTTPException } from 'hono/http-exception';
@@ -11,6 +12,8 @@ import { findPrincipal } from './access/authenticate.ts';
 import { describeAccess } from './access/describe.ts';
 import { createFailureLimit } from './access/failures.ts';
 import { readTransport } from './access/transport.ts';
+import { renderErrorPage, wantsPage } from './dashboard/error-page.ts';
+import { dashboardRoutes } from './dashboard/index.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { Problem, renderProblem } from './problem.ts';
@@ -128,17 +131,18 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   storeRoutes(app, services);
   exportRoutes(app, services);
   evidenceRoutes(app, services);
+  dashboardRoutes(app, services);
 
-  app.notFound((c) =>
-    renderProblem(c, new Problem(404, 'Not found', 'There is nothing here; /docs lists what there is.')),
-  );
+  const render = (c: Context<Env>, problem: Problem) =>
+    wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
+  app.notFound((c) => render(c, new Problem(404, 'Not found', 'There is nothing here; /docs lists what there is.')));
   app.onError((error, c) => {
     const problem = toProblem(error);
     if (problem.status >= 500) {
       const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
       log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);
     }
-    return renderProblem(c, problem);
+    return render(c, problem);
   });
   return app;
 }

@@ -30,7 +30,7 @@ export async function countKeysByAge(
       from keywarden.key k join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
       where k.gone_at is null and ${seen(organizations)}
     )
-    select (array['under 7 days', '7 to 30 days', '30 to 90 days', '90 days to a year', 'over a year', 'never'])[s + 1] as "group",
+    select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never'])[s + 1] as "group",
       count(a.slot)::int as count
     from generate_series(0, ${of === 'created' ? 4 : 5}::int) s left join aged a on a.slot = s group by s order by s`,
   );

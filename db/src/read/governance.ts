@@ -11,6 +11,8 @@ export interface FindingFilter {
   rule?: string | undefined;
   action?: 'report' | 'notify' | 'rotate' | 'revoke' | undefined;
   disposition?: 'planned' | 'held' | 'reported' | undefined;
+  /** Why it is held, in a word. */
+  holdKind?: string | undefined;
   keyId?: string | undefined;
   /** The store's number of the key. */
   keyNumber?: string | undefined;
@@ -38,6 +40,7 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       when(filter.rule, (rule) => sql`f.rule = ${rule}`),
       when(filter.action, (action) => sql`f.action = ${action}`),
       when(filter.disposition, (disposition) => sql`f.disposition = ${disposition}`),
+      when(filter.holdKind, (kind) => sql`f.hold_kind = ${kind}`),
       when(filter.keyId, (id) => sql`k.id = ${id}::bigint`),
       when(filter.keyNumber, (number) => sql`k.number = ${number}::bigint`),
       visible(sql`k.organization_id`, organizations),

@@ -126,7 +126,15 @@ test('the log keeps no secret that somebody has put into an address, and no curs
 });
 
 test('probes, the description and its assets are open; pages have a strict policy and nothing from elsewhere', async () => {
-  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs', '/assets/style.css'])
+  for (const path of [
+    '/healthz',
+    '/readyz',
+    '/openapi.json',
+    '/docs',
+    '/assets/style.css',
+    '/assets/chart.js',
+    '/assets/dashboard.js',
+  ])
     expect((await bed.ask(path, { as: null })).status).toBe(200);
   const { text, headers } = await bed.ask('/docs', { as: null });
   expect(headers.get('content-security-policy')).toContain("default-src 'none'");

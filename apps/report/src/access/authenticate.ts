@@ -26,7 +26,7 @@ export async function findPrincipal(
 }
 
 /** The holder of a token that somebody shows; a wrong one is counted against the address. */
-async function checkToken(
+export async function checkToken(
   c: Context<Env>,
   secret: string,
   { db, failures }: { db: Db; failures: FailureLimit },
@@ -39,7 +39,7 @@ async function checkToken(
 }
 
 /** A browser says from which site a form was sent; another site's form may not write with our cookie. */
-function requireOwnOrigin(c: Context<Env>): void {
+export function requireOwnOrigin(c: Context<Env>): void {
   if (['GET', 'HEAD', 'OPTIONS'].includes(c.req.method)) return;
   const origin = c.req.header('origin') ?? '';
   const host = URL.canParse(origin) ? new URL(origin).host : undefined;

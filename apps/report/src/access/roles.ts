@@ -1,7 +1,7 @@
 import type { Principal } from '@keywarden/db/read';
 import { Problem } from '../problem.ts';
 
-type Role = Principal['role'];
+export type Role = Principal['role'];
 
 /** Each role may do what those before it may. */
 const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
@@ -15,7 +15,7 @@ export interface Access {
 }
 
 /** Whether a role may do what takes another. */
-function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean {
+export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean {
   return roles.indexOf(principal.role) >= roles.indexOf(role);
 }
 

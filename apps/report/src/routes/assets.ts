@@ -1,11 +1,18 @@
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Env } from '../environment.ts';
 
 const ours = (name: string) => new URL(`../dashboard/assets/${name}`, import.meta.url);
 
+/** The library stands beside what its package names. */
+const chart = () => new URL('chart.umd.min.js', pathToFileURL(createRequire(import.meta.url).resolve('chart.js')));
+
 const assets: Record<string, { file: () => URL; type: string }> = {
   'style.css': { file: () => ours('style.css'), type: 'text/css; charset=utf-8' },
+  'dashboard.js': { file: () => ours('dashboard.js'), type: 'text/javascript; charset=utf-8' },
+  'chart.js': { file: chart, type: 'text/javascript; charset=utf-8' },
   'icon.svg': { file: () => ours('icon.svg'), type: 'image/svg+xml' },
 };
 

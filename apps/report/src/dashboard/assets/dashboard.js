@@ -1,0 +1,46 @@
+// The little that pages cannot do by themselves: charts, and marking all keys of a review's page.
+
+const charts = new Map();
+
+/** Draws a chart in the colours that the style has at this moment. */
+function draw(canvas) {
+  charts.get(canvas)?.destroy();
+  const { labels, series, isHorizontal } = JSON.parse(canvas.dataset.chart);
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  const ticks = { color: colour('--soft'), maxRotation: 0, autoSkipPadding: 12, precision: 0 };
+  const grid = { color: colour('--line') };
+  const chart = new Chart(canvas, {
+    type: 'bar',
+    data: {
+      labels,
+      datasets: series.map(({ name, values }, index) => ({
+        label: name,
+        data: values,
+        backgroundColor: colour(`--series-${index + 1}`),
+        maxBarThickness: 48,
+      })),
+    },
+    options: {
+      animation: false,
+      maintainAspectRatio: false,
+      indexAxis: isHorizontal ? 'y' : 'x',
+      scales: { x: { stacked: true, ticks, grid }, y: { stacked: true, beginAtZero: true, ticks, grid } },
+      plugins: { legend: { display: series.length > 1, labels: { color: colour('--ink'), boxWidth: 12 } } },
+    },
+  });
+  charts.set(canvas, chart);
+}
+
+function drawAll() {
+  for (const canvas of document.querySelectorAll('canvas[data-chart]')) draw(canvas);
+}
+
+drawAll();
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
+
+for (const all of document.querySelectorAll('[data-mark-all]')) {
+  all.addEventListener('change', () => {
+    for (const box of all.form.querySelectorAll('input[name=key]')) box.checked = all.checked;
+  });
+}

@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+// A real browser for the tests of pages: the machine's own, for none is downloaded.
+
+const places = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** Where the machine's Chromium is; undefined where there is none. */
+export const chromiumPath = [process.env.CHROMIUM, ...places].find((path) => path !== undefined && existsSync(path));
+
+export async function openBrowser(): Promise<Browser> {
+  return await chromium.launch({ executablePath: chromiumPath ?? '', args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What a page does that it should not: errors, and requests to others. It is filled as the page lives. */
+export function watch(page: Page, origin: string): string[] {
+  const complaints: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(`${origin}/`) && !request.url().startsWith('data:'))
+      complaints.push(`request: ${request.url()}`);
+  });
+  return complaints;
+}
+
+/** The serious violations of accessibility that axe finds on a page. */
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    // The library has put itself there.
+    const { axe: library } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { target: unknown[] }[] }[] }> };
+    };
+    return (await library.run()).violations.map(({ id, impact, nodes }) => ({
+      id,
+      impact,
+      at: nodes.map(({ target }) => target.join(' ')),
+    }));
+  });
+  return found
+    .filter(({ impact }) => ['serious', 'critical'].includes(impact))
+    .map(({ id, at }) => `${id}: ${at.slice(0, 3).join(', ')}`);
+}
+
+/** Whether the page is wider than its window. */
+export async function isTooWide(page: Page): Promise<boolean> {
+  return await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth');
+}

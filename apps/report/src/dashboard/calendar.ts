@@ -1,0 +1,129 @@
+import type { ProjectCoverage } from '@keywarden/db/read';
+import { html } from 'hono/html';
+import type { Html } from './html.ts';
+
+const dayMs = 86_400_000;
+
+/** Of a day: every operation is known, all but the newest are, of some times they are not, nothing is known, or there is nothing to know. */
+type DayState = 'known' | 'recent' | 'partly' | 'unknown' | 'outside';
+
+interface Span {
+  fromMs: number;
+  toMs: number;
+}
+
+interface Day {
+  /** `2026-03-31`, of UTC. */
+  date: string;
+  state: DayState;
+}
+
+type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'createdAt' | 'lastListedAt' | 'goneAt'>;
+
+/** What is known of each of the last days of a project, oldest first. */
+export function daysOf(
+  { known, unknown, createdAt, lastListedAt, goneAt }: Coverage,
+  { untilMs, days }: { untilMs: number; days: number },
+): Day[] {
+  const toSpan = ({ from, to }: { from: string; to: string }): Span => ({
+    fromMs: Date.parse(from),
+    toMs: Date.parse(to),
+  });
+  const [knownSpans, unknownSpans] = [
+    known.map(toSpan),
+    unknown.filter(({ reason }) => reason !== 'recent').map(toSpan),
+  ];
+  const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
+  const life = { fromMs: Date.parse(createdAt), toMs: Date.parse(goneAt ?? lastListedAt) };
+  const last = Math.floor(untilMs / dayMs);
+  return Array.from({ length: days }, (_, index) => {
+    const fromMs = (last - days + 1 + index) * dayMs;
+    const day = { fromMs, toMs: fromMs + dayMs };
+    const date = new Date(fromMs).toISOString().slice(0, 10);
+    if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return { date, state: 'outside' };
+    const isKnown = knownSpans.some((span) => overlaps(span, day));
+    const isUnknown = unknownSpans.some((span) => overlaps(span, day));
+    if (isUnknown) return { date, state: isKnown ? 'partly' : 'unknown' };
+    return { date, state: recent.some((span) => overlaps(span, day)) ? 'recent' : 'known' };
+  });
+}
+
+function overlaps(a: Span, b: Span): boolean {
+  return a.fromMs === a.toMs ? a.fromMs >= b.fromMs && a.fromMs < b.toMs : a.fromMs < b.toMs && a.toMs > b.fromMs;
+}
+
+const words: Record<DayState, string> = {
+  known: 'every operation is known',
+  recent: 'not settled yet: the next sync comes there',
+  partly: 'of some times operations may be missing',
+  unknown: 'nothing is known',
+  outside: 'the project was not there',
+};
+
+/** The days of a project as a calendar: a row a month, a cell a day. */
+export function renderCalendar(days: Day[]): Html {
+  const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
+  return html`<div class="scroll" role="region" aria-label="Coverage by day" tabindex="0">
+      <table class="calendar">
+        <caption class="hidden">Coverage by day</caption>
+        <tbody>
+          ${[...months].map(
+            ([month, ofMonth]) => html`<tr>
+              <th scope="row">${month}</th>
+              ${padding(ofMonth)}
+              ${ofMonth.map(
+                ({ date, state }) =>
+                  html`<td class="day ${state}" title="${date}: ${words[state]}"><span class="hidden">${date}: ${words[state]}</span></td>`,
+              )}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${legend()}`;
+}
+
+/** A first month begins where its first day would stand. */
+function padding([first]: Day[]) {
+  const missing = first === undefined ? 0 : Number(first.date.slice(8)) - 1;
+  return missing === 0 ? '' : html`<td colspan="${missing}"></td>`;
+}
+
+/** Projects by months: how much of each is known. */
+export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
+  const months = [...new Set(rows.flatMap(({ days }) => days.map(({ date }) => date.slice(0, 7))))];
+  return html`<div class="scroll" role="region" aria-label="Coverage by month" tabindex="0">
+      <table class="calendar months">
+        <caption class="hidden">Coverage by month</caption>
+        <thead>
+          <tr><th scope="col">Project</th>${months.map((month) => html`<th scope="col">${month.slice(2)}</th>`)}</tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ({ name, days }) => html`<tr>
+              <th scope="row">${name}</th>
+              ${months.map((month) => {
+                const state = monthState(days.filter(({ date }) => date.startsWith(month)));
+                return html`<td class="day ${state}" title="${month}: ${words[state]}"><span class="hidden">${words[state]}</span></td>`;
+              })}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${legend()}`;
+}
+
+function monthState(days: Day[]): DayState {
+  const inside = days.filter(({ state }) => state !== 'outside');
+  if (inside.length === 0) return 'outside';
+  if (inside.every(({ state }) => state === 'known' || state === 'recent'))
+    return inside.some(({ state }) => state === 'known') ? 'known' : 'recent';
+  return inside.every(({ state }) => state === 'unknown') ? 'unknown' : 'partly';
+}
+
+function legend(): Html {
+  return html`<ul class="legend">
+    ${Object.entries(words).map(([state, text]) => html`<li><span class="day ${state}"></span> ${text}</li>`)}
+  </ul>`;
+}

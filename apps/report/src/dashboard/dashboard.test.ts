@@ -1,0 +1,269 @@
+import { readFile } from 'node:fs/promises';
+import { saveKeyListing } from '@keywarden/db/daemon';
+import { makeWireKey } from '@keywarden/db/daemon-testing';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { listen } from '../served-bed.ts';
+import { type Bed, makeBed } from '../testing.ts';
+import { chromiumPath, isTooWide, openBrowser, violations, watch } from './browser.ts';
+
+if (chromiumPath === undefined)
+  console.error(
+    'The tests of the dashboard in a browser did not run: there is no Chromium here. Install it, or name it in CHROMIUM.',
+  );
+
+describe.runIf(chromiumPath !== undefined)('in a browser', () => {
+  let bed: Bed;
+  let server: Awaited<ReturnType<typeof listen>>;
+  let browser: Browser;
+  beforeAll(async () => {
+    bed = await makeBed(inject('postgresUrl'));
+    server = await listen(bed.app);
+    browser = await openBrowser();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await server.close();
+    await bed.close();
+  });
+
+  async function signIn(page: Page, token: string): Promise<void> {
+    await page.goto(`${server.url}/`);
+    await page.getByLabel('Report token').fill(bed.tokens[token] ?? '');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${server.url}/`);
+  }
+
+  /** The text of a page's main part, when it has one. */
+  const mainText = async (page: Page) => (await page.locator('main').innerText()).replaceAll(/\s+/g, ' ');
+
+  test('somebody signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
+    const page = await browser.newPage();
+    const complaints = watch(page, server.url);
+    await signIn(page, 'operator');
+    expect(await mainText(page)).toContain('3 live keys');
+
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    await page.getByLabel('Kind').selectOption('project');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    const rows = page.locator('main tbody tr');
+    expect(await rows.count()).toBe(1);
+    await page.getByRole('link', { name: 'key 12' }).click();
+    expect(await mainText(page)).toContain('never used in the 151 days since it was created');
+    await page.getByLabel('Reason').last().fill('until the move');
+    await page.getByRole('button', { name: 'Exempt' }).click();
+    expect(await mainText(page)).toContain('The exemption is granted.');
+    expect(await mainText(page)).toContain('until the move');
+
+    await page.getByRole('link', { name: 'Reviews' }).click();
+    await page.getByLabel('Title').fill('Spring');
+    await page.getByRole('button', { name: 'Open it' }).click();
+    expect(await mainText(page)).toContain('0 of 3 decided');
+    await page.getByLabel('mark all of this page').check();
+    await page.getByRole('radio', { name: 'keep' }).check();
+    await page.getByLabel('Reason').fill('asked the owners');
+    await page.getByRole('button', { name: 'Decide' }).click();
+    expect(await mainText(page)).toContain('3 of 3 decided');
+    await page.getByRole('button', { name: 'Sign the review' }).click();
+    expect(await mainText(page)).toContain('SHA-256 of its document');
+    expect(await page.getByRole('button', { name: 'Decide' }).count()).toBe(0);
+
+    await page.getByRole('link', { name: 'Plans' }).click();
+    await page.getByRole('link', { name: bed.planId }).click();
+    await page.getByRole('button', { name: `Approve plan ${bed.planId}` }).click();
+    expect(await mainText(page)).toContain('1 of 1 approved');
+
+    await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'csv' }).click();
+    const file = await (await downloading).path();
+    expect(await readFile(file, 'utf8')).toMatch(/^number,control_plane[\s\S]+"# trailer /);
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.goto(`${server.url}/keys?kind=project`);
+    expect(page.url()).toBe(`${server.url}/sign-in?next=${encodeURIComponent('/keys?kind=project')}`);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  const places = [
+    '/',
+    '/keys',
+    '/keys?as_of=2026-03-01T00:00:00Z',
+    '/findings',
+    '/plans',
+    '/exemptions',
+    '/reviews',
+    '/revocations',
+    '/rotations',
+    '/incidents',
+    '/operations',
+    '/projects',
+    '/projects/quiet-river',
+    '/coverage',
+    '/evidence',
+    '/connections',
+    '/runs',
+    '/access-log',
+    '/docs',
+  ];
+
+  test.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 390],
+  ] as const)('%s and %i wide, no page errs, asks another host, or is hard to use', async (colorScheme, width) => {
+    const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
+    const complaints = watch(page, server.url);
+    await page.goto(`${server.url}/sign-in`);
+    expect(await violations(page)).toEqual([]);
+    await signIn(page, 'operator');
+    for (const place of [...places, `/keys/${bed.keys['12']}`, `/plans/${bed.planId}`]) {
+      const answer = await page.goto(`${server.url}${place}`);
+      expect([place, answer?.status()]).toEqual([place, 200]);
+      expect([place, ...(await violations(page))]).toEqual([place]);
+      expect([place, await isTooWide(page)]).toEqual([place, false]);
+    }
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  test('it works from the keyboard: past the menu, and into a filter', async () => {
+    const page = await browser.newPage();
+    await signIn(page, 'viewer');
+    await page.goto(`${server.url}/keys`);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('50%');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/q=50/);
+    expect(await page.locator('main tbody tr').count()).toBe(1);
+    await page.close();
+  });
+
+  test('each role is shown what it may, and an error is a page with its way out', async () => {
+    const page = await browser.newPage();
+    await signIn(page, 'acme');
+    expect(await page.getByRole('link', { name: 'Plans' }).count()).toBe(0);
+    expect(await mainText(page)).toContain('2 live keys');
+    await page.goto(`${server.url}/keys/${bed.keys['13']}`);
+    expect(await mainText(page)).toContain('Not found');
+    await page.goto(`${server.url}/plans`);
+    expect(await mainText(page)).toContain('this spans all');
+    await page.goto(`${server.url}/keys?idle_for=long`);
+    expect(await mainText(page)).toContain('idle_for: is no duration');
+    expect(await page.getByRole('link', { name: 'To the overview' }).count()).toBe(1);
+    await page.close();
+  });
+
+  test('ten thousand keys are paged, sorted and found', async () => {
+    const keys = Array.from({ length: 10_000 }, (_, index) =>
+      makeWireKey(String(20_000 + index), {
+        name: `service ${String(index).padStart(5, '0')}`,
+        createdBy: { id: 'eve', name: 'Eve' },
+      }),
+    );
+    const at = '2026-06-01T00:20:00Z';
+    const listing = {
+      controlPlane: '1',
+      scope: 'organization:big',
+      organizationId: 'big',
+      connection: 'main',
+      run: null,
+    };
+    await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    const page = await browser.newPage();
+    const complaints = watch(page, server.url);
+    await signIn(page, 'viewer');
+    expect(await mainText(page)).toContain('10,003 live keys');
+    await page.goto(`${server.url}/keys?organization_id=big`);
+    await page.getByRole('link', { name: 'Sort by Name' }).click();
+    await page.getByRole('link', { name: 'Sort by Name' }).click();
+    expect(await page.locator('main tbody tr').first().innerText()).toContain('service 09999');
+    await page.getByRole('link', { name: 'Next page' }).click();
+    expect(await page.locator('main tbody tr').first().innerText()).toContain('service 09949');
+    expect(await violations(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
+
+describe('without a browser', () => {
+  let bed: Bed;
+  beforeAll(async () => {
+    bed = await makeBed(inject('postgresUrl'));
+  });
+  afterAll(async () => await bed.close());
+
+  const post = async (path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
+    await bed.app.request(path, {
+      method: 'POST',
+      body: new URLSearchParams(form),
+      headers: { host: 'report.example', origin: 'http://report.example', ...headers },
+    });
+
+  test('signing in gives a cookie that scripts and other sites cannot use, and goes to pages of this site alone', async () => {
+    const signIn = async (next: string) => await post('/sign-in', { token: bed.tokens.viewer ?? '', next });
+    const answer = await signIn('/keys?kind=project');
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get('location')).toBe('/keys?kind=project');
+    expect(answer.headers.get('set-cookie')).toMatch(
+      /^keywarden_token=kwr_[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+    );
+    for (const next of ['https://elsewhere.example', '//elsewhere.example', '/\\elsewhere.example', ''])
+      expect((await signIn(next)).headers.get('location')).toBe('/');
+    expect((await post('/sign-in', { token: 'kwr_wrong', next: '/' })).status).toBe(401);
+    expect(
+      (await post('/sign-in', { token: bed.tokens.viewer ?? '' }, { origin: 'https://elsewhere.example' })).status,
+    ).toBe(403);
+  });
+
+  test('a form of another site does nothing, whoever is signed in', async () => {
+    const cookie = `keywarden_token=${bed.tokens.operator}`;
+    const approve = async (origin: string) => await post(`/plans/${bed.planId}/approve`, {}, { cookie, origin });
+    expect((await approve('https://elsewhere.example')).status).toBe(403);
+    expect((await bed.ask(`/v1/plans/${bed.planId}`)).body.approvers).toBe(0);
+    expect((await approve('http://report.example')).status).toBe(303);
+    expect((await bed.ask(`/v1/plans/${bed.planId}`)).body.approvers).toBe(1);
+  });
+
+  test('names that somebody chose are text on a page, and not markup', async () => {
+    const keys = [makeWireKey('77', { name: '<script>alert(1)</script><img src=x onerror=alert(2)>"' })];
+    const at = '2026-06-01T00:20:00Z';
+    const listing = {
+      controlPlane: '1',
+      scope: 'organization:odd',
+      organizationId: 'odd"><b>',
+      connection: 'main',
+      run: null,
+    };
+    await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    const answer = await bed.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
+      headers: { cookie: `keywarden_token=${bed.tokens.viewer}`, accept: 'text/html' },
+    });
+    const text = await answer.text();
+    expect(text).toContain('&lt;script&gt;alert(1)');
+    expect(text).not.toMatch(/<script>|<img src=x|"><b>/);
+  });
+
+  test('each visit of a page is recorded, and each form', async () => {
+    const cookie = `keywarden_token=${bed.tokens.auditor}`;
+    await bed.app.request('/coverage', { headers: { cookie } });
+    await post('/reviews', { title: 'x', keep_for_days: '1' }, { cookie });
+    await post('/plans/p-x/approve', {}, { cookie });
+    const rows = await bed.store
+      .sql`select method, path, status from keywarden.access_log order by number desc limit 3`;
+    expect(rows.map((row) => ({ ...row })).toReversed()).toEqual([
+      { method: 'GET', path: '/coverage', status: 200 },
+      { method: 'POST', path: '/reviews', status: 303 },
+      { method: 'POST', path: '/plans/p-x/approve', status: 403 },
+    ]);
+  });
+
+  test('a browser that is not signed in is sent to sign in; a program is told', async () => {
+    expect((await bed.app.request('/keys')).headers.get('location')).toBe('/sign-in?next=%2Fkeys');
+    expect((await bed.ask('/v1/keys', { as: null })).status).toBe(401);
+  });
+});

@@ -1,0 +1,168 @@
+import { html, raw } from 'hono/html';
+import type { HtmlEscapedString } from 'hono/utils/html';
+
+// What pages are made of.
+
+export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
+export type Part = Html | string | number | null | Part[];
+
+/** A time to the minute, as the machine-readable one has it whole. */
+export function time(at: string | null): Part {
+  if (at === null) return html`<span class="none">never</span>`;
+  const shown = at.slice(0, 16).replace('T', ' ');
+  return html`<time datetime="${at}" title="${at}">${shown}</time>`;
+}
+
+export function link(href: string, text: Part): Html {
+  return html`<a href="${href}">${text}</a>`;
+}
+
+/** A word that stands for a state, with a colour that says no more than the word. */
+function badge(text: string, kind: 'good' | 'bad' | 'warn' | 'plain' = 'plain'): Html {
+  return html`<span class="badge ${kind}">${text.replaceAll('_', ' ')}</span>`;
+}
+
+const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
+  active: 'good',
+  retired: 'good',
+  adopted: 'good',
+  finished: 'good',
+  signed: 'good',
+  in_force: 'good',
+  closed: 'good',
+  revoked: 'good',
+  missing: 'warn',
+  unknown: 'warn',
+  stalled: 'bad',
+  failed: 'bad',
+  orphaned: 'bad',
+  interrupted: 'bad',
+  open: 'warn',
+  held: 'warn',
+  planned: 'bad',
+};
+
+export const state = (text: string): Html => badge(text, kinds[text] ?? 'plain');
+
+export interface Column<T> {
+  label: string;
+  cell: (item: T) => Part;
+  /** The column is of numbers, or of words that may go on to other lines; else of one line. */
+  is?: 'number' | 'text';
+  /** By what a click on its head sorts, where it does. */
+  sort?: string;
+}
+
+export interface TableOptions<T> {
+  caption: string;
+  columns: Column<T>[];
+  items: T[];
+  /** What stands there where there is none. */
+  empty: string;
+  /** The head of a column that sorts. */
+  head?: (column: Column<T>) => Part;
+}
+
+/** A table that scrolls by itself where the screen is narrow, from the keyboard too. */
+export function table<T>({ caption, columns, items, empty, head = ({ label }) => label }: TableOptions<T>): Html {
+  if (items.length === 0) return html`<p class="empty">${empty}</p>`;
+  const kind = ({ is }: Column<T>) => (is === undefined ? '' : raw(` class="${is}"`));
+  return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
+    <table>
+      <caption class="hidden">${caption}</caption>
+      <thead>
+        <tr>
+          ${columns.map((column) => html`<th scope="col" ${kind(column)}>${head(column)}</th>`)}
+        </tr>
+      </thead>
+      <tbody>
+        ${items.map(
+          (item) => html`<tr>
+            ${columns.map((column) => html`<td ${kind(column)}>${column.cell(item)}</td>`)}
+          </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Facts of one thing: a name and what it is. */
+export function facts(entries: [string, Part][]): Html {
+  return html`<dl class="facts">
+    ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`)}
+  </dl>`;
+}
+
+export function section(title: string, body: Part, { more }: { more?: Part } = {}): Html {
+  return html`<section>
+    <div class="title"><h2>${title}</h2>${more ?? ''}</div>
+    ${body}
+  </section>`;
+}
+
+interface Series {
+  name: string;
+  values: number[];
+}
+
+export interface Chart {
+  title: string;
+  labels: string[];
+  series: Series[];
+  /** Bars lie, for long labels. */
+  isHorizontal?: boolean;
+}
+
+/** A bar chart that a script draws; its numbers stand beside it as a table, for whoever reads or has no script. */
+export function chart({ title, labels, series, isHorizontal = false }: Chart): Html {
+  const total = series.reduce((sum, { values }) => sum + values.reduce((a, b) => a + b, 0), 0);
+  if (total === 0)
+    return html`<figure class="chart"><figcaption>${title}</figcaption><p class="empty">Nothing to show yet.</p></figure>`;
+  return html`<figure class="chart">
+    <figcaption>${title}</figcaption>
+    <div class="canvas"><canvas role="img" aria-label="${title}; the numbers stand below" data-chart="${JSON.stringify({ labels, series, isHorizontal })}"></canvas></div>
+    <details>
+      <summary>Numbers</summary>
+      ${table({
+        caption: title,
+        columns: [
+          { label: '', cell: (index: number) => labels[index] ?? '' },
+          ...series.map(({ name, values }) => ({
+            label: name,
+            is: 'number' as const,
+            cell: (index: number) => (values[index] ?? 0).toLocaleString('en'),
+          })),
+        ],
+        items: labels.map((_label, index) => index),
+        empty: '',
+      })}
+    </details>
+  </figure>`;
+}
+
+export interface Field {
+  name: string;
+  label: string;
+  /** Its values; a text without them. The empty one means all. */
+  options?: string[];
+  type?: 'text' | 'search' | 'datetime' | 'date';
+  placeholder?: string;
+}
+
+/** Filters of a list: a form that asks for the same page with them. */
+export function filterForm(action: string, fields: Field[], values: Record<string, string>): Html {
+  return html`<form class="filters" method="get" action="${action}" role="search" aria-label="Filters">
+    ${fields.map(({ name, label, options, type = 'text', placeholder = '' }) => {
+      const value = values[name] ?? '';
+      const control =
+        options === undefined
+          ? html`<input id="f-${name}" name="${name}" type="${type === 'datetime' ? 'text' : type}" value="${value}" placeholder="${placeholder}" />`
+          : html`<select id="f-${name}" name="${name}">
+              <option value="">all</option>
+              ${options.map((each) => html`<option value="${each}" ${each === value ? raw('selected') : ''}>${each.replaceAll('_', ' ')}</option>`)}
+            </select>`;
+      return html`<div class="field"><label for="f-${name}">${label}</label>${control}</div>`;
+    })}
+    <div class="field buttons"><button type="submit">Filter</button> <a class="button quiet" href="${action}">Clear</a></div>
+  </form>`;
+}

@@ -1,0 +1,133 @@
+import type { Principal } from '@keywarden/db/read';
+import { html } from 'hono/html';
+import { mayAct, type Role } from '../access/roles.ts';
+import type { Html, Part } from './html.ts';
+
+interface Place {
+  href: string;
+  text: string;
+  /** The least role that it is shown to, and whether to those who see all organizations only. */
+  role?: Role;
+  spans?: true;
+}
+
+const places: { title: string; places: Place[] }[] = [
+  { title: 'Now', places: [{ href: '/', text: 'Overview' }] },
+  {
+    title: 'Keys',
+    places: [
+      { href: '/keys', text: 'Keys' },
+      { href: '/findings', text: 'Findings' },
+      { href: '/plans', text: 'Plans', spans: true },
+      { href: '/exemptions', text: 'Exemptions' },
+      { href: '/reviews', text: 'Reviews', spans: true },
+    ],
+  },
+  {
+    title: 'Done',
+    places: [
+      { href: '/revocations', text: 'Revocations' },
+      { href: '/rotations', text: 'Rotations' },
+      { href: '/incidents', text: 'Incidents' },
+    ],
+  },
+  {
+    title: 'Archive',
+    places: [
+      { href: '/operations', text: 'Operations' },
+      { href: '/projects', text: 'Projects' },
+      { href: '/coverage', text: 'Coverage' },
+    ],
+  },
+  {
+    title: 'Proof',
+    places: [
+      { href: '/evidence', text: 'Exports and evidence', role: 'auditor' },
+      { href: '/connections', text: 'Connections', spans: true },
+      { href: '/runs', text: 'Sync runs', spans: true },
+      { href: '/access-log', text: 'Access log', role: 'auditor', spans: true },
+    ],
+  },
+];
+
+/** Whether a place of the menu is for somebody. */
+const isFor =
+  (principal: Principal) =>
+  ({ role, spans }: Place) =>
+    (role === undefined || mayAct(principal, role)) && (spans !== true || principal.organizations === null);
+
+export interface Page {
+  title: string;
+  body: Part;
+  /** What was just done, in words. */
+  notice?: string | undefined;
+}
+
+/** A page of somebody who is signed in. */
+export function renderPage(principal: Principal, path: string, { title, body, notice }: Page): Html {
+  const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
+  const menu = places
+    .map((group) => ({ ...group, places: group.places.filter(isFor(principal)) }))
+    .filter((group) => group.places.length > 0);
+  return renderDocument(
+    title,
+    html`<a class="skip" href="#main">To the content</a>
+      <header class="bar">
+        <a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="24" height="24" /> Keywarden</a>
+        <details class="menu">
+          <summary>Menu</summary>
+          <nav aria-label="Pages">
+            ${menu.map(
+              (group) => html`<div class="group">
+                <span class="group-title">${group.title}</span>
+                <ul>
+                  ${group.places.map(
+                    ({ href, text }) =>
+                      html`<li><a href="${href}" ${current(href) ? html`aria-current="page"` : ''}>${text}</a></li>`,
+                  )}
+                </ul>
+              </div>`,
+            )}
+          </nav>
+        </details>
+        <div class="who">
+          <span>${principal.name} <small>${principal.role}</small></span>
+          <form method="post" action="/sign-out"><button class="quiet" type="submit">Sign out</button></form>
+        </div>
+      </header>
+      <main id="main" tabindex="-1">
+        <h1>${title}</h1>
+        ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>`} ${body}
+      </main>`,
+  );
+}
+
+/** A page for somebody who is not signed in, or of an error. */
+export function renderPlain(title: string, body: Part): Html {
+  return renderDocument(
+    title,
+    html`<main id="main" class="plain">
+      <p class="brand"><img src="/assets/icon.svg" alt="" width="32" height="32" /> Keywarden</p>
+      <h1>${title}</h1>
+      ${body}
+    </main>`,
+  );
+}
+
+function renderDocument(title: string, body: Html): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title} - Keywarden</title>
+        <link rel="stylesheet" href="/assets/style.css" />
+        <link rel="icon" href="/assets/icon.svg" />
+        <script src="/assets/chart.js" defer></script>
+        <script src="/assets/dashboard.js" defer></script>
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`;
+}

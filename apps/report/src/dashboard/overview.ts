@@ -1,0 +1,156 @@
+import type { z } from '@hono/zod-openapi';
+import {
+  countByMonth,
+  countFindingsByRule,
+  countKeysByAge,
+  exemptionList,
+  type Figure,
+  findingList,
+  findProjectNumbers,
+  incidentList,
+  type List,
+  planList,
+  readPage,
+  readPresent,
+  reviewList,
+  rotationList,
+} from '@keywarden/db/read';
+import { html } from 'hono/html';
+import type { Services } from '../environment.ts';
+import { exemptionItem, findingItem, planItem, rotationItem } from '../shapes/governance.ts';
+import { reviewItem } from '../shapes/reviews.ts';
+import { operationsByDay } from './archive.ts';
+import { chart, type Html, link, type Part, section, table, time } from './html.ts';
+import type { Pages } from './page.ts';
+
+const access = { role: 'viewer', organizations: 'filtered' } as const;
+const most = 20;
+
+interface Due {
+  what: Part;
+  when: Part;
+  why: Part;
+}
+
+/** The first page: how many keys, how old and how idle, what is found, what is due, what was done. */
+export function overviewPage({ page }: Pages, { db }: Services): void {
+  page('/', access, async ({ principal: { organizations } }) => {
+    const read = async <T extends z.ZodType>(list: List, item: T): Promise<z.output<T>[]> =>
+      (await readPage(db, list, { limit: most, after: null })).items.map((each) => item.parse(JSON.parse(each)));
+    const present = await readPresent(db);
+    const [created, used, rules, revoked, rotated] = await Promise.all([
+      countKeysByAge(db, 'created', organizations),
+      countKeysByAge(db, 'used', organizations),
+      countFindingsByRule(db, organizations),
+      countByMonth(db, 'revoked', organizations),
+      countByMonth(db, 'rotated', organizations),
+    ]);
+    const openIncidents = await readPage(db, incidentList({ state: 'open' }, organizations), {
+      limit: most,
+      after: null,
+    });
+    const projects = await findProjectNumbers(db, { organizations });
+    const keys = sum(created);
+    const due = await readDue(read, organizations);
+    return {
+      title: 'Overview',
+      body: html`
+        <ul class="tiles">
+          ${tile('live keys', keys, '/keys?state=active')}
+          ${tile('idle for over 90 days', sum(used.filter(({ group }) => ['90 d to 1 y', 'over 1 y'].includes(group))), '/keys?state=active&idle_for=90d')}
+          ${tile('never used', used.find(({ group }) => group === 'never')?.count ?? 0, '/keys?state=active&sort=last_used_at')}
+          ${tile('findings of the newest plan', sum(rules), '/findings')}
+          ${tile('open incidents', openIncidents.items.length, '/incidents?state=open')}
+        </ul>
+        ${section(
+          'What is due',
+          table({
+            caption: 'What is due',
+            items: due,
+            empty: 'Nothing waits for anybody.',
+            columns: [
+              { label: 'What', is: 'text', cell: ({ what }) => what },
+              { label: 'When', cell: ({ when }) => when },
+              { label: 'Why', is: 'text', cell: ({ why }) => why },
+            ],
+          }),
+        )}
+        <div class="charts">
+          ${chart(toChart('Live keys by age', created, 'keys'))}
+          ${chart(toChart('Live keys by last use', used, 'keys'))}
+          ${chart({ ...toChart('Findings by rule, of the newest plan', rules, 'findings'), isHorizontal: true })}
+          ${chart({
+            title: 'Revocations and rotations by month',
+            labels: revoked.map(({ group }) => group),
+            series: [
+              { name: 'revoked', values: revoked.map(({ count }) => count) },
+              { name: 'rotated', values: rotated.map(({ count }) => count) },
+            ],
+          })}
+          ${chart(await operationsByDay(db, projects, Date.parse(present)))}
+        </div>
+        <p class="fine">By the control plane’s clock it is ${time(present)}, as far as its last listing tells.</p>
+      `,
+    };
+  });
+}
+
+const sum = (figures: Figure[]) => figures.reduce((total, { count }) => total + count, 0);
+
+function tile(text: string, count: number, href: string): Html {
+  return html`<li><a href="${href}"><strong>${count.toLocaleString('en')}</strong> ${text}</a></li>`;
+}
+
+function toChart(title: string, figures: Figure[], name: string) {
+  return {
+    title,
+    labels: figures.map(({ group }) => group),
+    series: [{ name, values: figures.map(({ count }) => count) }],
+  };
+}
+
+type Read = <T extends z.ZodType>(list: List, item: T) => Promise<z.output<T>[]>;
+
+/** What waits for a person or for a time: plans, reviews, notices, rotations, exemptions. */
+async function readDue(read: Read, organizations: string[] | null): Promise<Due[]> {
+  const waiting = await read(findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations), findingItem);
+  const rotations = await read(rotationList({ open: true }, organizations), rotationItem);
+  const exemptions = await read(exemptionList({ state: 'in_force' }, organizations), exemptionItem);
+  const [plan] = organizations === null ? await read(planList(), planItem) : [];
+  const reviews = organizations === null ? await read(reviewList({ state: 'open' }), reviewItem) : [];
+  const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
+  return [
+    ...(isWaiting
+      ? [
+          {
+            what: link(`/plans/${plan.id}`, `Approve or reject plan ${plan.id}`),
+            when: 'now',
+            why: `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
+          },
+        ]
+      : []),
+    ...reviews.map((review) => ({
+      what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
+      when: 'open',
+      why: `${review.undecided} of ${review.keys} keys undecided`,
+    })),
+    ...waiting.map(({ key, rule, why_held: why }) => ({
+      what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
+      when: 'after its notice',
+      why,
+    })),
+    ...rotations.map((rotation) => ({
+      what: html`Rotate ${link(`/keys/${rotation.key.number}`, rotation.key.name)}`,
+      when: html`${rotation.state} since ${time(rotation.since)}`,
+      why: rotation.why,
+    })),
+    ...exemptions
+      .toSorted((a, b) => (a.until < b.until ? -1 : 1))
+      .slice(0, 5)
+      .map((exemption) => ({
+        what: link('/exemptions?state=in_force', `Exemption ${exemption.id} lapses`),
+        when: time(exemption.until),
+        why: exemption.reason,
+      })),
+  ];
+}

@@ -1,0 +1,198 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { type List, type Principal, readPage } from '@keywarden/db/read';
+import type { Context } from 'hono';
+import { html } from 'hono/html';
+import { findPrincipal } from '../access/authenticate.ts';
+import { describeAccess } from '../access/describe.ts';
+import { type Access, mayAct, requireAccess } from '../access/roles.ts';
+import type { Env, Services } from '../environment.ts';
+import { openCursor, sealCursor } from '../paging.ts';
+import { Problem } from '../problem.ts';
+import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
+import { type Page, renderPage } from './layout.ts';
+
+/** What a page is made from: who asks, and the filled parts of the query. */
+export interface Visit {
+  c: Context<Env>;
+  principal: Principal;
+  query: Record<string, string>;
+}
+
+/** Something that was done on a page: where to go then, and what to say there. */
+interface Done {
+  to: string;
+  said: keyof typeof sayings;
+}
+
+/** What a page says after a form was sent. It comes by name in the address, so that nobody can put words there. */
+const sayings = {
+  approved: 'The plan is approved; the daemon carries it out within a day, when as many have approved as it needs.',
+  rejected: 'The plan is rejected.',
+  exempted: 'The exemption is granted.',
+  ended: 'The exemption has ended.',
+  asked: 'The rotation is asked for; the next pass of the daemon answers.',
+  opened: 'The review is open: decide about each key.',
+  decided: 'Decided.',
+  signed: 'The review is signed, and its decisions take effect.',
+};
+
+const signInFirst = (c: Context) => {
+  const { pathname, search } = new URL(c.req.url);
+  return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}`, 303);
+};
+
+export interface Pages {
+  page: (path: string, access: Access, make: (visit: Visit) => Promise<Page>) => void;
+  form: (path: string, access: Access, act: (visit: Visit, form: FormData) => Promise<Done>) => void;
+}
+
+/** Pages and forms behind a token: who is not signed in is sent to sign in, and each visit is recorded. */
+export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
+  const visit = async (
+    c: Context<Env>,
+    access: Access,
+    answer: (visit: Visit) => Promise<Response>,
+  ): Promise<Response> => {
+    const principal = await findPrincipal(c, services);
+    if (principal === undefined) return signInFirst(c);
+    c.set('principal', principal);
+    const record = async (status: number) => await services.accessLog.record(describeAccess(c, status));
+    try {
+      requireAccess(principal, access);
+      const query = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
+      const response = await answer({ c, principal, query });
+      await record(response.status);
+      return response;
+    } catch (error) {
+      await record(error instanceof Problem ? error.status : 500);
+      throw error;
+    }
+  };
+  return {
+    page: (path, access, make) => {
+      app.get(path, async (c) =>
+        visit(c, access, async (visited) => {
+          const { said = '' } = visited.query;
+          delete visited.query.said;
+          const page = await make(visited);
+          const notice = said in sayings ? sayings[said as keyof typeof sayings] : undefined;
+          return c.html(renderPage(visited.principal, c.req.path, { notice, ...page }));
+        }),
+      );
+    },
+    form: (path, access, act) => {
+      app.post(path, async (c) =>
+        visit(c, access, async (visited) => {
+          const { to, said } = await act(visited, await c.req.formData());
+          return c.redirect(`${to}${to.includes('?') ? '&' : '?'}said=${said}`, 303);
+        }),
+      );
+    },
+  };
+}
+
+/** The parts of a query by a schema. Throws a Problem (400) that names what is wrong. */
+export function readQuery<S extends z.ZodRawShape>(
+  filters: S,
+  query: Record<string, string>,
+): z.output<z.ZodObject<S>> {
+  const parsed = z.strictObject(filters).safeParse(query);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const names = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.');
+  throw new Problem(400, 'Bad filter', `${names}: ${issue?.message ?? 'is wrong'}.`);
+}
+
+/** A part of an address. Throws a Problem (404) where it names nothing. */
+export function readParameter<T extends z.ZodType>(c: Context, name: string, schema: T): z.output<T> {
+  const parsed = schema.safeParse(c.req.param(name));
+  if (parsed.success) return parsed.data;
+  throw new Problem(404, 'Not found', 'There is nothing here; the menu has all pages.');
+}
+
+/** A field of a form as a text, trimmed. */
+export function readField(form: FormData, name: string): string {
+  const value = form.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** A form's fields by a schema. Throws a Problem (400) that names the field. */
+export function readForm<T extends z.ZodType>(schema: T, values: object): z.output<T> {
+  const parsed = schema.safeParse(values);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  throw new Problem(
+    400,
+    'Not done',
+    `${issue?.path.join('.')}: ${issue?.message}. Go back, mend it, and send it again.`,
+  );
+}
+
+const paging = {
+  cursor: z.string().max(1000).optional(),
+  order: z.enum(['asc', 'desc']).optional(),
+  sort: z.string().optional(),
+};
+
+export interface ListPage<S extends z.ZodRawShape, I extends z.ZodType> {
+  filters: S;
+  fields: Field[];
+  list: (query: z.output<z.ZodObject<S>>, turn: { sort?: string; direction?: 'asc' | 'desc' }) => List | Promise<List>;
+  item: I;
+  caption: string;
+  columns: Column<z.output<I>>[];
+  empty: string;
+  /** The name of its export, for those who may. */
+  exported?: string;
+}
+
+/** A filtered, sorted page of a list, with links to the next and to its export. */
+export async function listPart<S extends z.ZodRawShape, I extends z.ZodType>(
+  { c, query, principal }: Visit,
+  { db }: Services,
+  options: ListPage<S, I>,
+): Promise<Html> {
+  const { cursor, order, sort, ...filters } = readQuery({ ...options.filters, ...paging }, query) as Record<
+    string,
+    string
+  >;
+  const given = filters as z.output<z.ZodObject<S>>;
+  const list = await options.list(given, {
+    ...(sort ? { sort } : {}),
+    ...(order ? { direction: order as 'asc' | 'desc' } : {}),
+  });
+  const bound = { path: c.req.path, query: { ...query } };
+  const { items, next } = await readPage(db, list, { limit: 50, after: openCursor(bound, list) });
+  const shown = items.map((item) => options.item.parse(JSON.parse(item)));
+  const address = (change: Record<string, string | undefined>) => {
+    const { cursor: _cursor, ...rest } = query;
+    const entries = Object.entries({ ...rest, ...change }).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined,
+    );
+    return `${c.req.path}?${new URLSearchParams(entries).toString()}`;
+  };
+  const head = (column: Column<z.output<I>>): Part => {
+    if (column.sort === undefined) return column.label;
+    const isOn = (sort ?? defaultSort(options.columns)) === column.sort;
+    const turned = isOn && list.direction === 'asc' ? 'desc' : 'asc';
+    const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
+    return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
+  };
+  return html`${options.fields.length === 0 ? '' : filterForm(c.req.path, options.fields, query)}
+  ${table({ caption: options.caption, columns: options.columns, items: shown, empty: options.empty, head })}
+  <p class="paging">
+    ${options.exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(options.exported, given, query) : ''}
+    ${cursor === undefined ? '' : html`<a class="button quiet" href="${address({})}">First page</a>`}
+    ${next === null ? '' : html`<a class="button" href="${address({ cursor: sealCursor(bound, next) })}" rel="next">Next page</a>`}
+  </p>`;
+}
+
+/** The same list as a file. */
+function exportLinks(name: string, filters: Record<string, unknown>, query: Record<string, string>): Html {
+  const asked = Object.entries(query).filter(([key]) => key in filters);
+  const address = (format: string) =>
+    `/v1/exports/${name}?${new URLSearchParams([...asked, ['format', format]]).toString()}`;
+  return html`<span class="exports">Export: ${['csv', 'ndjson', 'json'].map((format) => html`<a href="${address(format)}">${format}</a> `)}</span>`;
+}
+
+const defaultSort = <T>(columns: Column<T>[]) => columns.find(({ sort }) => sort !== undefined)?.sort;

@@ -1,0 +1,219 @@
+import { z } from '@hono/zod-openapi';
+import { readOne, reviewItemList, reviewList } from '@keywarden/db/read';
+import { html } from 'hono/html';
+import { mayAct } from '../access/roles.ts';
+import { decideReview, openReview, signReview } from '../actions/reviews.ts';
+import type { Services } from '../environment.ts';
+import { keyFilters, toKeyFilter } from '../filters.ts';
+import { digits, reason, word } from '../parameters.ts';
+import { notFound } from '../problem.ts';
+import { requirePast } from '../routes/keys.ts';
+import { decisions, reviewedKey, reviewItem } from '../shapes/reviews.ts';
+import { facts, type Html, link, section, state, time } from './html.ts';
+import { listPart, type Pages, readField, readForm, readParameter, type Visit } from './page.ts';
+
+const access = { role: 'viewer', organizations: 'all' } as const;
+const auditor = { role: 'auditor', organizations: 'all' } as const;
+const operator = { role: 'operator', organizations: 'all' } as const;
+
+type Review = z.infer<typeof reviewItem>;
+
+/** Access reviews: opening one, deciding about its keys, signing it. */
+export function reviewPages({ page, form }: Pages, services: Services): void {
+  const { db } = services;
+  page('/reviews', access, async (visit) => ({
+    title: 'Reviews',
+    body: html`${await listPart(visit, services, {
+      filters: { state: z.enum(['open', 'signed']).optional() },
+      fields: [{ name: 'state', label: 'State', options: ['open', 'signed'] }],
+      list: (query) => reviewList(query),
+      item: reviewItem,
+      caption: 'Access reviews',
+      columns: [
+        { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
+        { label: 'State', cell: (review) => state(review.state) },
+        { label: 'Keys as of', cell: (review) => time(review.as_of) },
+        { label: 'Keys', is: 'number', cell: ({ keys }) => keys },
+        { label: 'Undecided', is: 'number', cell: ({ undecided }) => undecided },
+        { label: 'Opened by', cell: (review) => review.opened_by },
+        {
+          label: 'Signed',
+          cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
+        },
+      ],
+      empty: 'No access review was opened so far.',
+      exported: 'reviews',
+    })}
+    ${mayAct(visit.principal, 'auditor') ? openForm() : ''}`,
+  }));
+
+  form('/reviews', auditor, async ({ principal }, sent) => {
+    const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
+    const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
+    const asked = { ...Object.fromEntries(filled), state: 'active' as const };
+    const keys = readForm(z.strictObject(keyFilters), asked);
+    if (keys.as_of !== undefined) await requirePast(db, keys.as_of);
+    const given = readForm(z.object({ title: word, keep_for_days: z.coerce.number().int().min(0).max(1000) }), {
+      title: readField(sent, 'title'),
+      keep_for_days: readField(sent, 'keep_for_days'),
+    });
+    const review = { title: given.title, filter: toKeyFilter(keys), asked, keepForDays: given.keep_for_days };
+    return { to: `/reviews/${await openReview(services, { principal, review })}`, said: 'opened' };
+  });
+
+  const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
+  page('/reviews/:review', access, async (visit) => {
+    const found = await readOne(db, reviewList({ number: idOf(visit) }));
+    if (found === undefined) throw notFound('review of this number', '/reviews');
+    const review = reviewItem.parse(JSON.parse(found));
+    const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
+    const keys = await keyPart(visit, services, { review, mayDecide });
+    return {
+      title: review.title,
+      body: html`${describe(review)} ${section('Keys', mayDecide ? decisionForm(review, keys) : keys)}
+      ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}`,
+    };
+  });
+
+  form('/reviews/:review/decisions', auditor, async (visit, sent) => {
+    const review = idOf(visit);
+    const asked = readForm(
+      z.object({
+        keys: z.array(digits, { error: 'mark at least one key' }).min(1, 'mark at least one key').max(1000),
+        decision: decisions,
+        reason,
+      }),
+      { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') },
+    );
+    await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
+    return { to: `/reviews/${review}?decision=undecided`, said: 'decided' };
+  });
+  form('/reviews/:review/signature', operator, async (visit) => {
+    const review = idOf(visit);
+    await signReview(services, { principal: visit.principal, review });
+    return { to: `/reviews/${review}`, said: 'signed' };
+  });
+}
+
+function openForm(): Html {
+  return section(
+    'Open a review',
+    html`<form class="forms" method="post" action="/reviews">
+      <p>Freezes the keys that are there, with what the newest plan says of each. Without filters it is of all of them.</p>
+      <div class="field"><label for="r-title">Title</label><input id="r-title" name="title" required maxlength="200" placeholder="Second half of 2026" /></div>
+      <div class="field"><label for="r-organization">Organization</label><input id="r-organization" name="organization_id" /></div>
+      <div class="field">
+        <label for="r-kind">Kind</label>
+        <select id="r-kind" name="kind">
+          <option value="">all</option><option>personal</option><option>organization</option><option>project</option>
+        </select>
+      </div>
+      <div class="field"><label for="r-idle">Idle for over</label><input id="r-idle" name="idle_for" placeholder="90d" /></div>
+      <div class="field"><label for="r-older">Older than</label><input id="r-older" name="older_than" placeholder="365d" /></div>
+      <div class="field"><label for="r-as-of">As of</label><input id="r-as-of" name="as_of" placeholder="now" /></div>
+      <div class="field"><label for="r-keep">What is kept is exempt for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>
+      <button type="submit">Open it</button>
+    </form>`,
+  );
+}
+
+function describe(review: Review): Html {
+  const decided = review.keys - review.undecided;
+  return html`${facts([
+    ['State', state(review.state)],
+    ['Keys as of', time(review.as_of)],
+    ['Opened', html`${time(review.opened_at)} by ${review.opened_by}`],
+    ['Findings of', review.plan_id === null ? null : link(`/plans/${review.plan_id}`, review.plan_id)],
+    [
+      'Chosen by',
+      Object.entries(review.filter)
+        .map(([name, value]) => `${name}: ${String(value)}`)
+        .join(', '),
+    ],
+    ['Signed', review.signed_at === null ? 'not yet' : html`${time(review.signed_at)} by ${review.signed_by}`],
+    ...(review.sha256 === null
+      ? []
+      : [['SHA-256 of its document', html`<code>${review.sha256}</code>`] as [string, Html]]),
+  ])}
+    <p>
+      <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
+      <progress id="progress" max="${review.keys}" value="${decided}"></progress>
+    </p>
+    ${review.holes.length === 0 ? '' : html`<p class="notice warn">Of ${review.holes.length} scopes nobody knows all keys at that time.</p>`}`;
+}
+
+async function keyPart(
+  visit: Visit,
+  services: Services,
+  { review, mayDecide }: { review: Review; mayDecide: boolean },
+): Promise<Html> {
+  return await listPart(visit, services, {
+    filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
+    // A form does not stand within another: the links below filter.
+    fields: [],
+    list: ({ decision }) => reviewItemList({ review: review.id, decision }),
+    item: reviewedKey,
+    caption: 'Keys of the review',
+    columns: [
+      ...(mayDecide
+        ? [
+            {
+              label: 'Mark',
+              cell: ({ key }: z.infer<typeof reviewedKey>) =>
+                html`<input type="checkbox" name="key" value="${key.number}" aria-label="Mark ${key.name}" />`,
+            },
+          ]
+        : []),
+      { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
+      { label: 'Kind', cell: ({ key }) => key.kind },
+      { label: 'Organization', cell: ({ key }) => key.organization_id },
+      { label: 'Owner', cell: ({ key }) => key.owner },
+      { label: 'Created', cell: ({ key }) => time(key.created_at) },
+      { label: 'Last used', cell: ({ key }) => time(key.last_used_at) },
+      {
+        label: 'Findings',
+        is: 'text',
+        cell: ({ findings }) => findings.map(({ rule, reason: why }) => `${rule}: ${why}`).join('; '),
+      },
+      { label: 'Decision', cell: ({ decision }) => (decision === null ? '' : html`<strong>${decision}</strong>`) },
+      { label: 'Why', is: 'text', cell: (each) => each.reason },
+      { label: 'By', cell: (each) => each.decided_by },
+    ],
+    empty: visit.query.decision === undefined ? 'It has no key.' : 'No key is left of these.',
+  });
+}
+
+function decisionForm({ id }: Review, keys: Html): Html {
+  return html`<p class="tabs">
+      Show: <a href="/reviews/${id}?decision=undecided">undecided</a> <a href="/reviews/${id}">all</a>
+      <a href="/reviews/${id}?decision=keep">keep</a> <a href="/reviews/${id}?decision=revoke">revoke</a>
+      <a href="/reviews/${id}?decision=rotate">rotate</a>
+    </p>
+    <form method="post" action="/reviews/${id}/decisions">
+      ${keys}
+      <fieldset class="decide">
+        <legend>The marked keys</legend>
+        <label class="check"><input type="checkbox" data-mark-all /> mark all of this page</label>
+        <div class="radios">
+          ${decisions.options.map(
+            (each) =>
+              html`<label class="check"><input type="radio" name="decision" value="${each}" required /> ${each}</label>`,
+          )}
+        </div>
+        <div class="field"><label for="decide-reason">Reason</label><input id="decide-reason" name="reason" required maxlength="1000" /></div>
+        <button type="submit">Decide</button>
+      </fieldset>
+    </form>`;
+}
+
+function signForm({ id, undecided }: Review): Html {
+  if (undecided > 0)
+    return section('Sign it', html`<p class="empty">It is signed when every key is decided: ${undecided} are not.</p>`);
+  return section(
+    'Sign it',
+    html`<form method="post" action="/reviews/${id}/signature">
+      <p>Then it stays as it is, and its decisions take effect: keys that are kept against a rule are exempt from it for a time, rotations are asked for, and keys to revoke stand in the next plan.</p>
+      <button class="danger" type="submit">Sign the review</button>
+    </form>`,
+  );
+}

@@ -1,0 +1,59 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { deleteCookie, setCookie } from 'hono/cookie';
+import { html } from 'hono/html';
+import { checkToken, cookieName, requireOwnOrigin } from '../access/authenticate.ts';
+import { describeAccess } from '../access/describe.ts';
+import type { Env, Services } from '../environment.ts';
+import { renderPlain } from './layout.ts';
+import { readField } from './page.ts';
+
+/** A working day: then the token is asked for again. */
+const signedInSeconds = 12 * 3600;
+
+/** Signing in with a token, which an HttpOnly cookie keeps, and out. */
+export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
+  app.get('/sign-in', (c) => c.html(renderSignIn(c.req.query('next'))));
+  app.post('/sign-in', async (c) => {
+    requireOwnOrigin(c);
+    const form = await c.req.formData();
+    const next = readField(form, 'next');
+    const principal = await checkToken(c, readField(form, 'token'), services);
+    if (principal === undefined) return c.html(renderSignIn(next, 'This is no live token.'), 401);
+    c.set('principal', principal);
+    await services.accessLog.record(describeAccess(c, 303));
+    setCookie(c, cookieName, readField(form, 'token'), cookieOptions(c, signedInSeconds));
+    return c.redirect(ownPath(next), 303);
+  });
+  app.post('/sign-out', (c) => {
+    requireOwnOrigin(c);
+    deleteCookie(c, cookieName, cookieOptions(c, 0));
+    return c.redirect('/sign-in', 303);
+  });
+}
+
+function cookieOptions(c: Context<Env>, maxAge: number) {
+  return { httpOnly: true, sameSite: 'Strict', secure: c.get('isHttps'), path: '/', maxAge } as const;
+}
+
+/** Only a path of this site: whoever made the link does not choose where a token's holder goes. */
+function ownPath(next: string): string {
+  const here = 'http://here';
+  return next.startsWith('/') && URL.canParse(next, here) && new URL(next, here).origin === here ? next : '/';
+}
+
+function renderSignIn(next = '/', problem?: string) {
+  return renderPlain(
+    'Sign in',
+    html`<form class="forms" method="post" action="/sign-in">
+      ${problem === undefined ? '' : html`<p class="notice bad" role="alert">${problem}</p>`}
+      <div class="field">
+        <label for="token">Report token</label>
+        <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
+      </div>
+      <input type="hidden" name="next" value="${next}" />
+      <button type="submit">Sign in</button>
+      <p class="fine">The command <code>keywarden token create</code> makes one. <a href="/docs">The API is described here.</a></p>
+    </form>`,
+  );
+}
