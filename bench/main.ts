@@ -1,6 +1,7 @@
 import { benchClient } from './client.ts';
 import { benchIngest } from './ingest.ts';
 import { benchPolicy } from './policy.ts';
+import { benchReport } from './report.ts';
 import { benchRotate } from './rotate.ts';
 import { benchSandbox } from './sandbox.ts';
 import { benchSimulate } from './simulate.ts';
@@ -9,6 +10,7 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   client: benchClient,
   ingest: benchIngest,
   policy: benchPolicy,
+  report: benchReport,
   rotate: benchRotate,
   sandbox: benchSandbox,
   simulate: benchSimulate,

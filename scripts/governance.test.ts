@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { approvePlan, rejectPlan } from '@keywarden/db/report-write';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -196,6 +197,17 @@ test.each([
   expect(ended.stderr.trim().split('\n')).toHaveLength(1);
 });
 
+test('a token runs out when it was said, and its list says when it was used last', async () => {
+  const made = await keywarden('token', 'create', '--name', 'short', '--role', 'viewer', '--expires', '30d');
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/with the role viewer, until \S+Z\./) });
+  expect((await keywarden('token', 'list')).stdout).toMatch(/short +viewer +all +\S+ +never +live until/);
+  const over = await keywarden('token', 'create', '--name', 'x', '--role', 'viewer', '--expires', '2020-01-01');
+  expect(over).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^2020-01-01 is over already; a token ends later/),
+  });
+});
+
 test('enforce does nothing by itself before resume, and says so; then it does what is in mode: enforce', async () => {
   const file = join(folder, 'enforce.yaml');
   writeFileSync(
@@ -222,3 +234,28 @@ test('enforce does nothing by itself before resume, and says so; then it does wh
   expect(done.stdout).toMatch(/keys wait: one key of its scope goes first, the others 24h later\./);
   expect(done.code).toBe(0);
 }, 30_000);
+
+test('above second_person_above keys apply waits for another person, who says so in the report', async () => {
+  const two = (...args: string[]) =>
+    run([...entry.keywarden, ...args], {
+      ...settingsFor(store, sandbox, folder),
+      CONTROL_PLANE_KEY_ID: '1',
+      ...policy('  second_person_above: 1\n'),
+    });
+  for (const name of ['first', 'second', 'third', 'fourth']) await mint(name);
+  await advance(40);
+  const planned = JSON.parse((await two('plan', '--json')).stdout) as { plan_id: string };
+  const alone = await two('apply', planned.plan_id, '--yes');
+  expect(alone).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(
+      /^Nothing is revoked: plan p-\S+ has \d keys, and above 1 \(second_person_above\) two persons/,
+    ),
+  });
+  const report = await store.as('keywarden_report');
+  await rejectPlan(report.sql, { plan: planned.plan_id, by: 'grace', reason: 'not yet' });
+  expect((await two('apply', planned.plan_id, '--yes')).stderr).toMatch(/was rejected by grace \(not yet\)/);
+  expect(await approvePlan(report.sql, { plan: planned.plan_id, by: 'olga' })).toBe(true);
+  await use('first');
+  expect((await two('apply', planned.plan_id, '--yes')).stdout).toMatch(/revoked/);
+});

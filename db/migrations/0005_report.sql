@@ -16,6 +16,13 @@ create table keywarden.access_log (
 --> statement-breakpoint
 create index access_log_by_token on keywarden.access_log (token_number, number desc);
 --> statement-breakpoint
+-- The first use of the hour, too: what a past time is asked for must not be hidden by a later use of the same hour.
+alter table keywarden.key_use add column first_used_at timestamptz;
+--> statement-breakpoint
+update keywarden.key_use set first_used_at = last_used_at;
+--> statement-breakpoint
+alter table keywarden.key_use alter column first_used_at set not null;
+--> statement-breakpoint
 create index key_listing_believed on keywarden.key_listing (control_plane_number, scope, listed_at desc) where doubt is null;
 --> statement-breakpoint
 -- An operator says no to a plan. The newest word on a plan counts: an approval after it lets the plan go.
@@ -31,15 +38,19 @@ create index plan_rejection_by_plan on keywarden.plan_rejection (plan_id, reject
 --> statement-breakpoint
 create index plan_approval_by_plan on keywarden.plan_approval (plan_id, approved_at);
 --> statement-breakpoint
--- Approvals by persons that count still: a day long, and until somebody says no.
+-- Approvals by persons that count still: a day long, until somebody says no, and until one of the plan's was carried out or stopped. A person
+-- with two tokens of one name, or with a token and the command line, is one person.
 create view keywarden.standing_approval with (security_invoker = true) as
-  select a.number, a.plan_id, a.approved_by, a.via, a.approved_at from keywarden.plan_approval a
+  select a.number, a.plan_id, a.approved_by, regexp_replace(a.approved_by, ' \(report token [0-9]+\)$', '') as person, a.via, a.approved_at
+  from keywarden.plan_approval a
   where a.via <> 'enforcement' and a.approved_at > now() - interval '24 hours'
-    and not exists (select from keywarden.plan_rejection r where r.plan_id = a.plan_id and r.rejected_at >= a.approved_at);
+    and not exists (select from keywarden.plan_rejection r where r.plan_id = a.plan_id and r.rejected_at >= a.approved_at)
+    and not exists (select from keywarden.approval_end e join keywarden.plan_approval x on x.number = e.approval_number
+      where x.plan_id = a.plan_id and x.via <> 'enforcement' and e.at >= a.approved_at);
 --> statement-breakpoint
 -- How many persons have approved a plan, and how many its own policy wants.
 create view keywarden.plan_standing with (security_invoker = true) as
-  select p.id as plan_id, (select count(distinct s.approved_by)::int from keywarden.standing_approval s where s.plan_id = p.id) as approvers,
+  select p.id as plan_id, (select count(distinct s.person)::int from keywarden.standing_approval s where s.plan_id = p.id) as approvers,
     case when p.item_count > (v.document ->> 'second_person_above')::int then 2 else 1 end as approvers_needed
   from keywarden.plan p left join keywarden.policy_version v on v.sha256 = p.policy_sha256;
 --> statement-breakpoint

@@ -66,6 +66,10 @@ export async function listExemptions(
 /** Ends an exemption before its time. False when there is none that is open. */
 export async function endExemption(sql: Sql, { number, by }: { number: string; by: string }): Promise<boolean> {
   const ended = await sql`
-    update keywarden.exemption set ended_at = now(), ended_by = ${by} where number = ${number} and ended_at is null returning number`;
+    update keywarden.exemption e set ended_by = ${by}, ended_at = greatest(e.granted_at, coalesce((
+      select max(p.at) from keywarden.exemption_key x join keywarden.key k on k.number = x.key_number
+        join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      where x.exemption_number = e.number), now()))
+    where number = ${number} and ended_at is null returning number`;
   return ended.length > 0;
 }

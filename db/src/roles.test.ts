@@ -38,6 +38,12 @@ const addedTo = [
   'plan_approval',
   'revocation_intent',
   'revocation_outcome',
+  'access_log',
+  'plan_rejection',
+  'review',
+  'review_item',
+  'review_decision',
+  'review_signature',
 ];
 
 test.each([...history, ...addedTo])('neither role can take anything from %s', async (table) => {
@@ -69,6 +75,12 @@ test.each(addedTo)('%s is added to and never changed', async (table) => {
     plan_approval: 'approved_by',
     revocation_intent: 'connection',
     revocation_outcome: 'outcome',
+    access_log: 'path',
+    plan_rejection: 'reason',
+    review: 'title',
+    review_item: 'findings',
+    review_decision: 'reason',
+    review_signature: 'signed_by',
   }[table];
   for (const sql of [daemon, report]) await expectRefused(sql, `update keywarden.${table} set ${column} = ${column}`);
   const { count } = await store.sql.unsafe(`update keywarden.${table} set ${column} = ${column}`);
@@ -86,10 +98,24 @@ test('the same statement as the owner is carried out: the refusals are the roles
   expect(count).toBe(1);
 });
 
-test('the report reads, and writes nothing', async () => {
+test('the report reads, and writes nothing of what the daemon does', async () => {
   expect(await report`select status from keywarden.operation`).toHaveLength(1);
   await expectRefused(report, `insert into keywarden.control_plane (base_url) values ('x')`);
   await expectRefused(report, `update keywarden.project set name = 'x'`);
+  const granted = await store.sql`
+    select table_name as name from information_schema.role_table_grants
+    where grantee = 'keywarden_report' and privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') order by 1`;
+  expect(granted.map((row) => String(row.name))).toEqual([
+    'access_log',
+    'exemption',
+    'exemption_key',
+    'plan_rejection',
+    'review',
+    'review_decision',
+    'review_item',
+    'review_signature',
+  ]);
+  await expectRefused(report, 'update keywarden.exemption set until = until');
   await expectRefused(report, `select keywarden.make_operation_partitions('{2030-01-01}')`);
   await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', 'x')`);
 });

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { codeOf } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
-import { HTTPException } from 'hono/http-exception';
 import { secureHeaders } from 'hono/secure-headers';
 import { createAccessLog } from './access/access-log.ts';
 import { findPrincipal } from './access/authenticate.ts';
@@ -16,7 +14,7 @@ import { renderErrorPage, wantsPage } from './dashboard/error-page.ts';
 import { dashboardRoutes } from './dashboard/index.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
-import { Problem, renderProblem } from './problem.ts';
+import { Problem, renderProblem, toProblem } from './problem.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { describeOtherRoutes } from './routes/described.ts';
@@ -111,7 +109,8 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     }
     c.set('principal', principal);
     await next();
-    await accessLog.record({ ...describeAccess(c, c.res.status), stream: c.get('isStream') ? 'begun' : null });
+    // A stream has recorded its beginning by itself.
+    if (!c.get('isStream') || c.res.status !== 200) await accessLog.record(describeAccess(c, c.res.status));
   });
   // A file has its own hash, in its last line.
   const revalidate = etag();
@@ -162,20 +161,4 @@ function refuseInvalid(result: Result): void {
   const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
   const what = isUnknown ? 'is not known here' : issue.message;
   throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists what there is.`);
-}
-
-function toProblem(error: unknown): Problem {
-  if (error instanceof Problem) return error;
-  if (error instanceof HTTPException && error.status === 400)
-    return new Problem(400, 'Bad request', 'The body is not JSON; send what /docs shows.');
-  const code = codeOf(error);
-  if (code === '57014')
-    return new Problem(
-      503,
-      'Takes too long',
-      'This question takes too long; narrow it, by a project or a shorter time.',
-    );
-  if (/^(ECONN|CONNECT|57P)/.test(code))
-    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.');
-  return new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.');
 }

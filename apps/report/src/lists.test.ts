@@ -118,6 +118,31 @@ test('a body that is not JSON, or too long, is refused in a sentence', async () 
   expect(await long.json()).toMatchObject({ title: 'Too long' });
 });
 
+test.each([
+  '/v1/keys?as_of=2026-01-01T00:00:00%2B16:00',
+  '/v1/operations?from=2026-01-01T00:00:00-23:59',
+  '/v1/revocations?from=0000-01-01T00:00:00Z',
+])('%s, which Postgres would not take, is refused by its name', async (path) => {
+  const { status, body } = await bed.ask(path);
+  expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from): /)]);
+});
+
+test('a body of another type, and a form that is none, are refused in a sentence', async () => {
+  const send = async (path: string, type: string, text: string) => {
+    const headers = {
+      authorization: `Bearer ${bed.tokens.operator}`,
+      'content-type': type,
+      host: 'h',
+      origin: 'http://h',
+    };
+    return (await bed.app.request(path, { method: 'POST', headers, body: text })).status;
+  };
+  expect(await send('/v1/exemptions', 'application/x-www-form-urlencoded', '{}')).toBe(415);
+  expect(await send('/sign-in', 'multipart/form-data; boundary=x', 'nothing')).toBe(400);
+  expect(await send('/sign-in', 'text/plain', 'x')).toBe(400);
+  expect(await send('/reviews', 'text/plain', 'x')).toBe(400);
+});
+
 test('filters: ids keep every digit, a wildcard in a name is only a character, and ages are by the control plane’s clock', async () => {
   const ids = async (query: string) => (await bed.ask(`/v1/keys?${query}`)).body.items.map((item) => item.id);
   expect(await ids('q=50%25_')).toEqual(['9007199254740993']);

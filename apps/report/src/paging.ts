@@ -49,7 +49,7 @@ const looksLike: Record<List['order'][number]['type'], (text: string) => boolean
   text: (text) => !text.includes('\0'),
   timestamptz: (text) =>
     /^-?infinity$/.test(text) ||
-    z.iso.datetime({ offset: true }).safeParse(text.replace(' ', 'T').replace(/\+00$/, 'Z')).success,
+    (text.endsWith('+00') && z.iso.datetime().safeParse(text.replace(' ', 'T').replace(/\+00$/, 'Z')).success),
   uuid: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text),
 };
 

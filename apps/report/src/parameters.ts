@@ -22,7 +22,9 @@ export const reason = z
 /** The digits of an int64. */
 export const digits = z.string().regex(/^\d{1,18}$/, 'is not a number');
 
-const instantOnly = z.iso.datetime({ offset: true, error: 'is no RFC 3339 time such as 2026-03-31T00:00:00Z' });
+const instantOnly = z.iso
+  .datetime({ offset: true, error: 'is no RFC 3339 time such as 2026-03-31T00:00:00Z' })
+  .refine((text) => !/[+-](1[5-9]|2\d)/.test(text.slice(10)), 'has an offset that no place has');
 
 /** An RFC 3339 time, of a year that Postgres knows. */
 export const instant = instantOnly

@@ -1,4 +1,4 @@
-import { listReportApprovals, readRejection } from '@keywarden/db/daemon';
+import { createToken, listReportApprovals, readStanding } from '@keywarden/db/daemon';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Bed, makeBed, plan } from './testing.ts';
 
@@ -30,10 +30,10 @@ test('an approval is attributed, counts once a person, and is the daemon’s to 
 test('the newest word counts: a rejection ends what was approved, and an approval after it overrules it', async () => {
   expect((await reject(bed.planId, 'second operator')).body).toMatchObject({ rejected: true, approvers: 0 });
   expect(await approved()).toEqual([]);
-  expect(await readRejection(bed.store.sql, bed.planId)).toMatchObject({ reason: 'not before Friday' });
+  expect(await readStanding(bed.store.sql, bed.planId)).toMatchObject({ rejection: { reason: 'not before Friday' } });
   expect((await approve(bed.planId, 'operator')).body).toMatchObject({ rejected: false, approvers: 1 });
   expect(await approved()).toEqual([bed.planId]);
-  expect(await readRejection(bed.store.sql, bed.planId)).toBeNull();
+  expect(await readStanding(bed.store.sql, bed.planId)).toMatchObject({ rejection: null });
 });
 
 test('above second_person_above keys a plan waits for a second person', async () => {
@@ -43,6 +43,9 @@ test('above second_person_above keys a plan waits for a second person', async ()
   expect((await approve(id, 'operator')).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
   expect(await approved()).not.toContain(id);
   expect((await approve(id, 'operator')).status).toBe(409);
+  // A person with two tokens is one person.
+  const { secret } = await createToken(bed.store.sql, { name: 'operator', role: 'operator', organizationIds: null });
+  expect((await approve(id, secret)).status).toBe(409);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });
   expect(await approved()).toContain(id);
 });

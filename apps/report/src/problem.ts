@@ -1,5 +1,7 @@
 import { z } from '@hono/zod-openapi';
+import { codeOf } from '@keywarden/core/process';
 import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
 /** An answer that is an error, as RFC 9457 has it. Thrown by handlers, rendered once in the app. */
@@ -39,4 +41,22 @@ export function notFound(what: string, where: string): Problem {
 export function renderProblem(c: Context, { status, title, message, headers }: Problem) {
   const body = { type: 'about:blank', status, title, detail: message, request_id: c.get('requestId') };
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });
+}
+
+/** What an error is to whoever asked. */
+export function toProblem(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof HTTPException && error.status === 400)
+    return new Problem(400, 'Bad request', 'The body is not JSON; send what /docs shows.');
+  const code = codeOf(error);
+  if (code === '57014')
+    return new Problem(
+      503,
+      'Takes too long',
+      'This question takes too long; narrow it, by a project or a shorter time.',
+    );
+  if (/^22/.test(code)) return new Problem(400, 'Bad parameter', 'A value is of a form that the store cannot read.');
+  if (/^(ECONN|CONNECT|57P)/.test(code))
+    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.');
+  return new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.');
 }

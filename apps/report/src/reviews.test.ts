@@ -69,7 +69,8 @@ test('a review is signed when everything is decided, by an operator, once; then 
   const [exemption] = (await bed.ask(`/v1/exemptions?key=${bed.keys['12']}`)).body.items;
   expect(exemption).toMatchObject({
     rules: ['never-used'],
-    reason: `access review ${review}: asked its owner`,
+    reason: `access review ${review}: asked its owner, decided by auditor (report token 2)`,
+    granted_by: 'operator (report token 3)',
     state: 'in_force',
   });
   const [request] = (await bed.ask('/v1/rotation-requests')).body.items;

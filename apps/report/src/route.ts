@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import { type Access, requireAccess } from './access/roles.ts';
 import type { Env } from './environment.ts';
 import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
-import { problemSchema } from './problem.ts';
+import { Problem, problemSchema } from './problem.ts';
 
 type Schema = z.ZodObject;
 
@@ -49,6 +49,7 @@ const problems = {
   404: problem('There is none that this token may see'),
   409: problem('It is not in a state for that'),
   413: problem('The body is too long'),
+  415: problem('The body is not JSON'),
   422: problem('What is asked cannot be done'),
   429: problem('Too many wrong tokens, or too much at once'),
   503: problem('The store does not answer, or not in time'),
@@ -84,6 +85,8 @@ export function addRoute<
     ...config,
     middleware: async (c: Context<Env>, next: () => Promise<void>) => {
       requireAccess(c.get('principal'), access);
+      if (body !== undefined && !/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+        throw new Problem(415, 'Not JSON', 'This takes a body of JSON; send it with Content-Type: application/json.');
       await next();
     },
   });

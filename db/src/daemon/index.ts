@@ -47,10 +47,9 @@ export {
   type Approval,
   approvePlan,
   endApproval,
-  listOtherApprovers,
   listReportApprovals,
   readPlan,
-  readRejection,
+  readStanding,
   savePlan,
 } from './plans.ts';
 export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';

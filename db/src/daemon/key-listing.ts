@@ -139,8 +139,8 @@ async function saveKeys(
 async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promise<void> {
   const used = keys.filter((each) => each.lastUsedAt !== null).map((each) => each.id);
   await tx`
-    insert into keywarden.key_use (key_number, hour, address, last_used_at)
-    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at from keywarden.key
+    insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
+    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at, last_used_at from keywarden.key
     where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}::bigint[]) and not use_went_back
     on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
     where key_use.last_used_at < excluded.last_used_at`;

@@ -100,20 +100,29 @@ export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
   }));
 }
 
-/** Who said no to a plan after every person who said yes; null if nobody did. What the policy does by itself is no person's yes. */
-export async function readRejection(sql: Sql, planId: string): Promise<{ by: string; reason: string } | null> {
-  const [row] = await sql`
-    select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
-      select from keywarden.plan_approval a where a.plan_id = r.plan_id and a.via <> 'enforcement' and a.approved_at > r.rejected_at)
-    order by r.rejected_at desc limit 1`;
-  return row === undefined ? null : { by: String(row.rejected_by), reason: String(row.reason) };
+/** What persons have said of a plan. */
+export interface Standing {
+  /** Who said no after everybody who said yes in the report; null if nobody did. */
+  rejection: { by: string; reason: string } | null;
+  /** Persons whose approval counts, and how many the plan's own policy wants. */
+  approvers: string[];
+  needed: number;
 }
 
-/** Who else has approved a plan, so that it still counts. */
-export async function listOtherApprovers(sql: Sql, planId: string, approver: string): Promise<string[]> {
-  const rows = await sql`
-    select distinct approved_by from keywarden.standing_approval where plan_id = ${planId} and approved_by <> ${approver} order by 1`;
-  return rows.map((row) => String(row.approved_by));
+/** Reads what counts of a plan now. An approval at the command line overrules no rejection: it may have come while somebody was asked. */
+export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
+  const [rejection] = await sql`
+    select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
+      select from keywarden.plan_approval a where a.plan_id = r.plan_id and a.via = 'report' and a.approved_at > r.rejected_at)
+    order by r.rejected_at desc limit 1`;
+  const persons =
+    await sql`select distinct person from keywarden.standing_approval where plan_id = ${planId} order by 1`;
+  const [standing] = await sql`select approvers_needed from keywarden.plan_standing where plan_id = ${planId}`;
+  return {
+    rejection: rejection === undefined ? null : { by: String(rejection.rejected_by), reason: String(rejection.reason) },
+    approvers: persons.map((row) => String(row.person)),
+    needed: Number(standing?.approvers_needed ?? 1),
+  };
 }
 
 /** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */

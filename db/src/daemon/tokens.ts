@@ -48,7 +48,7 @@ export interface StoredToken extends Omit<typeof reportToken.$inferSelect, 'toke
 export async function listTokens(db: Db): Promise<StoredToken[]> {
   const lastUsedAt = sql<
     string | null
-  >`(select a.at from keywarden.access_log a where a.token_number = ${reportToken.number}
+  >`(select a.at from keywarden.access_log a where a.token_number = keywarden.report_token.number
     order by a.number desc limit 1)`.mapWith(reportToken.createdAt);
   const { number, name, role, organizationIds, createdAt, expiresAt, revokedAt } = reportToken;
   return await db

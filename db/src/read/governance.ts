@@ -50,8 +50,15 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
   };
 }
 
+export interface PlanFilter {
+  id?: string | undefined;
+  /** Made, or made again, in this time. */
+  madeFrom?: string | undefined;
+  madeTo?: string | undefined;
+}
+
 /** Plans, newest first, each with who said what of it and how far it was carried out. */
-export function planList({ id, from, to }: { id?: string; from?: string; to?: string } = {}): List {
+export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List {
   return {
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
     item: {
@@ -67,14 +74,27 @@ export function planList({ id, from, to }: { id?: string; from?: string; to?: st
       approvers: sql`s.approvers`,
       approvers_needed: sql`s.approvers_needed`,
       rejected: sql`exists (select from keywarden.plan_rejection r where r.plan_id = p.id and not exists (
-        select from keywarden.plan_approval a where a.plan_id = p.id and a.via <> 'enforcement' and a.approved_at > r.rejected_at))`,
+        select from keywarden.plan_approval a where a.plan_id = p.id and a.via = 'report' and a.approved_at > r.rejected_at))`,
       revoked: sql`(select count(*) from keywarden.revocation_intent i
         join keywarden.revocation_outcome o on o.intent_number = i.number where i.plan_id = p.id and o.outcome = 'revoked')`,
     },
-    where: [when(id, (wanted) => sql`p.id = ${wanted}`), ...within(sql`p.created_at`, { from, to })],
+    where: [
+      when(id, (wanted) => sql`p.id = ${wanted}`),
+      when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
+      when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
+    ],
     order: [{ by: sql`p.sequence`, type: 'bigint' }],
     direction: 'desc',
   };
+}
+
+/** The names of the rules of the policy that judged last, that of access reviews among them; none before anything was judged. */
+export async function listRules(db: Reader): Promise<string[]> {
+  const rows = await db.execute(sql`
+    select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document -> 'rules') r
+    where v.sha256 = (select policy_sha256 from keywarden.plan order by last_made_at desc, sequence desc limit 1)`);
+  const names = rows.map((row) => String(row.name));
+  return names.length === 0 ? [] : [...new Set([...names, 'access-review'])];
 }
 
 /** The canonical JSON of a plan, which its hash is of. */

@@ -7,6 +7,7 @@ export { countByMonth, countFindingsByRule, countKeysByAge, type Figure, readPre
 export {
   type FindingFilter,
   findingList,
+  listRules,
   planDecisionList,
   planList,
   type RunFilter,
@@ -18,6 +19,7 @@ export { type InventoryCoverage, listInventoryCoverage } from './inventory.ts';
 export { type InventoryHole, listInventoryHoles } from './inventory-holes.ts';
 export { type KeyFilter, type KeyOrder, keyList, keyObservationList, keyUseList, seesKey } from './keys.ts';
 export {
+  countItems,
   type List,
   type Page,
   type PageRequest,
@@ -25,6 +27,8 @@ export {
   type Reader,
   readOne,
   readPage,
+  select,
+  toStatement,
 } from './list.ts';
 export {
   type BucketSize,

@@ -14,7 +14,7 @@ const organizationOf = sql`case when s.scope like 'organization:%' then substr(s
 
 /**
  * Where the inventory of keys is not known between two times (or at one), scope by scope: before its first complete listing, where more
- * than a day lies between two, and after the last one once that is a day old.
+ * than a day lies between two, and after the last one once that is a day old; an organization that was never listed whole is one hole.
  */
 export async function listInventoryHoles(
   db: Reader,
@@ -28,6 +28,9 @@ export async function listInventoryHoles(
       window w as (partition by control_plane_number, scope order by listed_at)
       union all
       select control_plane_number, scope, max(listed_at), null from listing group by control_plane_number, scope
+      union all
+      select o.control_plane_number, 'organization:' || o.id, null, null from keywarden.organization o
+      where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)
     )
     select c.base_url as control_plane, s.scope, s.opens, s.closes from gap s
       join keywarden.control_plane c on c.number = s.control_plane_number

@@ -20,7 +20,8 @@ export function keysAsOf(at: string): SQL {
       coalesce(v.record ->> 'name', n.name) as name, n.creator_id,
       case when v.record is null then n.creator_name else v.record ->> 'creator_name' end as creator_name, n.created_at,
       u.last_used_at, nullif(u.address, '') as last_used_from, false as use_went_back, n.first_seen_at,
-      case when e.event = 'missing' then e.seen_at end as missing_since,
+      case when e.event = 'missing' then e.seen_at when e.event = 'gone' then (select max(o.seen_at) from keywarden.key_observation o
+        where o.key_number = n.number and o.event = 'missing' and o.seen_at <= ${then}) end as missing_since,
       case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,
       case when e.event in ('gone', 'revoked') then 'gone' when e.event = 'missing' then 'missing'
         when x.event = 'missing' and not exists (select from keywarden.key_listing l
@@ -36,7 +37,7 @@ export function keysAsOf(at: string): SQL {
         from keywarden.key_observation o where o.key_number = n.number and o.seen_at <= ${then} order by o.number desc limit 1) e on true
       left join lateral (select o.event, o.seen_at from keywarden.key_observation o where o.key_number = n.number
         and o.seen_at > ${then} and o.event in ('missing', 'gone', 'revoked') order by o.number limit 1) x on true
-      left join lateral (select w.last_used_at, w.address from keywarden.key_use w where w.key_number = n.number
-        and w.last_used_at <= ${then} order by w.last_used_at desc limit 1) u on true
+      left join lateral (select case when w.last_used_at <= ${then} then w.last_used_at else w.first_used_at end as last_used_at, w.address
+        from keywarden.key_use w where w.key_number = n.number and w.first_used_at <= ${then} order by 1 desc limit 1) u on true
     where n.created_at <= ${then}) k`;
 }

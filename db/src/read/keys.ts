@@ -9,6 +9,10 @@ export interface KeyFilter {
   projectId?: string | undefined;
   kind?: 'personal' | 'organization' | 'project' | undefined;
   state?: 'active' | 'missing' | 'gone' | 'unknown' | undefined;
+  /** There, or perhaps: of every state but gone. */
+  isThere?: boolean | undefined;
+  /** In no access review that was signed since this time. */
+  notReviewedSince?: string | undefined;
   creatorId?: string | undefined;
   owner?: string | undefined;
   /** Part of a name, whatever its case. */
@@ -70,6 +74,14 @@ export function keyList(
       when(filter.projectId, (id) => sql`k.project_id = ${id}`),
       when(filter.kind, (kind) => sql`k.kind = ${kind}`),
       when(filter.state, (state) => sql`k.state = ${state}`),
+      filter.isThere ? sql`k.state <> 'gone'` : undefined,
+      when(
+        filter.notReviewedSince,
+        (
+          since,
+        ) => sql`not exists (select from keywarden.review_item v join keywarden.review_signature s on s.review_number = v.review_number
+          where v.key_number = k.number and s.signed_at >= ${since}::timestamptz and s.signed_at <= ${present})`,
+      ),
       when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
       when(filter.owner, (owner) => sql`w.owner = ${owner}`),
       filter.creatorLeft

@@ -50,6 +50,12 @@ export async function readPage(db: Reader, list: List, { limit, after }: PageReq
   };
 }
 
+/** How many items a list has. */
+export async function countItems(db: Reader, list: List): Promise<number> {
+  const [row] = await db.execute(sql`select count(*)::int as n from (${select(list)}) counted`);
+  return Number(row?.n);
+}
+
 /** The first item of a list. */
 export async function readOne(db: Reader, list: List): Promise<string | undefined> {
   return (await readPage(db, list, { limit: 1, after: null })).items[0];

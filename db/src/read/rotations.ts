@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { keyReference } from './governance.ts';
 import { type List, time, visible, when, within } from './list.ts';
 
@@ -7,6 +7,7 @@ export interface RotationFilter {
   keyNumber?: string | undefined;
   state?: string | undefined;
   open?: boolean | undefined;
+  /** Moved in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
@@ -45,12 +46,18 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
       ),
       when(filter.state, (state) => sql`l.state = ${state}`),
       when(filter.open, (open) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`)),
-      ...within(sql`l.at`, filter),
+      movedWithin(filter),
       visible(sql`k.organization_id`, organizations),
     ],
     order: [{ by: sql`r.number`, type: 'bigint' }],
     direction: 'desc',
   };
+}
+
+function movedWithin({ from, to }: RotationFilter): SQL | undefined {
+  const tests = within(sql`e.at`, { from, to }).filter((test) => test !== undefined);
+  if (tests.length === 0) return undefined;
+  return sql`exists (select from keywarden.rotation_event e where e.rotation_number = r.number and ${sql.join(tests, sql` and `)})`;
 }
 
 /** What was asked for here, newest first, and what the daemon answered. */

@@ -28,17 +28,22 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     await closing.promise;
   });
   // The transaction rejects when its connection is lost; a statement of it may then wait for ever.
-  const lost = ended.then(() => Promise.reject(new Error('the snapshot is closed')));
-  let isOver = false;
-  lost.catch((error: unknown) => {
-    isOver = true;
+  let lost: { error: unknown } | undefined;
+  let refuse: ((error: unknown) => void) | undefined;
+  ended.catch((error: unknown) => {
+    lost = { error };
     opened.reject(error);
+    refuse?.(error);
   });
   const tx = await opened.promise;
+  // Not a race with a promise that lives as long as the stream: that would keep the rows of every race.
   const run = async (statement: SQL) => {
-    if (isOver) return await lost;
+    if (lost !== undefined) throw lost.error;
     const { text, params } = toStatement(statement);
-    return await Promise.race([tx.unsafe(text, params), lost]);
+    const answer = Promise.withResolvers<Record<string, unknown>[]>();
+    refuse = answer.reject;
+    tx.unsafe(text, params).then(answer.resolve, answer.reject);
+    return await answer.promise;
   };
   let cursors = 0;
   return {
@@ -56,7 +61,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     },
     async close() {
       // On a connection that was lost the driver's commit would end the process.
-      if (isOver) return;
+      if (lost !== undefined) return;
       closing.resolve();
       await ended.catch(() => undefined);
     },

@@ -6,10 +6,10 @@ export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: st
   return row?.number != null;
 }
 
-/** Whether somebody's approval of a plan counts already. */
-export async function hasApproved(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
+/** Whether a person's approval of a plan counts already. */
+export async function hasApproved(sql: Sql, { plan, person }: { plan: string; person: string }): Promise<boolean> {
   const rows =
-    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and approved_by = ${by} limit 1`;
+    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} limit 1`;
   return rows.length > 0;
 }
 

@@ -105,7 +105,7 @@ export async function signReview(sql: Sql, { review, by }: { review: string; by:
     return {
       isSigned: true,
       sha256: hash,
-      exemptions: await exemptKept(tx, review),
+      exemptions: await exemptKept(tx, { review, by }),
       rotations: await askRotations(tx, review),
       revocations: decided('revoke'),
     };
@@ -141,28 +141,37 @@ async function readItems(tx: Tx, list: List): Promise<Record<string, unknown>[]>
   return rows.map((row) => JSON.parse(String(row.item)) as Record<string, unknown>);
 }
 
-async function exemptKept(tx: Tx, review: string): Promise<number> {
+/** In the signer's name, for who decides may not exempt; not from the rule of reviews, which would outlast the next review. */
+async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }): Promise<number> {
+  await tx`
+    update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = ${by}
+    from (select x.exemption_number, max(p.at) as at from keywarden.review_verdict d
+        join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.key k on k.number = d.key_number
+        join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      where d.review_number = ${review} and d.decision = 'revoke' group by x.exemption_number) v
+    where e.number = v.exemption_number and e.ended_at is null and e.reason like 'access review %'`;
   const kept = await tx`
     select v.key_number, v.reason, v.decided_by, p.at, p.at + r.keep_for as until,
-      array(select distinct f ->> 'rule' from jsonb_array_elements(i.findings) f order by 1) as rules
+      array(select distinct f ->> 'rule' from jsonb_array_elements(i.findings) f where f ->> 'rule' <> 'access-review' order by 1) as rules
     from keywarden.review_verdict v join keywarden.review r on r.number = v.review_number
       join keywarden.review_item i on i.review_number = v.review_number and i.key_number = v.key_number
       join keywarden.key k on k.number = v.key_number
       join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
     where v.review_number = ${review} and v.decision = 'keep' and i.findings <> '[]' and k.gone_at is null
       and r.keep_for > interval '0' order by v.key_number`;
-  for (const row of kept) {
+  const exempted = kept.filter((row) => (row.rules as unknown[]).length > 0);
+  for (const row of exempted) {
     await insertExemption(tx, {
       keys: [String(row.key_number)],
       rules: (row.rules as unknown[]).map(String),
       pattern: null,
-      reason: `access review ${review}: ${String(row.reason)}`,
-      grantedBy: String(row.decided_by),
+      reason: `access review ${review}: ${String(row.reason)}, decided by ${String(row.decided_by)}`,
+      grantedBy: by,
       grantedAt: toInstant(String(row.at)),
       until: toInstant(String(row.until)),
     });
   }
-  return kept.length;
+  return exempted.length;
 }
 
 async function askRotations(tx: Tx, review: string): Promise<number> {

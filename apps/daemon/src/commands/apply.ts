@@ -1,9 +1,8 @@
 import { createInterface } from 'node:readline/promises';
-import type { PlanDocument } from '@keywarden/core/policy';
 import { exitCode, UserError, usageError } from '@keywarden/core/process';
-import { listOtherApprovers } from '@keywarden/db/daemon';
+import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { applyPlan, remainingItems, whyRejected } from '../enforce/apply.ts';
+import { applyPlan, remainingItems, whyNotApproved } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
@@ -33,7 +32,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     }
     const pause = await whyPaused(context);
     if (pause !== null) throw new UserError(`Nothing is revoked: ${pause}.`, { exit: 3 });
-    const refusal = (await whyRejected(context, planId)) ?? (await whyAnotherMustApprove(context, planId, document));
+    const refusal = await whyNot(context, planId);
     if (refusal !== null) throw new UserError(`Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
@@ -56,17 +55,11 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
   });
 }
 
-/** A plan of many keys is approved by two persons; the other says so in the report. */
-async function whyAnotherMustApprove(
-  { store, config }: Context,
-  planId: string,
-  { items }: PlanDocument,
-): Promise<string | null> {
-  const limit = config.policy.second_person_above;
-  if (limit === undefined || items.length <= limit) return null;
-  const others = await listOtherApprovers(store.sql, planId, userName());
-  if (others.length > 0) return null;
-  return `plan ${planId} has ${items.length} keys, and above ${limit} (second_person_above) two persons approve: let another operator approve it in the report, then apply again`;
+/** Why a plan cannot go even with a yes of this person. */
+async function whyNot(context: Context, planId: string): Promise<string | null> {
+  const { rejection, approvers, needed } = await readStanding(context.store.sql, planId);
+  const persons = new Set([...approvers, userName()]);
+  return rejection === null && persons.size >= needed ? null : await whyNotApproved(context, planId, 'command line');
 }
 
 async function confirm(question: string, planId: string): Promise<boolean> {

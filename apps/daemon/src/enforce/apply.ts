@@ -5,7 +5,7 @@ import {
   listGoneKeys,
   listObservers,
   listUnsettledScopes,
-  readRejection,
+  readStanding,
 } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -68,7 +68,7 @@ export async function applyPlan(
       applied.stopped = 'stopped by a signal';
       break;
     }
-    applied.stopped = (await whyPaused(context)) ?? (await whyRejected(context, planId));
+    applied.stopped = (await whyPaused(context)) ?? (await whyNotApproved(context, planId, approver.via));
     if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, refused });
     applied.items.push(result);
@@ -83,13 +83,17 @@ export async function applyPlan(
   return applied;
 }
 
-/** Somebody has said no to the plan since it was approved. */
-export async function whyRejected({ store }: Pick<Context, 'store'>, planId: string): Promise<string | null> {
-  const rejection = await readRejection(store.sql, planId);
-  return (
-    rejection &&
-    `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`
-  );
+/** Why what persons have said of the plan does not let its next key go; null if it does. Nobody has to say yes to what goes by itself. */
+export async function whyNotApproved(
+  { store }: Pick<Context, 'store'>,
+  planId: string,
+  via: Approver['via'],
+): Promise<string | null> {
+  const { rejection, approvers, needed } = await readStanding(store.sql, planId);
+  if (rejection !== null)
+    return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
+  if (via === 'enforcement' || approvers.length >= needed) return null;
+  return `plan ${planId} takes approvals of ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `that of ${approvers.join(', ')}`}: let another operator approve it in the report, then apply again`;
 }
 
 /**

@@ -1,5 +1,8 @@
+import { endApproval } from '@keywarden/db/daemon';
+import { rejectPlan } from '@keywarden/db/report-write';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
+import { applyPlan, whyNotApproved } from './apply.ts';
 import {
   bed,
   enforced,
@@ -68,6 +71,8 @@ test('R5: an approval that a use in flight has stopped does not go on by itself,
   await use(one?.key ?? '');
   expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used while it was revoked/) });
   expect(await revokedNames()).toEqual(['one']);
+  expect((await pass(0)).approved).toEqual([]);
+  await approveByReport(plan.id);
   const [next] = (await pass(0)).approved;
   expect(next?.items.map(({ outcome, why }) => [outcome, why])).toEqual([
     ['skipped', 'an incident of its scope is open; see keywarden incidents'],
@@ -110,4 +115,62 @@ test('an approval of keys that could not be listed is tried again; it acknowledg
   await pass(0);
   expect(await revokedNames()).toEqual(['one', 'two']);
   expect([...(await store.sql`select how from keywarden.approval_end`)]).toEqual([{ how: 'done' }]);
+});
+
+test('a rejection stops an approved plan, at the command line too, until somebody approves it after that', async () => {
+  await prepare(['one', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  const report = await store.as('keywarden_report');
+  await rejectPlan(report.sql, { plan: plan.id, by: 'grace', reason: 'not before Friday' });
+  expect((await pass(0)).approved).toEqual([]);
+  expect(await whyNotApproved(bed.context, plan.id, 'report')).toContain('rejected by grace (not before Friday)');
+  expect(await revokedNames()).toEqual([]);
+  await approveByReport(plan.id);
+  expect(await whyNotApproved(bed.context, plan.id, 'report')).toBeNull();
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R5: what one approval of a plan was stopped for, another of before does not go on with', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  const second = await approveByReport(plan.id);
+  await endApproval(store.sql, second ?? '', 'stopped');
+  expect((await pass(0)).approved).toEqual([]);
+  expect(await revokedNames()).toEqual([]);
+  await approveByReport(plan.id);
+  expect((await pass(0)).approved).toHaveLength(1);
+});
+
+test('a rejection that comes while somebody is asked at the command line is not overruled by that person', async () => {
+  await prepare(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const report = await store.as('keywarden_report');
+  await rejectPlan(report.sql, { plan: plan.id, by: 'grace', reason: 'stop' });
+  const approver = { via: 'command line', approvedBy: 'ada' } as const;
+  const { connections } = bed;
+  const applied = await applyPlan(bed.context, { planId: plan.id, items: plan.document.items, approver, connections });
+  expect(applied.stopped).toContain('rejected by grace');
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('a rejection comes between two keys of a plan that is being carried out', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await resumeEnforcement(bed.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  const report = await store.as('keywarden_report');
+  await store.sql.unsafe(`
+    create function keywarden.reject_after_one() returns trigger language plpgsql security definer as $$ begin
+      insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values ('${plan.id}', 'grace', 'stop'); return new; end $$;
+    create trigger reject_after_one after insert on keywarden.revocation_outcome for each row execute function keywarden.reject_after_one()`);
+  const [applied] = (await pass(0)).approved;
+  await store.sql.unsafe('drop function keywarden.reject_after_one() cascade');
+  expect(applied?.stopped).toContain('rejected by grace (stop)');
+  expect(await revokedNames()).toHaveLength(1);
+  expect(await report.sql`select 1 from keywarden.standing_approval`).toHaveLength(0);
 });

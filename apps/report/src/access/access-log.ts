@@ -6,14 +6,14 @@ export interface AccessLog {
   record(access: Access): Promise<void>;
 }
 
-/** Long runs of letters and digits may be a secret that somebody has put into an address. */
-const longRun = /[A-Za-z0-9_]{30,}/g;
+/** Tokens of ours and keys of the control plane, and long runs of letters and digits: secrets that somebody may put into an address. */
+const secret = /(kwr|napi)_[\w-]+|[A-Za-z0-9_]{30,}/g;
 
 /** An address as the log keeps it: without cursors, which are long and say nothing, and without what may be a secret. */
 export function redact(text: string): string {
   return text
     .replace(/(^|[?&])cursor=[^&]*/g, '$1cursor=...')
-    .replace(longRun, '...')
+    .replace(secret, '...')
     .slice(0, 2000);
 }
 

@@ -1,5 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import { createLogger } from '@keywarden/core/process';
-import { createToken } from '@keywarden/db/daemon';
+import { createToken, listTokens } from '@keywarden/db/daemon';
 import { createTestStore } from '@keywarden/db/testing';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
@@ -102,6 +103,14 @@ test('P1: each access is recorded before it is answered: who, from where, what, 
   expect(listed[0]).toMatchObject({ token: { name: 'auditor' } });
 });
 
+test('the command line’s list of tokens says when each was used last, and of one that never was that it was not', async () => {
+  await bed.makeToken('idle', 'viewer');
+  await bed.ask('/v1/me');
+  const used = new Map((await listTokens(bed.store.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
+  expect(used.get('idle')).toBeNull();
+  expect(Date.parse(used.get('viewer') ?? '')).toBeGreaterThan(Date.now() - 60_000);
+});
+
 test('P1: what cannot be recorded is not answered', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
   const { secret } = await createToken(broken.sql, { name: 'x', role: 'operator', organizationIds: null });
@@ -120,6 +129,10 @@ test('P1: what cannot be recorded is not answered', async () => {
 
 test('the log keeps no secret that somebody has put into an address, and no cursor', () => {
   expect(redact('q=kwr_abcdefghijABCDEFGHIJ0123456789abcdefghij&kind=project')).toBe('q=...&kind=project');
+  for (let index = 0; index < 200; index += 1) {
+    const secret = `kwr_${randomBytes(32).toString('base64url')}`;
+    expect(redact(`/v1/keys/${secret}?q=${secret}`)).toBe('/v1/keys/...?q=...');
+  }
   expect(redact('cursor=WyJhIl0&limit=5')).toBe('cursor=...&limit=5');
   expect(redact('/v1/keys/12')).toBe('/v1/keys/12');
   expect(redact('project_id=silent-river-f8b727cb')).toBe('project_id=silent-river-f8b727cb');

@@ -1,4 +1,12 @@
-import { coversOnly, exemptionList, type Principal, readOne, readPresent, seesKey } from '@keywarden/db/read';
+import {
+  coversOnly,
+  exemptionList,
+  listRules,
+  type Principal,
+  readOne,
+  readPresent,
+  seesKey,
+} from '@keywarden/db/read';
 import * as store from '@keywarden/db/report-write';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
@@ -22,6 +30,10 @@ export async function grantExemption(
   const { keys, rules, reason, until, lastingMs } = asked;
   for (const key of keys)
     if (!(await seesKey(db, key, principal.organizations))) throw notFound(`key of number ${key}`, '/v1/keys');
+  const known = await listRules(db);
+  const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
+  if (strange !== undefined)
+    throw new Problem(422, 'Cannot be done', `The policy has no rule ${strange}; it has ${known.join(', ')}.`);
   const now = await readPresent(db);
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))

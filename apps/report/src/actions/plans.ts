@@ -10,7 +10,7 @@ export async function approvePlan(
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<void> {
   const by = nameOf(principal);
-  if (await store.hasApproved(sql, { plan, by }))
+  if (await store.hasApproved(sql, { plan, person: principal.name }))
     throw new Problem(
       409,
       'Conflict',

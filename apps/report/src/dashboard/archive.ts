@@ -20,8 +20,8 @@ import { operationBucket, operationItem, projectItem } from '../shapes/archive.t
 import { keyItem } from '../shapes/keys.ts';
 import { daysOf, renderCalendar, renderMonths } from './calendar.ts';
 import { type Chart, type Column, chart, facts, link, section, state, table, time } from './html.ts';
-import { keyColumns } from './keys.ts';
 import { listPart, type Pages, readParameter, readQuery } from './page.ts';
+import { keyColumns } from './tables.ts';
 
 const access = { role: 'viewer', organizations: 'filtered' } as const;
 const dayMs = 86_400_000;
@@ -94,10 +94,11 @@ export function archivePages({ page }: Pages, services: Services): void {
       fields: [
         { name: 'project_id', label: 'Project' },
         { name: 'branch_id', label: 'Branch' },
+        { name: 'endpoint_id', label: 'Endpoint' },
         { name: 'action', label: 'Action', placeholder: 'start_compute' },
         { name: 'status', label: 'Status', placeholder: 'finished' },
-        { name: 'from', label: 'From', placeholder: '2025-11-01T00:00:00Z' },
-        { name: 'to', label: 'Before', placeholder: '2025-12-01T00:00:00Z' },
+        { name: 'from', label: 'From', placeholder: '2025-11-01' },
+        { name: 'to', label: 'Before', placeholder: '2025-12-01' },
       ],
       list: async (query) => {
         const filter = toOperationFilter(query);
@@ -155,7 +156,7 @@ export function archivePages({ page }: Pages, services: Services): void {
           ['Last walked', time(project.walked_at)],
           ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: presentMs, days: 365 }))}${holeTable(coverage.unknown)}`)}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: presentMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, presentMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('The newest', table({ caption: 'Newest operations', items: recent.items.map((item) => operationItem.parse(JSON.parse(item))), columns: operationColumns.filter(({ label }) => label !== 'Project'), empty: 'The archive has none.' }))}
         ${section('Keys of this project', table({ caption: 'Keys of this project', items: keys.items.map((item) => keyItem.parse(JSON.parse(item))), columns: keyColumns, empty: 'No key is of this project alone.' }))}
@@ -181,6 +182,13 @@ export function archivePages({ page }: Pages, services: Services): void {
         ${next === undefined ? '' : html`<p class="paging"><a class="button" href="/coverage?cursor=${next}" rel="next">Next page</a></p>`}`,
     };
   });
+}
+
+/** The operations of a month. */
+function monthLink(project: string, month: string) {
+  const next = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 1)).toISOString().slice(0, 10);
+  const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: next });
+  return link(`/operations?${query.toString()}`, month);
 }
 
 function holeTable(holes: Awaited<ReturnType<typeof listCoverage>>[number]['unknown']) {

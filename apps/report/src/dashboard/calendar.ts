@@ -60,16 +60,16 @@ const words: Record<DayState, string> = {
   outside: 'the project was not there',
 };
 
-/** The days of a project as a calendar: a row a month, a cell a day. */
-export function renderCalendar(days: Day[]): Html {
+/** The days of a project as a calendar: a row a month, a cell a day. The newest stands first. */
+export function renderCalendar(days: Day[], name: (month: string) => Html): Html {
   const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
   return html`<div class="scroll" role="region" aria-label="Coverage by day" tabindex="0">
       <table class="calendar">
         <caption class="hidden">Coverage by day</caption>
         <tbody>
-          ${[...months].map(
+          ${[...months].toReversed().map(
             ([month, ofMonth]) => html`<tr>
-              <th scope="row">${month}</th>
+              <th scope="row">${name(month)}</th>
               ${padding(ofMonth)}
               ${ofMonth.map(
                 ({ date, state }) =>

@@ -64,14 +64,16 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByLabel('Reason').fill('asked the owners');
     await page.getByRole('button', { name: 'Decide' }).click();
     expect(await mainText(page)).toContain('3 of 3 decided');
+    await page.getByLabel('3 to keep, 0 to rotate, 0 to revoke').check();
     await page.getByRole('button', { name: 'Sign the review' }).click();
     expect(await mainText(page)).toContain('SHA-256 of its document');
     expect(await page.getByRole('button', { name: 'Decide' }).count()).toBe(0);
 
     await page.getByRole('link', { name: 'Plans' }).click();
     await page.getByRole('link', { name: bed.planId }).click();
+    await page.getByLabel('1 key is revoked for good').check();
     await page.getByRole('button', { name: `Approve plan ${bed.planId}` }).click();
-    expect(await mainText(page)).toContain('1 of 1 approved');
+    expect(await mainText(page)).toContain('You have approved it. The daemon carries it out with its next pass.');
 
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
     const downloading = page.waitForEvent('download');

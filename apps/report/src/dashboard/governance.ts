@@ -9,7 +9,9 @@ import {
   readPage,
   revocationList,
   rotationList,
+  rotationRequestList,
 } from '@keywarden/db/read';
+import { hasApproved as hasApprovedPlan } from '@keywarden/db/report-write';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
 import { endExemption } from '../actions/exemptions.ts';
@@ -37,10 +39,11 @@ import {
   planItem,
   revocationItem,
   rotationItem,
+  rotationRequestItem,
 } from '../shapes/governance.ts';
 import { type Column, facts, type Html, link, section, state, table, time } from './html.ts';
-import { exemptionColumns, revocationColumns, rotationColumns } from './keys.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from './page.ts';
+import { exemptionColumns, requestTable, revocationColumns, rotationColumns } from './tables.ts';
 
 const access = { role: 'viewer', organizations: 'filtered' } as const;
 const spans = { role: 'viewer', organizations: 'all' } as const;
@@ -49,8 +52,12 @@ const operator = { role: 'operator', organizations: 'all' } as const;
 type Plan = z.infer<typeof planItem>;
 
 const findingColumns: Column<z.infer<typeof findingItem>>[] = [
-  { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
-  { label: 'Organization', cell: ({ key }) => key.organization_id },
+  {
+    label: 'Key',
+    is: 'text',
+    cell: ({ key }) => html`${link(`/keys/${key.number}`, key.name)} <small>${key.id}</small>`,
+  },
+  { label: 'Organization', cell: ({ key }) => key.organization_id ?? 'personal' },
   { label: 'Rule', cell: ({ rule }) => link(`/findings?rule=${encodeURIComponent(rule)}`, rule) },
   { label: 'Why', is: 'text', cell: (finding) => finding.reason },
   { label: 'Action', cell: ({ action }) => action },
@@ -77,6 +84,10 @@ function standing({ rejected, approvers, approvers_needed: needed, approvals }: 
 /** What the policy found, what persons said of it, and what was done. */
 export function governancePages({ page, form }: Pages, services: Services): void {
   const { db } = services;
+  const readRequests = async (organizations: string[] | null) => {
+    const { items } = await readPage(db, rotationRequestList({}, organizations), { limit: 50, after: null });
+    return items.map((item) => rotationRequestItem.parse(JSON.parse(item)));
+  };
   page('/findings', access, async (visit) => ({
     title: 'Findings',
     body: await listPart(visit, services, {
@@ -105,8 +116,8 @@ export function governancePages({ page, form }: Pages, services: Services): void
         { name: 'organization_id', label: 'Organization' },
         { name: 'outcome', label: 'Outcome', options: ['revoked', 'gone', 'not_revoked', 'failed', 'open'] },
         { name: 'cause', label: 'Through a', options: ['plan', 'rotation'] },
-        { name: 'from', label: 'From', placeholder: '2026-01-01T00:00:00Z' },
-        { name: 'to', label: 'Before', placeholder: '2026-07-01T00:00:00Z' },
+        { name: 'from', label: 'From', placeholder: '2026-01-01' },
+        { name: 'to', label: 'Before', placeholder: '2026-07-01' },
       ],
       list: (query) => revocationList(toRevocationFilter(query), visit.principal.organizations),
       item: revocationItem,
@@ -119,7 +130,7 @@ export function governancePages({ page, form }: Pages, services: Services): void
 
   page('/rotations', access, async (visit) => ({
     title: 'Rotations',
-    body: await listPart(visit, services, {
+    body: html`${await listPart(visit, services, {
       filters: rotationFilters,
       fields: [
         { name: 'state', label: 'State', options: [...rotationItem.shape.state.options] },
@@ -130,7 +141,8 @@ export function governancePages({ page, form }: Pages, services: Services): void
       caption: 'Rotations',
       columns: rotationColumns,
       empty: 'There is no rotation.',
-    }),
+    })}
+    ${section('Asked for here', requestTable(await readRequests(visit.principal.organizations)))}`,
   }));
 
   page('/incidents', access, async (visit) => ({
@@ -209,6 +221,8 @@ export function governancePages({ page, form }: Pages, services: Services): void
     if (found === undefined) throw notFound('plan of this id', '/plans');
     const plan = planItem.parse(JSON.parse(found));
     const decisions = await readPage(db, planDecisionList({ planId: id }), { limit: 50, after: null });
+    const hasApproved =
+      plan.approvers > 0 && (await hasApprovedPlan(services.sql, { plan: id, person: visit.principal.name }));
     return {
       title: `Plan ${id}`,
       body: html`
@@ -222,7 +236,7 @@ export function governancePages({ page, form }: Pages, services: Services): void
           ['Approvals', standing(plan)],
           ['SHA-256', html`<code>${plan.sha256}</code>`],
         ])}
-        ${mayAct(visit.principal, 'operator') ? decisionForms(plan) : ''}
+        ${mayAct(visit.principal, 'operator') ? decisionForms(plan, hasApproved) : ''}
         ${section(
           'What was said of it',
           table({
@@ -267,16 +281,22 @@ export function governancePages({ page, form }: Pages, services: Services): void
   });
 }
 
-function decisionForms({ id, items, approvers_needed: needed }: Plan): Html {
+function decisionForms({ id, items, approvers, approvers_needed: needed }: Plan, hasApproved: boolean): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
+  const waits =
+    approvers >= needed ? 'The daemon carries it out with its next pass.' : 'Another person has to approve it, too.';
+  const approving = hasApproved
+    ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
+    : html`<form method="post" action="/plans/${id}/approve">
+        <h3>Approve it</h3>
+        <p>Lets the daemon revoke ${keys}, each judged again right before. ${needed > 1 ? `${needed} persons have to approve.` : ''}</p>
+        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
+        <button class="danger" type="submit">Approve plan ${id}</button>
+      </form>`;
   return section(
     'Your word',
     html`<div class="forms">
-      <form method="post" action="/plans/${id}/approve">
-        <h3>Approve it</h3>
-        <p>Lets the daemon revoke ${keys} for good, each judged again right before. ${needed > 1 ? `${needed} persons have to approve.` : ''}</p>
-        <button class="danger" type="submit">Approve plan ${id}</button>
-      </form>
+      ${approving}
       <form method="post" action="/plans/${id}/reject">
         <h3>Reject it</h3>
         <div class="field"><label for="reject-reason">Reason</label><input id="reject-reason" name="reason" required maxlength="1000" /></div>

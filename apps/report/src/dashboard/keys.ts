@@ -7,11 +7,13 @@ import {
   keyObservationList,
   keyUseList,
   listInventoryHoles,
+  listRules,
   readOne,
   readPage,
   reviewItemList,
   revocationList,
   rotationList,
+  rotationRequestList,
 } from '@keywarden/db/read';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
@@ -22,34 +24,26 @@ import { keyFilters, toKeyFilter } from '../filters.ts';
 import { digits, lasting, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { requirePast } from '../routes/keys.ts';
-import { exemptionItem, findingItem, revocationItem, rotationItem } from '../shapes/governance.ts';
+import { exemptionItem, findingItem, revocationItem, rotationItem, rotationRequestItem } from '../shapes/governance.ts';
 import { keyItem, keyObservation, keyUse } from '../shapes/keys.ts';
 import { reviewedKey } from '../shapes/reviews.ts';
-import { type Column, type Field, facts, type Html, link, type Part, section, state, table, time } from './html.ts';
+import { type Column, type Field, facts, type Html, link, type Part, section, state, time } from './html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from './page.ts';
-
-export type Key = z.infer<typeof keyItem>;
+import {
+  exemptionTable,
+  findingTable,
+  type Key,
+  keyColumns,
+  observationTable,
+  requestTable,
+  reviewTable,
+  revocationTable,
+  rotationTable,
+  useTable,
+} from './tables.ts';
 
 const access = { role: 'viewer', organizations: 'filtered' } as const;
 const operator = { role: 'operator', organizations: 'filtered' } as const;
-
-export const keyColumns: Column<Key>[] = [
-  { label: 'Key', sort: 'number', cell: ({ number, id }) => link(`/keys/${number}`, id) },
-  { label: 'Name', is: 'text', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
-  { label: 'Kind', cell: ({ kind }) => kind },
-  {
-    label: 'Organization',
-    cell: ({ organization_id: id }) => (id === null ? '' : link(`/keys?organization_id=${encodeURIComponent(id)}`, id)),
-  },
-  {
-    label: 'Project',
-    cell: ({ project_id: id }) => (id === null ? '' : link(`/projects/${encodeURIComponent(id)}`, id)),
-  },
-  { label: 'Owner', cell: ({ owner }) => link(`/keys?owner=${encodeURIComponent(owner)}`, owner) },
-  { label: 'State', cell: (key) => state(key.state) },
-  { label: 'Created', sort: 'created_at', cell: (key) => time(key.created_at) },
-  { label: 'Last used', sort: 'last_used_at', cell: (key) => time(key.last_used_at) },
-];
 
 const fields: Field[] = [
   { name: 'q', label: 'Name contains', type: 'search' },
@@ -59,7 +53,7 @@ const fields: Field[] = [
   { name: 'owner', label: 'Owner' },
   { name: 'idle_for', label: 'Idle for over', placeholder: '90d' },
   { name: 'older_than', label: 'Older than', placeholder: '365d' },
-  { name: 'as_of', label: 'As of', placeholder: '2026-03-31T00:00:00Z' },
+  { name: 'as_of', label: 'As of', placeholder: '2026-03-31' },
 ];
 
 /** The keys, and all that is known of one. */
@@ -107,10 +101,10 @@ export function keyPages({ page, form }: Pages, services: Services): void {
         ${section('Use that was seen', useTable(await first(keyUseList(number), keyUse)))}
         ${section('What listings showed', observationTable(await first(keyObservationList(number), keyObservation, 200)))}
         ${section('Revocations', revocationTable(await first(revocationList({ keyNumber: number }, organizations), revocationItem)))}
-        ${section('Rotations', rotationTable(await first(rotationList({ keyNumber: number }, organizations), rotationItem)))}
+        ${section('Rotations', html`${requestTable(await first(rotationRequestList({ keyNumber: number }, organizations), rotationRequestItem))}${rotationTable(await first(rotationList({ keyNumber: number }, organizations), rotationItem))}`)}
         ${section('Exemptions', exemptionTable(await first(exemptionList({ keyNumber: number }, organizations), exemptionItem)))}
         ${organizations === null ? section('Reviews', reviewTable(await first(reviewItemList({ keyNumber: number }), reviewedKey))) : ''}
-        ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms(number) : ''}
+        ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms(number, await listRules(db)) : ''}
       `,
     };
   });
@@ -168,108 +162,7 @@ function describeKey(key: Key): Html {
   ]);
 }
 
-const findingTable = (items: z.infer<typeof findingItem>[]) =>
-  table({
-    caption: 'Findings',
-    items,
-    empty: 'No rule of the newest plan holds for it.',
-    columns: [
-      { label: 'Rule', cell: ({ rule }) => rule },
-      { label: 'Why', is: 'text', cell: (finding) => finding.reason },
-      { label: 'Action', cell: ({ action }) => action },
-      { label: 'Disposition', cell: ({ disposition }) => state(disposition) },
-      { label: 'Held because', is: 'text', cell: ({ why_held: why }) => why },
-    ],
-  });
-
-const useTable = (items: z.infer<typeof keyUse>[]) =>
-  table({
-    caption: 'Use',
-    items,
-    empty: 'No use of it was seen.',
-    columns: [
-      { label: 'Last use of the hour', cell: (use) => time(use.last_used_at) },
-      { label: 'From', cell: ({ address }) => address ?? 'unknown' },
-    ],
-  });
-
-const observationTable = (items: z.infer<typeof keyObservation>[]) =>
-  table({
-    caption: 'Observations',
-    items,
-    empty: 'Nothing was seen of it.',
-    columns: [
-      { label: 'Seen', cell: (each) => time(each.seen_at) },
-      { label: 'What', is: 'text', cell: ({ event }) => state(event) },
-      { label: 'Name then', cell: ({ record }) => (typeof record?.name === 'string' ? record.name : '') },
-    ],
-  });
-
-const revocationTable = (items: z.infer<typeof revocationItem>[]) =>
-  table({ caption: 'Revocations', items, empty: 'Nobody has tried to revoke it.', columns: revocationColumns });
-
-export const revocationColumns: Column<z.infer<typeof revocationItem>>[] = [
-  { label: 'When', cell: (each) => time(each.judged_at ?? each.intended_at) },
-  { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
-  { label: 'Outcome', cell: ({ outcome }) => state(outcome) },
-  { label: 'Why', is: 'text', cell: ({ reasons }) => reasons.map((each) => each.reason).join('; ') },
-  { label: 'By', cell: (each) => each.approved_by },
-  {
-    label: 'Through',
-    cell: ({ plan_id: plan, rotation_id: rotation }) =>
-      plan === null ? `rotation ${rotation}` : link(`/plans/${plan}`, plan),
-  },
-];
-
-export const rotationColumns: Column<z.infer<typeof rotationItem>>[] = [
-  { label: 'Rotation', cell: ({ id }) => id },
-  { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
-  { label: 'Successor', cell: ({ successor_id: id }) => id },
-  { label: 'State', cell: (each) => state(each.state) },
-  { label: 'Since', cell: ({ since }) => time(since) },
-  { label: 'Sink', cell: ({ sink }) => sink },
-  { label: 'Asked by', cell: (each) => each.requested_by },
-  { label: 'Why', is: 'text', cell: ({ why }) => why },
-];
-
-const rotationTable = (items: z.infer<typeof rotationItem>[]) =>
-  table({ caption: 'Rotations', items, empty: 'It was never rotated.', columns: rotationColumns });
-
-export const exemptionColumns: Column<z.infer<typeof exemptionItem>>[] = [
-  { label: 'Exemption', cell: ({ id }) => id },
-  {
-    label: 'Keys',
-    cell: ({ keys }) => {
-      const [first] = keys;
-      return first === undefined
-        ? ''
-        : html`${link(`/keys/${first.number}`, first.name)}${keys.length > 1 ? ` and ${keys.length - 1} more` : ''}`;
-    },
-  },
-  { label: 'From', cell: ({ rules }) => rules?.join(', ') ?? 'every rule' },
-  { label: 'State', cell: (each) => state(each.state) },
-  { label: 'Until', cell: ({ until }) => time(until) },
-  { label: 'By', cell: (each) => each.granted_by },
-  { label: 'Why', is: 'text', cell: (each) => each.reason },
-];
-
-const exemptionTable = (items: z.infer<typeof exemptionItem>[]) =>
-  table({ caption: 'Exemptions', items, empty: 'It is not exempt from anything.', columns: exemptionColumns });
-
-const reviewTable = (items: z.infer<typeof reviewedKey>[]) =>
-  table({
-    caption: 'Reviews',
-    items,
-    empty: 'No review has looked at it.',
-    columns: [
-      { label: 'Review', cell: ({ review_id: id }) => link(`/reviews/${id}`, id) },
-      { label: 'Decision', cell: ({ decision }) => decision ?? 'undecided' },
-      { label: 'Why', is: 'text', cell: (each) => each.reason },
-      { label: 'By', cell: (each) => each.decided_by },
-    ],
-  });
-
-function actionForms(key: string): Html {
+function actionForms(key: string, rules: string[]): Html {
   return section(
     'What to do',
     html`<div class="forms">
@@ -280,7 +173,7 @@ function actionForms(key: string): Html {
       </form>
       <form method="post" action="/keys/${key}/exemption">
         <h3>Exempt it</h3>
-        <div class="field"><label for="exempt-rule">From the rule</label><input id="exempt-rule" name="rule" placeholder="every rule" /></div>
+        <div class="field"><label for="exempt-rule">From the rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
         <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhd]" /></div>
         <div class="field"><label for="exempt-reason">Reason</label><input id="exempt-reason" name="reason" required maxlength="1000" /></div>
         <button type="submit">Exempt</button>

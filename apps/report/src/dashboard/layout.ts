@@ -91,13 +91,16 @@ export function renderPage(principal: Principal, path: string, { title, body, no
           </nav>
         </details>
         <div class="who">
-          <span>${principal.name} <small>${principal.role}</small></span>
+          <span
+            >${principal.name} <small>${principal.role}</small>${principal.organizations === null ? '' : html` <small>sees ${principal.organizations.join(', ')} alone</small>`}</span
+          >
           <form method="post" action="/sign-out"><button class="quiet" type="submit">Sign out</button></form>
         </div>
       </header>
       <main id="main" tabindex="-1">
         <h1>${title}</h1>
         ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>`} ${body}
+        <p class="fine">All times are UTC.</p>
       </main>`,
   );
 }

@@ -2,12 +2,14 @@ import type { z } from '@hono/zod-openapi';
 import {
   countByMonth,
   countFindingsByRule,
+  countItems,
   countKeysByAge,
   exemptionList,
   type Figure,
   findingList,
   findProjectNumbers,
   incidentList,
+  keyList,
   type List,
   planList,
   readPage,
@@ -45,22 +47,20 @@ export function overviewPage({ page }: Pages, { db }: Services): void {
       countByMonth(db, 'revoked', organizations),
       countByMonth(db, 'rotated', organizations),
     ]);
-    const openIncidents = await readPage(db, incidentList({ state: 'open' }, organizations), {
-      limit: most,
-      after: null,
-    });
+    const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
+    const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * 86_400_000 }, { organizations }));
     const projects = await findProjectNumbers(db, { organizations });
     const keys = sum(created);
-    const due = await readDue(read, organizations);
+    const due = await readDue(read, { organizations, present });
     return {
       title: 'Overview',
       body: html`
         <ul class="tiles">
           ${tile('live keys', keys, '/keys?state=active')}
-          ${tile('idle for over 90 days', sum(used.filter(({ group }) => ['90 d to 1 y', 'over 1 y'].includes(group))), '/keys?state=active&idle_for=90d')}
+          ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}
           ${tile('never used', used.find(({ group }) => group === 'never')?.count ?? 0, '/keys?state=active&sort=last_used_at')}
           ${tile('findings of the newest plan', sum(rules), '/findings')}
-          ${tile('open incidents', openIncidents.items.length, '/incidents?state=open')}
+          ${tile('open incidents', incidents, '/incidents?state=open')}
         </ul>
         ${section(
           'What is due',
@@ -112,7 +112,10 @@ function toChart(title: string, figures: Figure[], name: string) {
 type Read = <T extends z.ZodType>(list: List, item: T) => Promise<z.output<T>[]>;
 
 /** What waits for a person or for a time: plans, reviews, notices, rotations, exemptions. */
-async function readDue(read: Read, organizations: string[] | null): Promise<Due[]> {
+async function readDue(
+  read: Read,
+  { organizations, present }: { organizations: string[] | null; present: string },
+): Promise<Due[]> {
   const waiting = await read(findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations), findingItem);
   const rotations = await read(rotationList({ open: true }, organizations), rotationItem);
   const exemptions = await read(exemptionList({ state: 'in_force' }, organizations), exemptionItem);
@@ -123,7 +126,12 @@ async function readDue(read: Read, organizations: string[] | null): Promise<Due[
     ...(isWaiting
       ? [
           {
-            what: link(`/plans/${plan.id}`, `Approve or reject plan ${plan.id}`),
+            what: link(
+              `/plans/${plan.id}`,
+              plan.approvers >= plan.approvers_needed
+                ? `Plan ${plan.id} waits for the daemon`
+                : `Approve or reject plan ${plan.id}`,
+            ),
             when: 'now',
             why: `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
           },
@@ -146,6 +154,7 @@ async function readDue(read: Read, organizations: string[] | null): Promise<Due[
     })),
     ...exemptions
       .toSorted((a, b) => (a.until < b.until ? -1 : 1))
+      .filter(({ until }) => Date.parse(until) - Date.parse(present) < 30 * 86_400_000)
       .slice(0, 5)
       .map((exemption) => ({
         what: link('/exemptions?state=in_force', `Exemption ${exemption.id} lapses`),

@@ -26,7 +26,7 @@ interface Done {
 
 /** What a page says after a form was sent. It comes by name in the address, so that nobody can put words there. */
 const sayings = {
-  approved: 'The plan is approved; the daemon carries it out within a day, when as many have approved as it needs.',
+  approved: 'You have approved the plan.',
   rejected: 'The plan is rejected.',
   exempted: 'The exemption is granted.',
   ended: 'The exemption has ended.',
@@ -59,7 +59,11 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
     const record = async (status: number) => await services.accessLog.record(describeAccess(c, status));
     try {
       requireAccess(principal, access);
-      const query = Object.fromEntries(Object.entries(c.req.query()).filter(([, value]) => value !== ''));
+      const filled = Object.entries(c.req.query()).filter(([, value]) => value !== '');
+      // A day stands for its beginning, in UTC.
+      const query = Object.fromEntries(
+        filled.map(([name, value]) => [name, /^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value]),
+      );
       const response = await answer({ c, principal, query });
       await record(response.status);
       return response;
@@ -75,7 +79,7 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
           const { said = '' } = visited.query;
           delete visited.query.said;
           const page = await make(visited);
-          const notice = said in sayings ? sayings[said as keyof typeof sayings] : undefined;
+          const notice = Object.hasOwn(sayings, said) ? sayings[said as keyof typeof sayings] : undefined;
           return c.html(renderPage(visited.principal, c.req.path, { notice, ...page }));
         }),
       );
@@ -83,7 +87,7 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
     form: (path, access, act) => {
       app.post(path, async (c) =>
         visit(c, access, async (visited) => {
-          const { to, said } = await act(visited, await c.req.formData());
+          const { to, said } = await act(visited, await readSent(c));
           return c.redirect(`${to}${to.includes('?') ? '&' : '?'}said=${said}`, 303);
         }),
       );
@@ -108,6 +112,13 @@ export function readParameter<T extends z.ZodType>(c: Context, name: string, sch
   const parsed = schema.safeParse(c.req.param(name));
   if (parsed.success) return parsed.data;
   throw new Problem(404, 'Not found', 'There is nothing here; the menu has all pages.');
+}
+
+/** What a form has sent. Throws a Problem (400) for anything else. */
+export async function readSent(c: Context): Promise<FormData> {
+  return await c.req.formData().catch(() => {
+    throw new Problem(400, 'Not done', 'This takes what a form of its page sends.');
+  });
 }
 
 /** A field of a form as a text, trimmed. */
@@ -173,7 +184,7 @@ export async function listPart<S extends z.ZodRawShape, I extends z.ZodType>(
   };
   const head = (column: Column<z.output<I>>): Part => {
     if (column.sort === undefined) return column.label;
-    const isOn = (sort ?? defaultSort(options.columns)) === column.sort;
+    const isOn = sort === column.sort;
     const turned = isOn && list.direction === 'asc' ? 'desc' : 'asc';
     const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
     return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
@@ -194,5 +205,3 @@ function exportLinks(name: string, filters: Record<string, unknown>, query: Reco
     `/v1/exports/${name}?${new URLSearchParams([...asked, ['format', format]]).toString()}`;
   return html`<span class="exports">Export: ${['csv', 'ndjson', 'json'].map((format) => html`<a href="${address(format)}">${format}</a> `)}</span>`;
 }
-
-const defaultSort = <T>(columns: Column<T>[]) => columns.find(({ sort }) => sort !== undefined)?.sort;

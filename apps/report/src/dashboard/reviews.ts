@@ -50,14 +50,19 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   form('/reviews', auditor, async ({ principal }, sent) => {
     const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
     const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
-    const asked = { ...Object.fromEntries(filled), state: 'active' as const };
+    const asked = Object.fromEntries(filled);
     const keys = readForm(z.strictObject(keyFilters), asked);
     if (keys.as_of !== undefined) await requirePast(db, keys.as_of);
     const given = readForm(z.object({ title: word, keep_for_days: z.coerce.number().int().min(0).max(1000) }), {
       title: readField(sent, 'title'),
       keep_for_days: readField(sent, 'keep_for_days'),
     });
-    const review = { title: given.title, filter: toKeyFilter(keys), asked, keepForDays: given.keep_for_days };
+    const review = {
+      title: given.title,
+      filter: { ...toKeyFilter(keys), isThere: true },
+      asked,
+      keepForDays: given.keep_for_days,
+    };
     return { to: `/reviews/${await openReview(services, { principal, review })}`, said: 'opened' };
   });
 
@@ -206,13 +211,14 @@ function decisionForm({ id }: Review, keys: Html): Html {
     </form>`;
 }
 
-function signForm({ id, undecided }: Review): Html {
+function signForm({ id, undecided, keep, rotate, revoke }: Review): Html {
   if (undecided > 0)
     return section('Sign it', html`<p class="empty">It is signed when every key is decided: ${undecided} are not.</p>`);
   return section(
     'Sign it',
     html`<form method="post" action="/reviews/${id}/signature">
       <p>Then it stays as it is, and its decisions take effect: keys that are kept against a rule are exempt from it for a time, rotations are asked for, and keys to revoke stand in the next plan.</p>
+      <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
       <button class="danger" type="submit">Sign the review</button>
     </form>`,
   );

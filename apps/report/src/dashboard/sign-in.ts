@@ -6,7 +6,7 @@ import { checkToken, cookieName, requireOwnOrigin } from '../access/authenticate
 import { describeAccess } from '../access/describe.ts';
 import type { Env, Services } from '../environment.ts';
 import { renderPlain } from './layout.ts';
-import { readField } from './page.ts';
+import { readField, readSent } from './page.ts';
 
 /** A working day: then the token is asked for again. */
 const signedInSeconds = 12 * 3600;
@@ -16,7 +16,7 @@ export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
   app.get('/sign-in', (c) => c.html(renderSignIn(c.req.query('next'))));
   app.post('/sign-in', async (c) => {
     requireOwnOrigin(c);
-    const form = await c.req.formData();
+    const form = await readSent(c);
     const next = readField(form, 'next');
     const principal = await checkToken(c, readField(form, 'token'), services);
     if (principal === undefined) return c.html(renderSignIn(next, 'This is no live token.'), 401);

@@ -26,7 +26,8 @@ export interface Manifest {
   to: string;
   /** The keys are as they were then. */
   as_of: string;
-  controls: { id: string; framework: string; title: string; requires: string; exceptions: number }[];
+  /** `exceptions` is null where no measure of the control judges by itself. */
+  controls: { id: string; framework: string; title: string; requires: string; exceptions: number | null }[];
   files: EvidenceFile[];
   /** Something in the period was not seen, or may be missing: evidence of absence is not complete. */
   partial: boolean;
@@ -60,7 +61,8 @@ export async function* writeEvidence(
       const { records, sha256 } = lines.end();
       const missing = measured.missing ?? null;
       const found = (measured.isException ? records : 0) + (missing === null ? 0 : 1);
-      const exceptions = measured.isException || measure.measure === 'reviews' ? found : null;
+      const isJudging = measured.isException || measure.measure === 'reviews';
+      const exceptions = isJudging ? found : null;
       files.push({ file, control: control.id, measure, records, exceptions, missing, sha256 });
     }
   }
@@ -76,7 +78,7 @@ export async function* writeEvidence(
       framework,
       title,
       requires,
-      exceptions: files.reduce((sum, each) => sum + (each.control === id ? (each.exceptions ?? 0) : 0), 0),
+      exceptions: sumOf(files.filter((file) => file.control === id)),
     })),
     files,
     partial: because.length > 0,
@@ -90,6 +92,11 @@ export async function* writeEvidence(
   return { last: zip.take(), records: files.reduce((sum, { records }) => sum + records, 0), sha256 };
 }
 
+function sumOf(files: EvidenceFile[]): number | null {
+  const judged = files.flatMap(({ exceptions }) => exceptions ?? []);
+  return judged.length === 0 ? null : judged.reduce((sum, count) => sum + count, 0);
+}
+
 /** What nobody could see in the period, in files of its own, and in a sentence each. */
 async function attachBlindness(
   snapshot: Snapshot,
@@ -99,8 +106,10 @@ async function attachBlindness(
   const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
   const blindSpots = await listBlindSpots(snapshot, null);
   const asksHistory = controls.some(({ measures }) => measures.some(({ measure }) => measure.startsWith('operation_')));
-  const operations = asksHistory ? await readOperationHoles(snapshot, { organizations: null, from, to }) : undefined;
-  const gaps = operations?.holes.filter(({ reason }) => reason !== 'recent') ?? [];
+  const operations = asksHistory
+    ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
+    : undefined;
+  const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
   const attach = (file: string, items: object[]) => {
     const lines = writeLines(zip, file);
     lines.write(items.map((item) => JSON.stringify(item)));
@@ -114,8 +123,10 @@ async function attachBlindness(
     ],
     because: [
       ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} holes in the period`] : []),
-      ...(blindSpots.length > 0 ? [`no connection sees ${blindSpots.length} parts of the control planes`] : []),
-      ...(gaps.length > 0 ? [`the archive may lack operations in ${gaps.length} intervals of the period`] : []),
+      ...(blindSpots.length > 0
+        ? [`as connections are now, ${blindSpots.length} parts of the control planes are seen by none`]
+        : []),
+      ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
     ],
   };
 }

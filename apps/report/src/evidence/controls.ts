@@ -22,7 +22,7 @@ const measure = z.discriminatedUnion('measure', [
     ]),
     says,
   }),
-  z.strictObject({ measure: z.enum(['idle_keys', 'old_keys', 'operation_history']), days, says }),
+  z.strictObject({ measure: z.enum(['idle_keys', 'old_keys', 'unreviewed_keys', 'operation_history']), days, says }),
   z.strictObject({ measure: z.literal('reviews'), within_days: days, says }),
 ]);
 

@@ -72,6 +72,42 @@ test('keys are as they were at the end of the period', async () => {
   expect(manifest.partial_because.join()).toContain('inventory');
 });
 
+test('a control that nothing measures by itself is not called free of exceptions', async () => {
+  const { manifest, textOf } = await evidenceOf('soc-2:CC6.1');
+  expect(manifest.controls[0]?.exceptions).toBeNull();
+  expect(textOf('summary.md')).toContain('No measure of this control judges by itself');
+});
+
+test('a plan that was made again in the period is the period’s', async () => {
+  await bed.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
+  const { textOf } = await evidenceOf('soc-2:CC6.1');
+  expect(textOf('soc-2_CC6.1/02-findings.ndjson').split('\n')).toHaveLength(4);
+  await bed.store.sql`update keywarden.plan set last_made_at = '2026-04-20'`;
+  const { manifest } = await evidenceOf('soc-2:CC6.1');
+  expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was made in the period.' });
+});
+
+test('keys that one listing lacked, and keys that no review has looked at, are not left out', async () => {
+  await bed.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = 13`;
+  await bed.store.sql`
+    insert into keywarden.key_observation (key_number, seen_at, event) values (${bed.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
+  const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:7.2.4');
+  const [unreviewed] = manifest.files.filter(({ measure }) => measure.measure === 'unreviewed_keys');
+  expect(unreviewed).toMatchObject({ records: 3, exceptions: 3 });
+  expect(textOf('pci-dss-4.0.1_7.2.4/04-inventory.ndjson')).toContain('"state":"missing"');
+});
+
+test('months that nobody walked are a hole of the history, however new they are', async () => {
+  const [project] = await bed.store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  await bed.store.sql`
+    update keywarden.project set created_at = '2025-01-01', last_seen_at = '2026-06-01', walked_at = '2025-09-01' where number = ${String(project?.number)}`;
+  await bed.store.sql`
+    update keywarden.operation_coverage set known = '{[2025-01-01,2025-09-01]}' where project_number = ${String(project?.number)}`;
+  const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:10.5.1');
+  expect(textOf('pci-dss-4.0.1_10.5.1/01-operation_history.ndjson')).toContain('"from":"2025-09-01T00:00:00Z"');
+  expect(manifest.partial_because.join()).toContain('operations');
+});
+
 test.each([
   ['control=iso:1&from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z', 404],
   ['control=soc-2:CC6.1&from=2026-06-01T00:00:00Z&to=2026-05-01T00:00:00Z', 400],

@@ -41,7 +41,8 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
   const { from, to, asOf } = period;
   const shown = (list: List): Measured => ({ batches: snapshot.stream(list), isException: false });
   const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
-  const keys = (more: object) => keyList({ asOf, state: 'active', ...more }, { organizations: null });
+  // One that a listing lacked may be there still.
+  const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
   switch (measure.measure) {
     case 'inventory':
       return shown(keys({}));
@@ -49,10 +50,12 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
       return exceptions(keys({ idleMs: measure.days * dayMs }));
     case 'old_keys':
       return exceptions(keys({ ageMs: measure.days * dayMs }));
+    case 'unreviewed_keys':
+      return exceptions(keys({ notReviewedSince: daysBefore(asOf, measure.days) }));
     case 'orphaned_keys':
       return exceptions(keys({ creatorLeft: true }));
     case 'findings':
-      return shown(findingList({ planId: await lastPlan(snapshot, period) }, null));
+      return await takeFindings(snapshot, period);
     case 'revocations':
       return shown(revocationList({ from, to }, null));
     case 'rotations':
@@ -78,27 +81,31 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
   }
 }
 
-/** The newest plan that was made in the period; of none there are no findings. */
-async function lastPlan(snapshot: Snapshot, { from, to }: Period): Promise<string> {
-  const plan = await readOne(snapshot, planList({ from, to }));
-  return plan === undefined ? '' : planItem.parse(JSON.parse(plan)).id;
+const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
+
+/** What the newest plan of the period found; the same facts give the same plan again, which counts as made then. */
+async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
+  const plan = await readOne(snapshot, planList({ madeFrom: from, madeTo: to }));
+  const planId = plan === undefined ? '' : planItem.parse(JSON.parse(plan)).id;
+  const missing = plan === undefined ? { missing: 'No plan was made in the period.' } : {};
+  return { batches: snapshot.stream(findingList({ planId }, null)), isException: false, ...missing };
 }
 
 /** Reviews that were signed in the period, and whether one was in the time before its end in which one is due. */
 async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
-  const since = new Date(Date.parse(asOf) - days * dayMs).toISOString();
+  const since = daysBefore(asOf, days);
   const recent = await readOne(snapshot, reviewList({ from: since, to }));
   const missing =
     recent === undefined ? { missing: `No access review was signed in the ${days} days before ${asOf}.` } : {};
   return { batches: snapshot.stream(reviewList({ from, to })), isException: false, ...missing };
 }
 
-/** Where the archive may lack operations in the days before the end; that the newest minutes are not settled is true of every archive. */
+/** Where the archive may lack operations in the days before the end. */
 async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
-  const from = new Date(Date.parse(asOf) - days * dayMs).toISOString();
-  const { holes } = await readOperationHoles(snapshot, { organizations: null, from, to: asOf });
-  const old = holes.filter(({ reason }) => reason !== 'recent').map((hole) => JSON.stringify(hole));
-  return { batches: oneBatch(old), isException: true };
+  const asked = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
+  const { holes, holes_not_named: more } = await readOperationHoles(snapshot, asked);
+  const missing = more === 0 ? {} : { missing: `${more} more intervals are not named here.` };
+  return { batches: oneBatch(holes.map((hole) => JSON.stringify(hole))), isException: true, ...missing };
 }
 
 async function* oneBatch(items: string[]): AsyncGenerator<string[]> {

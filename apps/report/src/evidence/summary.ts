@@ -18,14 +18,27 @@ export function summarize(manifest: Manifest): string {
         .filter((file) => file.control === control.id)
         .map(describe)
         .join('\n'),
-      control.exceptions === 0 ? '**Exceptions.** None was found.' : `**Exceptions.** ${control.exceptions}.`,
+      inWords(control.exceptions),
     ]),
     '',
   ].join('\n\n');
 }
 
+function inWords(exceptions: number | null): string {
+  if (exceptions === null)
+    return '**Exceptions.** No measure of this control judges by itself; its files are to be read.';
+  return exceptions === 0 ? '**Exceptions.** None was found.' : `**Exceptions.** ${exceptions}.`;
+}
+
 function describe({ file, measure, records, exceptions, missing }: EvidenceFile): string {
   const count = records === 1 ? '1 record' : `${records} records`;
-  const verdict = exceptions === null ? '' : exceptions === 0 ? ', no exception' : `, ${exceptions} exceptions`;
+  const verdict =
+    exceptions === null
+      ? ''
+      : exceptions === 0
+        ? ', no exception'
+        : exceptions === 1
+          ? ', 1 exception'
+          : `, ${exceptions} exceptions`;
   return `- ${measure.says} ${count}${verdict} (${file}).${missing === null ? '' : ` ${missing}`}`;
 }

@@ -1,14 +1,18 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
+import { createLogger } from '@keywarden/core/process';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/db/daemon-testing';
+import { operationList, type Snapshot } from '@keywarden/db/read';
+import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Env } from '../environment.ts';
 import { listen } from '../served-bed.ts';
 import { type Bed, makeBed, operationCount } from '../testing.ts';
 import { toCell } from './csv.ts';
 import type { Format, Trailer } from './encode.ts';
-import { mostStreams } from './stream.ts';
+import { createStreams, mostStreams } from './stream.ts';
 
 let bed: Bed;
 let server: Awaited<ReturnType<typeof listen>>;
@@ -95,7 +99,7 @@ test.each([
   ['+1', "'+1"],
   ['-2', "'-2"],
   ['@SUM(A1)', "'@SUM(A1)"],
-  ['\t=1', "'\t=1"],
+  ['\t=1', '"\'\t=1"'],
   [' =1', "' =1"],
   ['＝1', "'＝1"],
   ['a,"b"\r\n', '"a,""b""\r\n"'],
@@ -160,17 +164,48 @@ test('P3: an export that fails is visibly cut: its connection breaks, and it has
   await until(async () => (await bed.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2);
 });
 
-test('so many exports run at once; another waits its turn, and lists go on', async () => {
+test('so many exports run at once, and of one token fewer; another waits its turn, and lists go on', async () => {
   const leave = new AbortController();
-  const running = await Promise.all(
-    Array.from({ length: mostStreams }, () => ask('/v1/exports/operations', {}, leave.signal)),
-  );
-  expect(running.map(({ status }) => status)).toEqual(running.map(() => 200));
-  const refused = await ask('/v1/exports/operations');
+  const as = (token: string) => ({ authorization: `Bearer ${bed.tokens[token]}` });
+  const start = async (token: string) => await ask('/v1/exports/operations', as(token), leave.signal);
+  const running = [await start('auditor'), await start('auditor')];
+  expect((await ask('/v1/exports/operations', as('auditor'))).status).toBe(429);
+  running.push(await start('operator'), await start('operator'));
+  expect(running.map(({ status }) => status)).toEqual(Array.from({ length: mostStreams }, () => 200));
+  const refused = await ask('/v1/exports/operations', as('second operator'));
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
   expect((await ask('/v1/keys')).status).toBe(200);
   leave.abort();
   await until(async () => (await openSnapshots()) === 0);
+  expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
+});
+
+test('a reader that stalls is cut off, and its connection given back', async () => {
+  const { sql } = await bed.store.as('keywarden_report');
+  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const accessLog = { record: async () => await Promise.resolve() };
+  const streams = createStreams({ sql, log, accessLog, stallMs: 30 });
+  const app = new Hono<Env>();
+  app.get('/', async (c) => {
+    c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null });
+    const write = async function* (snapshot: Snapshot) {
+      for await (const items of snapshot.stream(operationList({}, null))) yield Buffer.from(items.join('\n'));
+      return { last: Buffer.from('end'), records: 0, sha256: '' };
+    };
+    return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
+  });
+  const answer = await app.request('/');
+  await until(async () => (await openSnapshots()) === 0);
+  await expect(answer.text()).rejects.toThrow('the reader stalled');
+});
+
+test('a beginning that cannot be recorded begins nothing, and exports go on afterwards', async () => {
+  await bed.store.sql`revoke insert on keywarden.access_log from keywarden_report`;
+  const statuses = [];
+  for (let index = 0; index <= mostStreams; index += 1) statuses.push((await ask('/v1/exports/operations')).status);
+  await bed.store.sql`grant insert on keywarden.access_log to keywarden_report`;
+  expect(new Set(statuses)).toEqual(new Set([500]));
+  expect(await openSnapshots()).toBe(0);
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 

@@ -1,4 +1,4 @@
-import { type HoleReason, listCoverage, type Reader } from '@keywarden/db/read';
+import { type HoleReason, listCoverage, type ProjectCoverage, type Reader, readPresent } from '@keywarden/db/read';
 
 /** A time of a project for which the archive may lack operations, and why. */
 export interface OperationHole {
@@ -13,6 +13,15 @@ export interface OperationHole {
 const mostNamed = 10_000;
 const batch = 500;
 
+/** A walk comes every few minutes, and leaves out the newest quarter of an hour: a hole of a day is none of those. */
+const settlingMs = 25 * 3_600_000;
+
+/** Coverage speaks of times until a project was last listed; when nobody has listed it for a day, of the time since nothing is known. */
+function unlisted({ goneAt, lastListedAt }: ProjectCoverage, presentMs: number) {
+  const isOld = goneAt === null && presentMs - Date.parse(lastListedAt) > settlingMs;
+  return isOld ? [{ from: lastListedAt, to: new Date(presentMs).toISOString(), reason: 'recent' as const }] : [];
+}
+
 /** The holes of the archive in a range of times, in the projects that somebody sees. */
 export async function readOperationHoles(
   reader: Reader,
@@ -21,24 +30,31 @@ export async function readOperationHoles(
     organizations,
     from,
     to,
+    settledAt,
   }: {
     projectId?: string | undefined;
     organizations: string[] | null;
     from?: string | undefined;
     to?: string | undefined;
+    /** Then what was still settling is no hole: the newest day of what was walked. */
+    settledAt?: string;
   },
 ): Promise<{ holes: OperationHole[]; holes_not_named: number }> {
   const [fromMs, toMs] = [
     from === undefined ? -Infinity : Date.parse(from),
     to === undefined ? Infinity : Date.parse(to),
   ];
+  const presentMs = Date.parse(await readPresent(reader));
+  const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - settlingMs;
   const holes: OperationHole[] = [];
   let count = 0;
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
-    for (const { controlPlane, projectId: project, unknown } of projects) {
-      for (const hole of unknown) {
+    for (const coverage of projects) {
+      const { controlPlane, projectId: project } = coverage;
+      for (const hole of [...coverage.unknown, ...unlisted(coverage, presentMs)]) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
+        if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
         count += 1;
         if (count > mostNamed) continue;
         holes.push({

@@ -28,15 +28,26 @@ export interface Streams {
 
 /** Each stream holds a connection of the store's pool while it lasts. */
 export const mostStreams = 4;
+const mostOfOne = 2;
+
+interface Stage {
+  sql: Sql;
+  log: Logger;
+  accessLog: AccessLog;
+  /** Who reads nothing for so long is cut off. */
+  stallMs?: number;
+}
 
 /** Streamed answers: so many at once, each recorded when it begins and when it ends. */
-export function createStreams({ sql, log, accessLog }: { sql: Sql; log: Logger; accessLog: AccessLog }): Streams {
-  let open = 0;
+export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage): Streams {
+  const open = new Map<string, number>();
+  const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
 
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
     const access = describeAccess(c, 200);
     let ended: Ending | undefined;
-    open += 1;
+    const holder = access.token;
+    open.set(holder, (open.get(holder) ?? 0) + 1);
     try {
       const snapshot = await openSnapshot(sql);
       try {
@@ -51,7 +62,7 @@ export function createStreams({ sql, log, accessLog }: { sql: Sql; log: Logger; 
       log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
-      open -= 1;
+      open.set(holder, (open.get(holder) ?? 1) - 1);
       if (ended === undefined)
         await accessLog
           .record({ ...access, stream: 'cut', records: null, sha256: null })
@@ -71,42 +82,60 @@ export function createStreams({ sql, log, accessLog }: { sql: Sql; log: Logger; 
         ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
       };
       if (c.req.method === 'HEAD') return c.body(null, 200, headers);
-      if (open >= mostStreams)
-        throw new Problem(
-          429,
-          'Too many exports',
-          `${mostStreams} exports are running; ask again when one has ended.`,
-          {
-            'retry-after': '5',
-          },
-        );
+      const own = open.get(c.get('principal').token) ?? 0;
+      if (ofAll() >= mostStreams || own >= mostOfOne) {
+        const running = own >= mostOfOne ? `${mostOfOne} exports of this token` : `${mostStreams} exports`;
+        const detail = `${running} are running; ask again when one has ended.`;
+        throw new Problem(429, 'Too many exports', detail, { 'retry-after': '5' });
+      }
+      c.set('isStream', true);
+      await accessLog.record({ ...describeAccess(c, 200), stream: 'begun' });
       const chunks = run(c, write);
       const first = await chunks.next();
-      c.set('isStream', true);
-      const stream = toStream(first, chunks);
+      const stream = toStream(first, chunks, stallMs);
       return c.body(isZipped ? stream.pipeThrough(new CompressionStream('gzip')) : stream, 200, headers);
     },
   };
 }
 
-/** Hands out chunks on demand. Who stops to read ends the generator; what it throws cuts the stream, visibly. */
+/** Hands out chunks on demand. Who stops to read, or stalls, ends the generator; what it throws cuts the stream, visibly. */
 function toStream(
   first: IteratorResult<Uint8Array, void>,
   chunks: AsyncGenerator<Uint8Array, void>,
+  stallMs: number,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let next: IteratorResult<Uint8Array, void> | undefined = first;
+  let stalled: ReturnType<typeof setTimeout> | undefined;
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
+      start(controller) {
+        stalled = watch(controller);
+      },
       async pull(controller) {
+        clearTimeout(stalled);
         const { done, value } = next ?? (await chunks.next());
         next = undefined;
         if (done) controller.close();
-        else controller.enqueue(value as Uint8Array<ArrayBuffer>); // Buffers are of plain memory
+        else {
+          controller.enqueue(value as Uint8Array<ArrayBuffer>); // Buffers are of plain memory
+          stalled = watch(controller);
+        }
       },
       async cancel() {
+        clearTimeout(stalled);
         await chunks.return();
       },
     },
     { highWaterMark: 0 },
   );
+
+  function watch(controller: ReadableStreamDefaultController): ReturnType<typeof setTimeout> {
+    const cut = () => {
+      controller.error(new Error('the reader stalled'));
+      void chunks.return();
+    };
+    const timer = setTimeout(cut, stallMs);
+    timer.unref();
+    return timer;
+  }
 }

@@ -12,7 +12,7 @@ import { findPrincipal } from '../access/authenticate.ts';
 import { describeAccess } from '../access/describe.ts';
 import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
-import { Problem } from '../problem.ts';
+import { toProblem } from '../problem.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -75,11 +75,13 @@ export function archiveRoutes({ db, log, failures, accessLog }: Services): Hono<
     return c.json({ operation: render(found) });
   });
 
-  api.notFound((c) => renderError(c, 404, 'this route does not exist'));
+  api.all('*', (c) => renderError(c, 404, 'this route does not exist'));
   api.onError((error, c) => {
-    if (error instanceof Refusal || error instanceof Problem) return renderError(c, error.status, error.message);
-    log.error({ err: error, request: c.get('requestId') }, 'a request of the archive failed');
-    return renderError(c, 500, 'internal error');
+    if (error instanceof Refusal) return renderError(c, error.status, error.message);
+    const { status, message, headers } = toProblem(error);
+    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'a request of the archive failed');
+    for (const [name, value] of Object.entries(headers)) c.header(name, value);
+    return renderError(c, status, status === 500 ? 'internal error' : message);
   });
   return api;
 }

@@ -8,8 +8,10 @@ import {
   listInventoryHoles,
   operationList,
   type Principal,
+  readOne,
   readPresent,
   reviewItemList,
+  reviewList,
   revocationList,
   type Snapshot,
 } from '@keywarden/db/read';
@@ -27,11 +29,12 @@ import {
   toRevocationFilter,
 } from '../filters.ts';
 import { digits } from '../parameters.ts';
+import { notFound } from '../problem.ts';
 import { addRoute } from '../route.ts';
 import { operationItem } from '../shapes/archive.ts';
 import { findingItem, revocationItem } from '../shapes/governance.ts';
 import { keyItem } from '../shapes/keys.ts';
-import { reviewedKey } from '../shapes/reviews.ts';
+import { reviewedKey, reviewItem } from '../shapes/reviews.ts';
 import { requirePast } from './keys.ts';
 
 interface Export<Q extends z.ZodRawShape> {
@@ -71,7 +74,7 @@ export function exportRoutes(app: OpenAPIHono<Env>, services: Services): void {
     item: findingItem,
     read: async (snapshot, query, { organizations }) => ({
       list: findingList(toFindingFilter(query), organizations),
-      more: { holes: [], blind_spots: await listBlindSpots(snapshot, organizations) },
+      more: await holesNow(snapshot, organizations),
     }),
   });
   addExport(app, services, {
@@ -89,7 +92,16 @@ export function exportRoutes(app: OpenAPIHono<Env>, services: Services): void {
     organizations: 'all',
     filters: { review: digits.optional() },
     item: reviewedKey,
-    read: (_snapshot, { review }) => Promise.resolve({ list: reviewItemList({ review }), more: { holes: [] } }),
+    read: async (snapshot, { review }) => {
+      if (review === undefined) return { list: reviewItemList({}), more: { holes: [] } };
+      const found = await readOne(snapshot, reviewList({ number: review }));
+      if (found === undefined) throw notFound('review of this number', '/v1/reviews');
+      const { state, signed_by, signed_at, sha256, as_of, holes } = reviewItem.parse(JSON.parse(found));
+      return {
+        list: reviewItemList({ review }),
+        more: { as_of, state, signed_by, signed_at, review_sha256: sha256, holes },
+      };
+    },
   });
   addExport(app, services, {
     name: 'operations',
@@ -106,6 +118,13 @@ export function exportRoutes(app: OpenAPIHono<Env>, services: Services): void {
       };
     },
   });
+}
+
+/** Where the inventory that findings rest on is not known now. */
+async function holesNow(snapshot: Snapshot, organizations: string[] | null) {
+  const at = await readPresent(snapshot);
+  const holes = await listInventoryHoles(snapshot, { from: at, to: at, organizations });
+  return { holes, blind_spots: await listBlindSpots(snapshot, organizations) };
 }
 
 function addExport<Q extends z.ZodRawShape>(

@@ -61,8 +61,9 @@ export function reviewRoutes(app: OpenAPIHono<Env>, dependencies: Dependencies):
     },
     async ({ c, body: { title, keys, keep_for_days: keepForDays }, principal }) => {
       if (keys.as_of !== undefined) await requirePast(db, keys.as_of);
-      const state = keys.state ?? 'active';
-      const review = { title, filter: { ...toKeyFilter(keys), state }, asked: { ...keys, state }, keepForDays };
+      // What one listing lacked may be there still, and is looked at too.
+      const filter = { ...toKeyFilter(keys), isThere: keys.state === undefined };
+      const review = { title, filter, asked: keys, keepForDays };
       return c.body(await show(await openReview(dependencies, { principal, review })), 201, json);
     },
   );

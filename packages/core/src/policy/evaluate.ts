@@ -1,4 +1,3 @@
-import { mentions } from './condition-schema.ts';
 import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
@@ -43,19 +42,13 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
       judged.push(toJudged(key, { scope, nowMs: scope.nowMs, place: judged.length }));
   }
   const ranks = makeRanks(judged);
-  const rules = rulesFor(policy, facts).map((rule) => compileRule(rule, ranks));
+  const rules = [...policy.rules.map((rule) => compileRule(rule, ranks)), ...compileReviewRule(policy, facts)];
   const judgements: Judgement[] = [];
   for (const each of judged) {
     const judgement = judgeKey(rules, each);
     if (judgement.findings.length + judgement.unknowns.length > 0) judgements.push(judgement);
   }
   return judgements;
-}
-
-/** The policy's rules, and that of access reviews where one has decided something. */
-function rulesFor({ rules }: Policy, { keys }: Facts): Rule[] {
-  const isOwn = rules.some(({ condition }) => mentions(condition, ['reviewed_out']));
-  return isOwn || keys.every((key) => key.reviewedOut === undefined) ? rules : [...rules, reviewRule];
 }
 
 interface CompiledRule {
@@ -68,6 +61,15 @@ function compileRule(rule: Rule, ranks: Ranks): CompiledRule {
   const matches = makeMatch(rule);
   const name = JSON.stringify(rule.match);
   return { rule, matches, test: compile(rule.condition, (per) => ranks(per, { name, matches })) };
+}
+
+/** The rule of access reviews, for keys that no rule of the policy's own looks at for that; none where no review has decided anything. */
+function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
+  if (keys.every((key) => key.reviewedOut === undefined)) return [];
+  const own = rules.filter(({ condition }) => condition.reviewed_out !== undefined).map(makeMatch);
+  const noRanks = () => () => undefined;
+  const matches = (judged: Judged) => !own.some((isMatch) => isMatch(judged));
+  return [{ rule: reviewRule, matches, test: compile(reviewRule.condition, noRanks) }];
 }
 
 type Ranks = (per: Grouping, among: { name: string; matches: CompiledRule['matches'] }) => RankOf;

@@ -138,7 +138,7 @@ export const policySchema = z
   })
   .refine(
     ({ rules }) =>
-      rules.every(({ name, condition }) => name !== reviewRuleName || mentions(condition, ['reviewed_out'])),
+      rules.every(({ name, condition }) => name !== reviewRuleName || condition.reviewed_out !== undefined),
     { error: `${reviewRuleName} is the name of the rule of access reviews; give another`, path: ['rules'] },
   )
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {
@@ -155,7 +155,8 @@ export const policySchema = z
   );
 
 /**
- * What signed access reviews decided is a rule of every policy. One that has a rule of its own with `reviewed_out` says how instead.
+ * What signed access reviews decided is a rule of every policy. For keys that a rule of its own with
+ * `reviewed_out` looks at, that says how instead.
  */
 export const reviewRule: Rule = {
   name: reviewRuleName,

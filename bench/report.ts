@@ -1,0 +1,241 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { createToken, makeOperationPartitions } from '@keywarden/db/daemon';
+import type { Sql } from '@keywarden/db/store';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import { count, median, readNumber, timed } from './measure.ts';
+
+const projects = 1000;
+const months = 24;
+const first = '2024-06-01T00:00:00Z';
+
+interface Service {
+  url: string;
+  process: ChildProcess;
+}
+
+/**
+ * `report [--operations N] [--exported N]`: pages and exports of the report over N operations, ten million by default, of 1000 projects in
+ * two years, in embedded Postgres. Beside it a bare Hono handler that runs the same statement by the same driver, and Postgres's own COPY
+ * of the same fields in the same order.
+ */
+export async function benchReport(args: string[]): Promise<void> {
+  const operations = readNumber(args, 'operations', 10_000_000);
+  const exported = Math.min(readNumber(args, 'exported', 2_000_000), operations);
+  const postgres = await startTestPostgres({ isDurable: true });
+  const store = await createTestStore(postgres.url);
+  const services: Service[] = [];
+  const start = async (file: string) => {
+    const service = await startService(file, store.url);
+    services.push(service);
+    return service;
+  };
+  try {
+    const made = await timed(() => fill(store.sql, operations));
+    console.log(
+      `store      ${count(operations)} operations of ${count(projects)} projects in ${months} months, made in ${made.seconds.toFixed(0)} s`,
+    );
+    const { secret } = await createToken(store.sql, { name: 'bench', role: 'auditor', organizationIds: null });
+    const headers = { authorization: `Bearer ${secret}` };
+    const report = await start('apps/report/src/main.ts');
+    const bare = await start('bench/bare-handler.ts');
+    const pages = `${report.url}/v1/operations?limit=100`;
+    const deep = `${pages}&cursor=${await deepCursor(store.sql, { pages, headers, depth: Math.floor(operations / 2) })}`;
+    await printLatency('first page', pages, headers);
+    await printLatency(`${count(Math.floor(operations / 2))} deep`, deep, headers);
+    await printRates({ ours: pages, bare: bare.url, headers });
+    await printExport({ report, headers, store, exported });
+  } finally {
+    for (const { process } of services) await stop(process);
+    await store.close();
+    await postgres.close();
+  }
+}
+
+/** Operations as they come: of all projects at all times, a few of one instant, with walks that have seen them. */
+async function fill(sql: Sql, operations: number): Promise<void> {
+  const monthOf = (index: number) => new Date(Date.UTC(2024, 5 + index, 1)).toISOString().slice(0, 7);
+  await makeOperationPartitions(
+    sql,
+    Array.from({ length: months }, (_, index) => monthOf(index)),
+  );
+  await sql`insert into keywarden.control_plane (base_url) values ('https://host.example/api/v2')`;
+  await sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
+    select 1, 'project-' || n, 'org-' || n % 20, 'project ' || n, ${first}, ${first}, ${first}, '2026-06-15' from generate_series(1, ${projects}::int) n`;
+  const seconds = months * 30.4 * 86_400;
+  await sql`
+    insert into keywarden.operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, updated_at,
+      total_duration_ms, seen_at)
+    select 1 + n % ${projects}::int, ${first}::timestamptz + (n / ${operations}::float8) * ${seconds}::float8 * interval '1 second', gen_random_uuid(),
+      'br-quiet-lake-' || n % 3000, 'ep-bold-sun-' || n % 3000,
+      (array['start_compute', 'suspend_compute', 'apply_config', 'check_availability', 'create_branch'])[1 + n % 5], 'finished', 0,
+      ${first}::timestamptz + (n / ${operations}::float8) * ${seconds}::float8 * interval '1 second', 100 + n % 900, now()
+    from generate_series(0, ${operations - 1}::int) n`;
+  await sql`
+    insert into keywarden.completed_walk (project_number, day, to_end, began_at, reached)
+    select number, '2026-06-15', true, '2026-06-15', ${first} from keywarden.project`;
+  await sql`
+    insert into keywarden.operation_coverage (project_number, known)
+    select number, tstzmultirange(tstzrange(${first}, '2026-06-15', '[]')) from keywarden.project`;
+  await sql.unsafe('vacuum analyze keywarden.operation');
+}
+
+async function startService(file: string, databaseUrl: string): Promise<Service> {
+  const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [], {
+    env: { ...process.env, DATABASE_URL: databaseUrl, REPORT_PORT: '0', LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('message', (message) => resolve((message as { ready: { url: string } }).ready.url));
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+  });
+  return { url, process: child };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  if (child.connected) child.disconnect();
+  child.kill('SIGINT');
+  await ended;
+}
+
+interface Deep {
+  pages: string;
+  headers: Record<string, string>;
+  depth: number;
+}
+
+/** The cursor of a page that lies deep: a first page's, with the place of a row down there. */
+async function deepCursor(sql: Sql, { pages, headers, depth }: Deep): Promise<string> {
+  const page = (await (await fetch(pages, { headers })).json()) as { next_cursor: string };
+  const [bound] = JSON.parse(Buffer.from(page.next_cursor, 'base64url').toString()) as string[];
+  const [row] = await sql`
+    select created_at::text as at, project_number::text as project, id::text from keywarden.operation
+    order by created_at desc, project_number desc, id desc offset ${depth} limit 1`;
+  return Buffer.from(JSON.stringify([bound, row?.at, row?.project, row?.id])).toString('base64url');
+}
+
+const round = (ms: number) => ms.toFixed(1);
+
+/** One request after the other. */
+async function printLatency(name: string, url: string, headers: Record<string, string>): Promise<void> {
+  const times: number[] = [];
+  for (let index = 0; index < 520; index += 1) {
+    const { seconds, result } = await timed(async () => await (await fetch(url, { headers })).text());
+    if (!result.startsWith('{"items":[{')) throw new Error(`a page of no items: ${result.slice(0, 200)}`);
+    if (index >= 20) times.push(seconds * 1000);
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  console.log(
+    `page       ${name}: p50 ${round(median(times))} ms, p99 ${round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)} ms (100 rows, one request at a time)`,
+  );
+}
+
+/** Requests a second by sixteen at once, in turns with the yardstick, for the machine's speed changes. */
+async function printRates({
+  ours,
+  bare,
+  headers,
+}: {
+  ours: string;
+  bare: string;
+  headers: Record<string, string>;
+}): Promise<void> {
+  const rates: { ours: number; bare: number }[] = [];
+  for (let turn = 0; turn < 7; turn += 1) {
+    const rate = { ours: await rateOf(ours, headers), bare: await rateOf(bare, headers) };
+    if (turn > 0) rates.push(rate);
+  }
+  const of = (name: 'ours' | 'bare') => median(rates.map((rate) => rate[name]));
+  const ratio = median(rates.map((rate) => rate.ours / rate.bare));
+  console.log(`requests   first pages by 16 at once: ${count(of('ours'))} a second`);
+  console.log(
+    `yardstick  a bare Hono handler with the same statement: ${count(of('bare'))} a second; the report reaches ${ratio.toFixed(2)} of it`,
+  );
+}
+
+async function rateOf(url: string, headers: Record<string, string>): Promise<number> {
+  const requests = 800;
+  let sent = 0;
+  const { seconds } = await timed(() =>
+    Promise.all(
+      Array.from({ length: 16 }, async () => {
+        while (sent < requests) {
+          sent += 1;
+          await (await fetch(url, { headers })).arrayBuffer();
+        }
+      }),
+    ),
+  );
+  return requests / seconds;
+}
+
+interface Exporting {
+  report: Service;
+  headers: Record<string, string>;
+  store: TestStore;
+  exported: number;
+}
+
+/** The newest operations as NDJSON, in turns with COPY of the same fields in the same order; and the report's memory meanwhile. */
+async function printExport({ report, headers, store, exported }: Exporting): Promise<void> {
+  const { sql } = store;
+  const [row] = await sql`
+    select created_at from keywarden.operation order by created_at desc, project_number desc, id desc offset ${exported - 1} limit 1`;
+  const from = new Date(String(row?.created_at)).toISOString();
+  const url = `${report.url}/v1/exports/operations?format=ndjson&from=${from}`;
+  const before = residentOf(report.process);
+  const samples: number[] = [];
+  const watching = setInterval(() => samples.push(residentOf(report.process)), 250);
+  const turns: { ours: number; copy: number }[] = [];
+  try {
+    for (let turn = 0; turn < 3; turn += 1)
+      turns.push({ ours: await exportRate(url, headers), copy: await copyRate(sql, from) });
+  } finally {
+    clearInterval(watching);
+  }
+  const of = (name: 'ours' | 'copy') => median(turns.map((turn) => turn[name]));
+  console.log(`export     ${count(exported)} operations as NDJSON: ${count(of('ours'))} rows a second`);
+  console.log(
+    `yardstick  COPY (SELECT row_to_json(...)) TO STDOUT of the same fields and order: ${count(of('copy'))} rows a second; the export reaches ${median(turns.map(({ ours, copy }) => ours / copy)).toFixed(2)} of it`,
+  );
+  const half = Math.floor(samples.length / 2);
+  console.log(
+    `resident   the report: ${before} MB before, ${Math.max(...samples.slice(0, half))} MB at most in the first half of the exports, ${Math.max(...samples.slice(half))} MB in the second`,
+  );
+}
+
+async function exportRate(url: string, headers: Record<string, string>): Promise<number> {
+  const { seconds, result } = await timed(async () => {
+    const response = await fetch(url, { headers: { ...headers, 'accept-encoding': 'identity' } });
+    let tail = '';
+    for await (const chunk of response.body ?? []) tail = (tail + Buffer.from(chunk).toString('latin1')).slice(-4000);
+    return Number(/"count":(\d+)/.exec(tail)?.[1]);
+  });
+  if (!(result > 0)) throw new Error('the export has no trailer');
+  return result / seconds;
+}
+
+async function copyRate(sql: Sql, from: string): Promise<number> {
+  const statement = `copy (select row_to_json(r) from (
+      select o.id, p.id as project_id, p.organization_id, o.branch_id, o.endpoint_id, o.action, o.status, o.failures_count, o.error, o.retry_at,
+        o.created_at, o.updated_at, o.total_duration_ms, o.extra, o.seen_at, (select max(w.began_at) from keywarden.completed_walk w
+          where w.project_number = o.project_number and w.began_at >= o.created_at
+            and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at))) as last_seen_upstream_at
+      from keywarden.operation o join keywarden.project p on p.number = o.project_number where o.created_at >= '${from}'
+      order by o.created_at desc, o.project_number desc, o.id desc) r) to stdout`;
+  let rows = 0;
+  const { seconds } = await timed(async () => {
+    const lines = await sql.unsafe(statement).readable();
+    for await (const chunk of lines)
+      rows += (chunk as Buffer).reduce((found, byte) => (byte === 10 ? found + 1 : found), 0);
+  });
+  return rows / seconds;
+}
+
+function residentOf({ pid }: ChildProcess): number {
+  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kilobytes) / 1024);
+}

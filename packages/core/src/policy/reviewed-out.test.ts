@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { judge, makePlan } from './plan.ts';
+import { policySchema } from './schema.ts';
+import { makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+
+const none = policySchema.parse({ rules: [] });
+const reviewedOut = { review: '7', by: 'ada', at: '2026-05-30T00:00:00Z', reason: 'nobody knows it' };
+const survivor = makeKey(99, { use: usedDaysAgo(1) });
+
+function decide(policy = none, change: Parameters<typeof makeKey>[1] = {}) {
+  const facts = makeFacts([makeKey(1, { use: usedDaysAgo(1), reviewedOut, ...change }), survivor]);
+  return { ...judge(policy, facts), plan: makePlan(policy, facts) };
+}
+
+test('a key that a review wants gone stands in the plan of any policy, in use or not, with who said so and why', () => {
+  const { plan, verdicts } = decide();
+  expect(plan.document.items).toMatchObject([
+    { action: 'revoke', key: { number: '1' }, findings: [{ rule: 'access-review' }] },
+  ]);
+  expect(verdicts.map(({ held }) => held)).toEqual([null]);
+  const without = decide(none, { reviewedOut: undefined } as never);
+  expect(without.plan.document.items).toEqual([]);
+});
+
+test('it goes by no enforcement: a person approves the plan', () => {
+  const enforcing = policySchema.parse({
+    rules: [],
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+  });
+  expect(decide(enforcing).unattended.filter(({ waits }) => waits === null)).toEqual([]);
+});
+
+test('what holds other keys holds it too: own keys, rotations and exemptions', () => {
+  const line = { number: '1', creatorId: 'ada', name: 'x', rotation: { id: 'abcd2345', role: 'old' as const } };
+  const exemption = { number: '3', rules: null, reason: 'x', grantedBy: 'ada', until: '2027-01-01T00:00:00Z' };
+  expect(decide(none, { id: '1' }).verdicts[0]?.held?.kind).toBe('own_key');
+  expect(decide(none, { line }).verdicts[0]?.held?.kind).toBe('in_rotation');
+  expect(decide(none, { exemptions: [exemption] }).verdicts[0]?.held?.kind).toBe('exempt');
+});
+
+test('a policy says otherwise by a rule of its own, and nobody else’s rule bears the name', () => {
+  const own = policySchema.parse({ rules: [{ name: 'out', reviewed_out: true, action: 'report' }] });
+  expect(decide(own).plan.document).toMatchObject({ items: [], reported: [{ findings: [{ rule: 'out' }] }] });
+  const elsewhere = policySchema.parse({
+    rules: [
+      { name: 'out', match: { organizations: ['other'] }, reviewed_out: true, action: 'report' },
+      { name: 'odd', all: [{ not: { reviewed_out: true } }, { older_than: '9d' }], action: 'report' },
+    ],
+  });
+  expect(decide(elsewhere).plan.document.items).toMatchObject([{ findings: [{ rule: 'access-review' }] }]);
+  const stolen = { rules: [{ name: 'access-review', older_than: '1d', action: 'report' }] };
+  expect(policySchema.safeParse(stolen).error?.issues[0]?.message).toContain(
+    'is the name of the rule of access reviews',
+  );
+});
