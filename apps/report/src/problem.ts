@@ -55,7 +55,8 @@ export function toProblem(error: unknown): Problem {
       'Takes too long',
       'This question takes too long; narrow it, by a project or a shorter time.',
     );
-  if (/^22/.test(code)) return new Problem(400, 'Bad parameter', 'A value is of a form that the store cannot read.');
+  if (code.startsWith('22'))
+    return new Problem(400, 'Bad parameter', 'A value is of a form that the store cannot read.');
   if (/^(ECONN|CONNECT|57P)/.test(code))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.');
   return new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.');

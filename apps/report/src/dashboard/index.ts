@@ -5,6 +5,7 @@ import { governancePages } from './governance.ts';
 import { keyPages } from './keys.ts';
 import { overviewPage } from './overview.ts';
 import { makePages } from './page.ts';
+import { planPages } from './plans.ts';
 import { proofPages } from './proof.ts';
 import { reviewPages } from './reviews.ts';
 import { signInPages } from './sign-in.ts';
@@ -16,6 +17,7 @@ export function dashboardRoutes(app: OpenAPIHono<Env>, services: Services): void
   overviewPage(pages, services);
   keyPages(pages, services);
   governancePages(pages, services);
+  planPages(pages, services);
   reviewPages(pages, services);
   archivePages(pages, services);
   proofPages(pages, services);

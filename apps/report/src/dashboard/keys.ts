@@ -27,7 +27,7 @@ import { requirePast } from '../routes/keys.ts';
 import { exemptionItem, findingItem, revocationItem, rotationItem, rotationRequestItem } from '../shapes/governance.ts';
 import { keyItem, keyObservation, keyUse } from '../shapes/keys.ts';
 import { reviewedKey } from '../shapes/reviews.ts';
-import { type Column, type Field, facts, type Html, link, type Part, section, state, time } from './html.ts';
+import { type Field, facts, type Html, link, type Part, section, state, time } from './html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from './page.ts';
 import {
   exemptionTable,

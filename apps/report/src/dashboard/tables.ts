@@ -148,3 +148,17 @@ const requestColumns: Column<z.infer<typeof rotationRequestItem>>[] = [
 /** Nothing where nothing was asked for. */
 export const requestTable = (items: z.infer<typeof rotationRequestItem>[]) =>
   items.length === 0 ? '' : table({ caption: 'Requests for rotations', items, empty: '', columns: requestColumns });
+
+export const findingColumns: Column<z.infer<typeof findingItem>>[] = [
+  {
+    label: 'Key',
+    is: 'text',
+    cell: ({ key }) => html`${link(`/keys/${key.number}`, key.name)} <small>${key.id}</small>`,
+  },
+  { label: 'Organization', cell: ({ key }) => key.organization_id ?? 'personal' },
+  { label: 'Rule', cell: ({ rule }) => link(`/findings?rule=${encodeURIComponent(rule)}`, rule) },
+  { label: 'Why', is: 'text', cell: (finding) => finding.reason },
+  { label: 'Action', cell: ({ action }) => action },
+  { label: 'Disposition', cell: ({ disposition }) => state(disposition) },
+  { label: 'Held because', is: 'text', cell: ({ why_held: why }) => why },
+];

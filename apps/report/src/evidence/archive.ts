@@ -101,7 +101,7 @@ function sumOf(files: EvidenceFile[]): number | null {
 async function attachBlindness(
   snapshot: Snapshot,
   zip: ReturnType<typeof createZip>,
-  { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },
+  { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
 ) {
   const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
   const blindSpots = await listBlindSpots(snapshot, null);
