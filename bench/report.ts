@@ -22,7 +22,7 @@ interface Service {
  */
 export async function benchReport(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 10_000_000);
-  const exported = Math.min(readNumber(args, 'exported', 2_000_000), operations);
+  const exported = Math.min(readNumber(args, 'exported', 1_000_000), operations);
   const postgres = await startTestPostgres({ isDurable: true });
   const store = await createTestStore(postgres.url);
   const services: Service[] = [];
@@ -63,7 +63,7 @@ async function fill(sql: Sql, operations: number): Promise<void> {
   await sql`insert into keywarden.control_plane (base_url) values ('https://host.example/api/v2')`;
   await sql`
     insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
-    select 1, 'project-' || n, 'org-' || n % 20, 'project ' || n, ${first}, ${first}, ${first}, '2026-06-15' from generate_series(1, ${projects}::int) n`;
+    select 1, 'project-' || n, 'org-' || n % 20, 'project ' || n, ${first}, ${first}, ${first}, now() from generate_series(1, ${projects}::int) n`;
   const seconds = months * 30.4 * 86_400;
   await sql`
     insert into keywarden.operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, updated_at,
@@ -78,7 +78,7 @@ async function fill(sql: Sql, operations: number): Promise<void> {
     select number, '2026-06-15', true, '2026-06-15', ${first} from keywarden.project`;
   await sql`
     insert into keywarden.operation_coverage (project_number, known)
-    select number, tstzmultirange(tstzrange(${first}, '2026-06-15', '[]')) from keywarden.project`;
+    select number, tstzmultirange(tstzrange(${first}, now() + interval '1 day')) from keywarden.project`;
   await sql.unsafe('vacuum analyze keywarden.operation');
 }
 

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 const kept = () => readDataFile(folder, 'report-token') ?? '';
-const holder = async () => await authenticateToken(store.db, kept());
+const holder = async () => await authenticateToken(store.sql, kept());
 
 test("the first token is kept for its owner alone, an operator's on the sandbox, and only a viewer's elsewhere", async () => {
   await ensureFirstToken(bed.context, { isSandbox: true });
@@ -40,7 +40,7 @@ test('a first token that was revoked stays so, and another takes its place', asy
   await revokeToken(store.sql, (await holder())?.token ?? '');
   await ensureFirstToken(bed.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
-  expect(await authenticateToken(store.db, dead)).toBeUndefined();
+  expect(await authenticateToken(store.sql, dead)).toBeUndefined();
   expect(await holder()).toMatchObject({ role: 'operator' });
 });
 

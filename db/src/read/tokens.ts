@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { and, eq, isNull, sql } from 'drizzle-orm';
-import { reportToken } from '../schema/tables.ts';
-import type { Db } from '../store.ts';
+import type { Sql } from '../store.ts';
 
 /** Who a request of the report acts as; `organizations` null means all. */
 export interface Principal {
@@ -11,23 +9,21 @@ export interface Principal {
   organizations: string[] | null;
 }
 
-/** The holder of a live token. Found by the hash of a long random secret, so that nothing is told by how long a miss takes. */
-export async function authenticateToken(db: Db, secret: string): Promise<Principal | undefined> {
-  const tokenHash = createHash('sha256').update(secret).digest('hex');
-  const [found] = await db
-    .select({
-      token: reportToken.number,
-      name: reportToken.name,
-      role: reportToken.role,
-      organizations: reportToken.organizationIds,
-    })
-    .from(reportToken)
-    .where(
-      and(
-        eq(reportToken.tokenHash, tokenHash),
-        isNull(reportToken.revokedAt),
-        sql`coalesce(${reportToken.expiresAt} > now(), true)`,
-      ),
-    );
-  return found;
+/**
+ * The holder of a live token. Found by the hash of a long random secret, so that nothing is told by how long a miss takes. It is asked with
+ * each request: a statement that the driver has prepared spares a round trip.
+ */
+export async function authenticateToken(sql: Sql, secret: string): Promise<Principal | undefined> {
+  const [row] = await sql`
+    select number, name, role, organization_ids from keywarden.report_token
+    where token_hash = ${createHash('sha256').update(secret).digest('hex')} and revoked_at is null
+      and coalesce(expires_at > now(), true)`;
+  if (row === undefined) return undefined;
+  return {
+    token: String(row.number),
+    name: String(row.name),
+    // A constraint of the table says so.
+    role: row.role as Principal['role'],
+    organizations: Array.isArray(row.organization_ids) ? row.organization_ids.map(String) : null,
+  };
 }

@@ -1,5 +1,5 @@
 import { authenticateToken, type Principal } from '@keywarden/db/read';
-import type { Db } from '@keywarden/db/store';
+import type { Sql } from '@keywarden/db/store';
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Env } from '../environment.ts';
@@ -15,12 +15,12 @@ export const cookieName = 'keywarden_token';
  */
 export async function findPrincipal(
   c: Context<Env>,
-  { db, failures }: { db: Db; failures: FailureLimit },
+  { sql, failures }: { sql: Sql; failures: FailureLimit },
 ): Promise<Principal | undefined> {
   const header = c.req.header('authorization');
   const secret = header === undefined ? getCookie(c, cookieName) : /^Bearer +(\S+)$/i.exec(header)?.[1];
   if (secret === undefined) return undefined;
-  const principal = await checkToken(c, secret, { db, failures });
+  const principal = await checkToken(c, secret, { sql, failures });
   if (header === undefined && principal !== undefined) requireOwnOrigin(c);
   return principal;
 }
@@ -29,11 +29,11 @@ export async function findPrincipal(
 export async function checkToken(
   c: Context<Env>,
   secret: string,
-  { db, failures }: { db: Db; failures: FailureLimit },
+  { sql, failures }: { sql: Sql; failures: FailureLimit },
 ): Promise<Principal | undefined> {
   const address = c.get('address');
   await failures.check(address);
-  const principal = await authenticateToken(db, secret);
+  const principal = await authenticateToken(sql, secret);
   if (principal === undefined) await failures.count(address);
   return principal;
 }
