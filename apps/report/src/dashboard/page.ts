@@ -36,6 +36,11 @@ const sayings = {
   signed: 'The review is signed, and its decisions take effect.',
 };
 
+const timeNames = new Set(['from', 'to', 'as_of']);
+
+/** A day stands for its beginning, in UTC. */
+const beginningOf = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+
 const signInFirst = (c: Context) => {
   const { pathname, search } = new URL(c.req.url);
   return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}`, 303);
@@ -60,9 +65,8 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
     try {
       requireAccess(principal, access);
       const filled = Object.entries(c.req.query()).filter(([, value]) => value !== '');
-      // A day stands for its beginning, in UTC.
       const query = Object.fromEntries(
-        filled.map(([name, value]) => [name, /^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value]),
+        filled.map(([name, value]) => [name, timeNames.has(name) ? beginningOf(value) : value]),
       );
       const response = await answer({ c, principal, query });
       await record(response.status);

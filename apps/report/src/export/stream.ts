@@ -41,13 +41,12 @@ interface Stage {
 /** Streamed answers: so many at once, each recorded when it begins and when it ends. */
 export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage): Streams {
   const open = new Map<string, number>();
+  const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
   const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
 
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
     const access = describeAccess(c, 200);
     let ended: Ending | undefined;
-    const holder = access.token;
-    open.set(holder, (open.get(holder) ?? 0) + 1);
     try {
       const snapshot = await openSnapshot(sql);
       try {
@@ -62,7 +61,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
       log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
-      open.set(holder, (open.get(holder) ?? 1) - 1);
+      count(access.token, -1);
       if (ended === undefined)
         await accessLog
           .record({ ...access, stream: 'cut', records: null, sha256: null })
@@ -82,14 +81,19 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
         ...(isZipped ? { 'content-encoding': 'gzip' } : {}),
       };
       if (c.req.method === 'HEAD') return c.body(null, 200, headers);
-      const own = open.get(c.get('principal').token) ?? 0;
+      const { token } = c.get('principal');
+      const own = open.get(token) ?? 0;
       if (ofAll() >= mostStreams || own >= mostOfOne) {
         const running = own >= mostOfOne ? `${mostOfOne} exports of this token` : `${mostStreams} exports`;
         const detail = `${running} are running; ask again when one has ended.`;
         throw new Problem(429, 'Too many exports', detail, { 'retry-after': '5' });
       }
       c.set('isStream', true);
-      await accessLog.record({ ...describeAccess(c, 200), stream: 'begun' });
+      count(token, 1);
+      await accessLog.record({ ...describeAccess(c, 200), stream: 'begun' }).catch((error: unknown) => {
+        count(token, -1);
+        throw error;
+      });
       const chunks = run(c, write);
       const first = await chunks.next();
       const stream = toStream(first, chunks, stallMs);
