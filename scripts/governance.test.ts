@@ -249,7 +249,7 @@ test('above second_person_above keys apply waits for another person, who says so
   expect(alone).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(
-      /^Nothing is revoked: plan p-\S+ has \d keys, and above 1 \(second_person_above\) two persons/,
+      /^Nothing is revoked: plan p-\S+ takes approvals of 2 persons \(second_person_above\), and has none/,
     ),
   });
   const report = await store.as('keywarden_report');

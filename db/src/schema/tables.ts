@@ -142,6 +142,7 @@ export const keyUse = keywarden.table('key_use', {
   hour: instant('hour').notNull(),
   address: text('address').notNull(),
   lastUsedAt: instant('last_used_at').notNull(),
+  firstUsedAt: instant('first_used_at').notNull(),
 });
 
 const operationColumns = {
