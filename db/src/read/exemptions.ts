@@ -10,6 +10,8 @@ export interface ExemptionFilter {
   number?: string | undefined;
   keyNumber?: string | undefined;
   state?: 'in_force' | 'ended' | 'lapsed' | undefined;
+  /** Their time ends before this. */
+  lapsesBefore?: string | undefined;
   /** In force at some time between these. */
   from?: string | undefined;
   to?: string | undefined;
@@ -38,6 +40,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
     where: [
       when(filter.number, (number) => sql`e.number = ${number}::bigint`),
       when(filter.state, (wanted) => sql`${state} = ${wanted}`),
+      when(filter.lapsesBefore, (at) => sql`e.until < ${at}::timestamptz`),
       when(filter.from, (at) => sql`least(e.until, e.ended_at) >= ${at}::timestamptz`),
       when(filter.to, (at) => sql`e.granted_at < ${at}::timestamptz`),
       sql`exists (select from keywarden.exemption_key x join keywarden.key k on k.number = x.key_number

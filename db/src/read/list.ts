@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { ParameterOrJSON } from 'postgres';
+
 /** What reads: the store, or a snapshot of it. */
 export interface Reader {
   execute(statement: SQL): PromiseLike<Record<string, unknown>[]>;
@@ -61,9 +62,11 @@ export async function readOne(db: Reader, list: List): Promise<string | undefine
   return (await readPage(db, list, { limit: 1, after: null })).items[0];
 }
 
+const dialect = new PgDialect();
+
 /** A statement for the driver itself: within its own transactions, or by its cursors. */
 export function toStatement(statement: SQL): { text: string; params: ParameterOrJSON<never>[] } {
-  const { sql: text, params } = new PgDialect().sqlToQuery(statement);
+  const { sql: text, params } = dialect.sqlToQuery(statement);
   // drizzle knows them as unknown; each is a text, a number, null or a list of texts.
   return { text, params: params as ParameterOrJSON<never>[] };
 }

@@ -264,6 +264,21 @@ describe('without a browser', () => {
     ]);
   });
 
+  test('what is due has the exemption that lapses soonest, however many were granted after it', async () => {
+    const grant = async (lasting: string, reason: string) =>
+      await bed.ask('/v1/exemptions', {
+        as: 'operator',
+        method: 'POST',
+        body: { keys: [bed.keys['12']], reason, for: lasting },
+      });
+    await grant('9d', 'the first of many');
+    for (let index = 0; index < 25; index += 1) await grant('300d', 'later');
+    const answer = await bed.app.request('/', { headers: { cookie: `keywarden_token=${bed.tokens.viewer}` } });
+    const text = await answer.text();
+    expect(text).toContain('the first of many');
+    expect(text).not.toContain('>later<');
+  });
+
   test('a browser that is not signed in is sent to sign in; a program is told', async () => {
     expect((await bed.app.request('/keys')).headers.get('location')).toBe('/sign-in?next=%2Fkeys');
     expect((await bed.ask('/v1/keys', { as: null })).status).toBe(401);

@@ -145,7 +145,7 @@ export interface Field {
   label: string;
   /** Its values; a text without them. The empty one means all. */
   options?: string[];
-  type?: 'text' | 'search' | 'datetime' | 'date';
+  type?: 'text' | 'search';
   placeholder?: string;
 }
 
@@ -156,7 +156,7 @@ export function filterForm(action: string, fields: Field[], values: Record<strin
       const value = values[name] ?? '';
       const control =
         options === undefined
-          ? html`<input id="f-${name}" name="${name}" type="${type === 'datetime' ? 'text' : type}" value="${value}" placeholder="${placeholder}" />`
+          ? html`<input id="f-${name}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" />`
           : html`<select id="f-${name}" name="${name}">
               <option value="">all</option>
               ${options.map((each) => html`<option value="${each}" ${each === value ? raw('selected') : ''}>${each.replaceAll('_', ' ')}</option>`)}

@@ -118,7 +118,8 @@ async function readDue(
 ): Promise<Due[]> {
   const waiting = await read(findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations), findingItem);
   const rotations = await read(rotationList({ open: true }, organizations), rotationItem);
-  const exemptions = await read(exemptionList({ state: 'in_force' }, organizations), exemptionItem);
+  const lapsesBefore = new Date(Date.parse(present) + 30 * 86_400_000).toISOString();
+  const exemptions = await read(exemptionList({ state: 'in_force', lapsesBefore }, organizations), exemptionItem);
   const [plan] = organizations === null ? await read(planList(), planItem) : [];
   const reviews = organizations === null ? await read(reviewList({ state: 'open' }), reviewItem) : [];
   const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
@@ -154,7 +155,6 @@ async function readDue(
     })),
     ...exemptions
       .toSorted((a, b) => (a.until < b.until ? -1 : 1))
-      .filter(({ until }) => Date.parse(until) - Date.parse(present) < 30 * 86_400_000)
       .slice(0, 5)
       .map((exemption) => ({
         what: link('/exemptions?state=in_force', `Exemption ${exemption.id} lapses`),
