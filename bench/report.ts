@@ -32,11 +32,12 @@ export async function benchReport(args: string[]): Promise<void> {
     return service;
   };
   try {
-    const made = await timed(() => fill(store.sql, operations));
+    const daemon = (await store.as('keywarden_daemon')).sql;
+    const made = await timed(() => fill({ owner: store.sql, daemon, operations }));
     console.log(
       `store      ${count(operations)} operations of ${count(projects)} projects in ${months} months, made in ${made.seconds.toFixed(0)} s`,
     );
-    const { secret } = await createToken(store.sql, { name: 'bench', role: 'auditor', organizationIds: null });
+    const { secret } = await createToken(daemon, { name: 'bench', role: 'auditor', organizationIds: null });
     const headers = { authorization: `Bearer ${secret}` };
     const report = await start('apps/report/src/main.ts');
     const bare = await start('bench/bare-handler.ts');
@@ -54,10 +55,18 @@ export async function benchReport(args: string[]): Promise<void> {
 }
 
 /** Operations as they come: of all projects at all times, a few of one instant, with walks that have seen them. */
-async function fill(sql: Sql, operations: number): Promise<void> {
+async function fill({
+  owner: sql,
+  daemon,
+  operations,
+}: {
+  owner: Sql;
+  daemon: Sql;
+  operations: number;
+}): Promise<void> {
   const monthOf = (index: number) => new Date(Date.UTC(2024, 5 + index, 1)).toISOString().slice(0, 7);
   await makeOperationPartitions(
-    sql,
+    daemon,
     Array.from({ length: months }, (_, index) => monthOf(index)),
   );
   await sql`insert into keywarden.control_plane (base_url) values ('https://host.example/api/v2')`;

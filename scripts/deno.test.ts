@@ -50,7 +50,11 @@ test('sync under Deno archives the same as under Node, and plan judges the same'
 });
 
 test('the report answers under Deno', async () => {
-  const { secret } = await createToken(store.sql, { name: 'deno', role: 'viewer', organizationIds: null });
+  const { secret } = await createToken((await store.as('keywarden_daemon')).sql, {
+    name: 'deno',
+    role: 'viewer',
+    organizationIds: null,
+  });
   const report = start([...deno, source('report')], settings);
   while (!report.output().includes('the report listens')) await setTimeout(50);
   const url = /"url":"([^"]+)"/.exec(report.output())?.[1];

@@ -19,7 +19,13 @@ beforeAll(async () => {
   const file = join(folder, 'sandbox.sqlite');
   sandbox = await createSandbox({ file, limits: noLimits, onSecret: (secret) => secrets.push(secret) });
   await control('POST', 'generate', { organizations: 2, projects: 3, keys: 60, operations: 2000 });
-  token = (await createToken(store.sql, { name: 'test', role: 'operator', organizationIds: null })).secret;
+  token = (
+    await createToken((await store.as('keywarden_daemon')).sql, {
+      name: 'test',
+      role: 'operator',
+      organizationIds: null,
+    })
+  ).secret;
   secrets.push(token, new URL(store.url).password);
   settings = { ...settingsFor(store, sandbox, folder), LOG_LEVEL: 'trace' };
 });

@@ -4,6 +4,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import type postgres from 'postgres';
+import { hasQueues, installQueues } from './jobs/install.ts';
 
 const config = {
   migrationsFolder: fileURLToPath(new URL('../migrations', import.meta.url)),
@@ -19,6 +20,7 @@ export async function migrateStore(sql: postgres.Sql): Promise<number> {
     await reserved`select pg_advisory_lock(${migrationLock})`;
     const missing = await countMissing(sql);
     if (missing > 0) await migrate(drizzle(sql), config);
+    if (!(await hasQueues(sql))) await installQueues(reserved);
     await assertCurrent(sql);
     return missing;
   } finally {
@@ -33,6 +35,10 @@ export async function assertCurrent(sql: postgres.Sql): Promise<void> {
   if (missing > 0) {
     throw usageError(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
   }
+  if (!(await hasQueues(sql)))
+    throw usageError(
+      "The database's queues are not those of this version of Keywarden; run keywarden migrate with the newest.",
+    );
 }
 
 /**

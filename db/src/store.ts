@@ -2,10 +2,12 @@ import { codeOf, UserError, usageError } from '@keywarden/core/process';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
+import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './retention.ts';
 
-export { migrateStore } from './migrate.ts';
+export type { Lease } from './locks.ts';
+export { assertCurrent, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './retention.ts';
 
 export type Sql = postgres.Sql;
@@ -15,9 +17,24 @@ export type Db = PostgresJsDatabase;
 export interface Store {
   sql: Sql;
   db: Db;
+  /** What only one process may do at a time. */
+  locks: Locks;
+  /** Another pool on the same database in the same role, for what must not wait behind the first, or must not hold it up. Closed with the store. */
+  connect: (options: PoolOptions) => Sql;
   /** In words, without a secret: "embedded Postgres 18.4", "Postgres 17.2 at db.internal". */
   description: string;
   close(): Promise<void>;
+}
+
+/** A pool beside the store's own. */
+export interface PoolOptions {
+  max: number;
+  /** Called for each connection that ends, however it does. */
+  onclose?: () => void;
+  /** JSON comes parsed and goes as its text. */
+  parsesJson?: boolean;
+  /** Settings of its sessions. */
+  settings?: Record<string, string | number>;
 }
 
 /** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
@@ -54,9 +71,18 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       await embedded?.close();
       throw error;
     });
-  const sql = connect(url, options);
+  const pools: Sql[] = [];
+  const open = (pool: PoolOptions) => {
+    const opened = connect(url, { ...options, pool });
+    pools.push(opened);
+    return opened;
+  };
+  const sql = open({ max: options.maxConnections ?? 10 });
+  // This sets the pool's parsers: times and json pass as text where a query of ours does not map them.
+  const db = drizzle(sql);
+  const locks = createLocks(open);
   const close = async () => {
-    await sql.end({ timeout: 5 });
+    await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
     await embedded?.close();
   };
   try {
@@ -65,7 +91,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
       throw new UserError(`Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
     if (!migrates && migrations === 'auto') await assertCurrent(sql);
     const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
-    return { sql, db: drizzle(sql), description, close };
+    return { sql, db, locks, connect: open, description, close };
   } catch (error) {
     await close();
     throw error;
@@ -75,7 +101,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** Migrates as the database's own user; the apps then work as roles that may do less. */
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
-  const sql = connect(url, { ...owner, role: undefined, maxConnections: 2 });
+  const sql = connect(url, { ...owner, role: undefined, pool: { max: 2 } });
+  drizzle(sql);
   try {
     await readVersion(sql, url, undefined);
     await migrateStore(sql);
@@ -85,31 +112,35 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
   }
 }
 
-function connect(
-  url: string,
-  {
-    applicationName,
-    maxConnections = 10,
-    role,
-    statementTimeoutMs,
-  }: Omit<StoreOptions, 'role'> & { role?: StoreRole | undefined },
-): Sql {
-  const sql = postgres(url, {
-    max: maxConnections,
+const asText = (text: string) => text;
+const jsonTypes = {
+  json: { to: 114, from: [114], serialize: asText, parse: JSON.parse },
+  jsonb: { to: 3802, from: [3802], serialize: asText, parse: JSON.parse },
+};
+
+interface Connecting extends Pick<StoreOptions, 'applicationName' | 'statementTimeoutMs'> {
+  role?: StoreRole | undefined;
+  pool: PoolOptions;
+}
+
+function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
+  return postgres(url, {
+    max: pool.max,
     connect_timeout: 10,
-    idle_timeout: 60,
+    // A session of its own is there for what it holds; the pool's others come and go with the work.
+    ...(pool.max === 1 ? { idle_timeout: 0, max_lifetime: null } : { idle_timeout: 60 }),
     onnotice: () => undefined,
+    ...(pool.onclose === undefined ? {} : { onclose: pool.onclose }),
+    ...(pool.parsesJson ? { types: jsonTypes } : {}),
     connection: {
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
       ...(role ? { role } : {}),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
+      ...pool.settings,
     },
   });
-  // drizzle sets this client's parsers: times and json pass as text where a query of ours does not map them.
-  drizzle(sql);
-  return sql;
 }
 
 async function readVersion(

@@ -1,6 +1,6 @@
 import type { Config } from '@keywarden/core/config';
 import type { Environment, Logger } from '@keywarden/core/process';
-import type { Store } from '@keywarden/db/store';
+import type { Lease, Store } from '@keywarden/db/store';
 import type { Limiters } from './connect.ts';
 import type { Progress } from './progress.ts';
 
@@ -17,4 +17,6 @@ export interface Context {
   variables: NodeJS.ProcessEnv;
   /** This process among those that stay and share the store; null for a command. */
   replica: string | null;
+  /** Of the innermost lock that this work is under: what it writes is refused once another has taken that. */
+  lease?: Lease;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { readDataFile } from '@keywarden/core/process';
 import { revokeToken } from '@keywarden/db/daemon';
 import { authenticateToken } from '@keywarden/db/read';
+import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ensureFirstToken } from './first-token.ts';
@@ -11,10 +12,12 @@ import { type Bed, makeBed } from './testing.ts';
 
 let store: TestStore;
 let bed: Bed;
+let report: Store;
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-token-'));
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   bed = await makeBed(store);
+  report = await store.as('keywarden_report');
   bed.context.environment.KEYWARDEN_DATA = folder;
 });
 afterAll(async () => {
@@ -23,7 +26,7 @@ afterAll(async () => {
 });
 
 const kept = () => readDataFile(folder, 'report-token') ?? '';
-const holder = async () => await authenticateToken(store.sql, kept());
+const holder = async () => await authenticateToken(report.sql, kept());
 
 test("the first token is kept for its owner alone, an operator's on the sandbox, and only a viewer's elsewhere", async () => {
   await ensureFirstToken(bed.context, { isSandbox: true });
@@ -37,10 +40,10 @@ test("the first token is kept for its owner alone, an operator's on the sandbox,
 
 test('a first token that was revoked stays so, and another takes its place', async () => {
   const dead = kept();
-  await revokeToken(store.sql, (await holder())?.token ?? '');
+  await revokeToken(bed.context.store.sql, (await holder())?.token ?? '');
   await ensureFirstToken(bed.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
-  expect(await authenticateToken(store.sql, dead)).toBeUndefined();
+  expect(await authenticateToken(report.sql, dead)).toBeUndefined();
   expect(await holder()).toMatchObject({ role: 'operator' });
 });
 

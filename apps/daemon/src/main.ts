@@ -15,7 +15,6 @@ import { planCommand } from './commands/plan.ts';
 import { retentionCommand } from './commands/retention.ts';
 import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
 import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
-import { runCommand } from './commands/run.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
 
@@ -29,7 +28,11 @@ function describe(done: (code: number) => void): Command {
   program
     .command('run')
     .description('the daemon: syncs, plans and announces by schedule, and revokes what is in mode: enforce')
-    .action(async () => done(await runCommand()));
+    .action(async () => {
+      // With the queues it takes a while to load, which no other command needs.
+      const { runCommand } = await import('./commands/run.ts');
+      done(await runCommand());
+    });
   const sync = program.command('sync').description('one pass over keys and operations');
   for (const kind of ['keys', 'operations'] as const)
     withSyncOptions(sync.command(kind).description(`one pass over ${kind}`), kind);

@@ -133,7 +133,7 @@ export async function makeBed(
     control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
-      bed.connections = await openConnections(store.sql, { ...context, ...client }, (_name, error) => {
+      bed.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {
         throw error;
       });
       return bed.connections;

@@ -26,9 +26,9 @@ test('the official client lists operations that are older than the control plane
       updatedAt: '2025-03-05T00:00:00Z',
     }),
   );
-  await makeOperationPartitions(bed.store.sql, ['2025-03']);
+  await makeOperationPartitions(bed.daemon.sql, ['2025-03']);
   const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
-  await saveOperationPage(bed.store.sql, { project: String(project?.number), operations: old });
+  await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations: old });
   const projects = (await client().listProjects({ limit: 10 })).data.projects;
   expect(projects.map(({ id }) => id)).toEqual(['bold-moon', 'quiet-river']);
   const seen: string[] = [];

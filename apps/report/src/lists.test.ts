@@ -42,7 +42,7 @@ test('P2: a row is neither skipped nor repeated while rows arrive', async () => 
       made += 1;
       return makeWireOperation(made, { createdAt: new Date(Date.UTC(2026, 4, 5) + second * 1000).toISOString() });
     });
-    await saveOperationPage(bed.store.sql, { project: String(project?.number), operations });
+    await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations });
     return operations.map(({ id }) => id);
   };
   const second = fc.integer({ min: 0, max: 8 });
@@ -206,7 +206,7 @@ test('blind spots, holes and history stand where somebody looks for them', async
   expect(coverage).toMatchObject({ known: [{ from: '2026-05-01T00:00:00Z', to_included: false }] });
   const { items } = (await bed.ask(`/v1/keys/${bed.keys['12']}/observations`)).body;
   expect(items.map(({ event }) => event)).toEqual(['first_seen']);
-  await saveKeyListing(bed.store.sql, {
+  await saveKeyListing(bed.daemon.sql, {
     controlPlane: '1',
     scope: 'organization:acme',
     organizationId: 'acme',

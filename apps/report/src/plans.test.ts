@@ -12,7 +12,7 @@ const approve = async (id: string, as: string) => await bed.ask(`/v1/plans/${id}
 const reject = async (id: string, as: string) =>
   await bed.ask(`/v1/plans/${id}/rejections`, { as, method: 'POST', body: { reason: 'not before Friday' } });
 /** The plans that the daemon would carry out. */
-const approved = async () => (await listReportApprovals(bed.store.sql)).map(({ planId }) => planId);
+const approved = async () => (await listReportApprovals(bed.daemon.sql)).map(({ planId }) => planId);
 
 test('an approval is attributed, counts once a person, and is the daemon’s to carry out', async () => {
   const { status, body } = await approve(bed.planId, 'operator');
@@ -30,21 +30,21 @@ test('an approval is attributed, counts once a person, and is the daemon’s to 
 test('the newest word counts: a rejection ends what was approved, and an approval after it overrules it', async () => {
   expect((await reject(bed.planId, 'second operator')).body).toMatchObject({ rejected: true, approvers: 0 });
   expect(await approved()).toEqual([]);
-  expect(await readStanding(bed.store.sql, bed.planId)).toMatchObject({ rejection: { reason: 'not before Friday' } });
+  expect(await readStanding(bed.daemon.sql, bed.planId)).toMatchObject({ rejection: { reason: 'not before Friday' } });
   expect((await approve(bed.planId, 'operator')).body).toMatchObject({ rejected: false, approvers: 1 });
   expect(await approved()).toEqual([bed.planId]);
-  expect(await readStanding(bed.store.sql, bed.planId)).toMatchObject({ rejection: null });
+  expect(await readStanding(bed.daemon.sql, bed.planId)).toMatchObject({ rejection: null });
 });
 
 test('above second_person_above keys a plan waits for a second person', async () => {
   // A key in an open rotation leaves through that alone.
   await bed.store.sql`update keywarden.rotation set ended_at = now()`;
-  const id = await plan(bed.store, { second_person_above: 0 });
+  const id = await plan(bed.daemon, { second_person_above: 0 });
   expect((await approve(id, 'operator')).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
   expect(await approved()).not.toContain(id);
   expect((await approve(id, 'operator')).status).toBe(409);
   // A person with two tokens is one person.
-  const { secret } = await createToken(bed.store.sql, { name: 'operator', role: 'operator', organizationIds: null });
+  const { secret } = await createToken(bed.daemon.sql, { name: 'operator', role: 'operator', organizationIds: null });
   expect((await approve(id, secret)).status).toBe(409);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });
   expect(await approved()).toContain(id);
@@ -71,7 +71,7 @@ test('an exemption is granted, shown and ended in somebody’s name', async () =
     body: { state: 'in_force', granted_by: expect.stringContaining('acme (') },
   });
   expect(String(granted.body.until).slice(0, 10)).toBe('2026-07-01');
-  const id = await plan(bed.store);
+  const id = await plan(bed.daemon);
   const [held] = (await bed.ask(`/v1/findings?plan_id=${id}&key=${bed.keys['12']}`)).body.items;
   expect(held?.why_held).toContain('connection main itself uses this key');
   const end = async (as: string) =>

@@ -36,7 +36,7 @@ test('a review freezes its keys: what happens to them later does not change it',
     run: null,
   };
   const at = '2026-06-01T00:10:00Z';
-  await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+  await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
   expect((await bed.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
 });
 
@@ -75,7 +75,7 @@ test('a review is signed when everything is decided, by an operator, once; then 
   });
   const [request] = (await bed.ask('/v1/rotation-requests')).body.items;
   expect(request).toMatchObject({ key: { id: '9007199254740993' }, reason: `access review ${review}: as agreed` });
-  const id = await plan(bed.store);
+  const id = await plan(bed.daemon);
   const found = (await bed.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
   expect(found).toEqual([
     expect.objectContaining({

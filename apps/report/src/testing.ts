@@ -14,6 +14,7 @@ import {
   startRun,
 } from '@keywarden/db/daemon';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/db/daemon-testing';
+import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createApp } from './app.ts';
 
@@ -23,7 +24,10 @@ const present = '2026-06-01T00:00:00Z';
 export const operationCount = 25;
 
 export interface Bed {
+  /** As its owner: what a test changes behind the apps' backs. */
   store: TestStore;
+  /** As the daemon, which fills it. */
+  daemon: Store;
   app: ReturnType<typeof createApp>;
   /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees that organization alone). */
   tokens: Record<string, string>;
@@ -53,14 +57,16 @@ export interface Answer {
 
 export async function makeBed(postgresUrl: string): Promise<Bed> {
   const store = await createTestStore(postgresUrl);
+  const daemon = await store.as('keywarden_daemon');
   const { db, sql } = await store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const transport = { isTls: false, proxies: [] };
   const app = createApp({ db, sql, log, transport, peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1' });
-  const planId = await fill(store);
+  const planId = await fill(store, daemon);
   const tokens: Bed['tokens'] = {};
   const bed: Bed = {
     store,
+    daemon,
     app,
     tokens,
     planId,
@@ -68,7 +74,7 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
       (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
     ),
     async makeToken(name, role, organizationIds = null) {
-      const { number, secret } = await createToken(store.sql, { name, role, organizationIds });
+      const { number, secret } = await createToken(daemon.sql, { name, role, organizationIds });
       tokens[name] = secret;
       return number;
     },
@@ -96,15 +102,15 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
 }
 
 /** Two organizations: acme with a project of 25 operations and two keys, other with a project and a key. Answers with the plan's id. */
-async function fill(store: TestStore): Promise<string> {
-  const { sql } = store;
+async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
+  const { sql } = daemon;
   const controlPlane = await makeControlPlane(sql);
   await makeOperationPartitions(sql, ['2026-05', present.slice(0, 7)]);
   for (const [organizationId, projectId] of [
     ['acme', 'quiet-river'],
     ['other', 'bold-moon'],
   ] as const) {
-    await sql`
+    await owner`
       insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
       values (${controlPlane}, ${organizationId}, ${organizationId}, ${present}, ${present}, ${present})`;
     const project = {
@@ -129,8 +135,8 @@ async function fill(store: TestStore): Promise<string> {
       await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
   }
   // The connection's own key is one that its listings show.
-  await sql`update keywarden.connection set own_key_id = 12`;
-  const [row] = await sql`select number from keywarden.project where id = 'quiet-river'`;
+  await owner`update keywarden.connection set own_key_id = 12`;
+  const [row] = await owner`select number from keywarden.project where id = 'quiet-river'`;
   const rows = Array.from({ length: operationCount }, (_, index) =>
     makeWireOperation(index, index < 20 ? { createdAt: '2026-05-03T00:00:00.5Z' } : {}),
   );
@@ -143,18 +149,18 @@ async function fill(store: TestStore): Promise<string> {
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });
   await finishRun(sql, run, { status: 'finished', counts: { keys: 3 } });
   await openIncident(sql, { kind: 'breaker', scope: `${controlPlane}/organization:other`, detail: { percent: 50 } });
-  const planId = await plan(store);
-  await revokeOne(store, planId);
+  const planId = await plan(daemon);
+  await revokeOne({ owner, daemon: sql, planId });
   return planId;
 }
 
 /** Judges the keys as they are stored, and stores the plan. */
-export async function plan(store: TestStore, settings: object = {}): Promise<string> {
+export async function plan(daemon: Store, settings: object = {}): Promise<string> {
   const policy = policySchema.parse({
     rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
     ...settings,
   });
-  const facts = await readFacts(store, {
+  const facts = await readFacts(daemon, {
     nowMs: () => Date.parse(present),
     policySha256: '',
     channels: [],
@@ -163,12 +169,20 @@ export async function plan(store: TestStore, settings: object = {}): Promise<str
     configured: [],
   });
   const made = makePlan(policy, facts);
-  await savePlan(store.sql, made, policy);
+  await savePlan(daemon.sql, made, policy);
   return made.id;
 }
 
 /** A key of other's that was revoked by a plan, and a rotation that is under way. */
-async function revokeOne({ sql }: TestStore, planId: string): Promise<void> {
+async function revokeOne({
+  owner: sql,
+  daemon,
+  planId,
+}: {
+  owner: Store['sql'];
+  daemon: Store['sql'];
+  planId: string;
+}): Promise<void> {
   const [key] = await sql`select number, control_plane_number, scope from keywarden.key where id = 13`;
   const [listing] = await sql`select max(number) as number from keywarden.key_listing`;
   const [approval] = await sql`
@@ -179,7 +193,7 @@ async function revokeOne({ sql }: TestStore, planId: string): Promise<void> {
     values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${present}) returning number`;
   await sql`insert into keywarden.revocation_outcome (intent_number, outcome) values (${String(intent?.number)}, 'failed')`;
   const [old] = await sql`select number from keywarden.key where id = 9007199254740993`;
-  await openRotation(sql, {
+  await openRotation(daemon, {
     id: 'abcd2345',
     key: String(old?.number),
     rule: null,

@@ -38,6 +38,15 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
   return String(row?.control_plane_number);
 }
 
+/** The accounts of these connections, each by a name of its own, with its connections; one that has never authenticated is its own account. */
+export async function listAccounts(sql: Sql, names: string[]): Promise<{ account: string; connections: string[] }[]> {
+  const rows = await sql`
+    select coalesce(c.control_plane_number || '/' || c.account_id, n.name) as account, array_agg(n.name order by n.ordinality) as connections
+    from unnest(${names}::text[]) with ordinality as n(name, ordinality) left join keywarden.connection c on c.name = n.name
+    group by 1 order by min(n.ordinality)`;
+  return rows.map((row) => ({ account: String(row.account), connections: row.connections as string[] }));
+}
+
 /** A process ends, and works with no key any more. */
 export async function endReplica(sql: Sql, replica: string): Promise<void> {
   await sql`update keywarden.replica_credential set ended_at = now() where replica = ${replica}`;

@@ -1,5 +1,6 @@
 import type { WireMember } from '@keywarden/core/wire';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { readFacts } from './facts.ts';
 import { saveMembers, saveOrganizations } from './inventory.ts';
@@ -7,16 +8,18 @@ import { saveKeyListing } from './key-listing.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
+let daemon: Store;
 let controlPlane: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
   const acme = { id: 'acme', name: 'Acme', createdAt: '2026-01-01T00:00:00Z', extra: null };
-  await saveOrganizations(store.sql, { controlPlane, seenAt: hour(0) }, [acme]);
+  await saveOrganizations(daemon.sql, { controlPlane, seenAt: hour(0) }, [acme]);
   const keys = ['ada', 'bela', 'carl'].map((id, index) =>
     makeWireKey(String(index + 1), { createdBy: { id, name: id } }),
   );
-  await saveKeyListing(store.sql, {
+  await saveKeyListing(daemon.sql, {
     controlPlane,
     scope: 'organization:acme',
     organizationId: 'acme',
@@ -40,8 +43,8 @@ const memberOf = (userId: string): WireMember => ({
 
 /** What is known of the creators of keys 1 to 3 after a listing of these members. */
 async function creatorsAfter(at: string, members: string[]) {
-  await saveMembers(store.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
-  const { keys } = await readFacts(store, {
+  await saveMembers(daemon.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
+  const { keys } = await readFacts(daemon, {
     nowMs: () => Date.parse(at),
     policySha256: '',
     channels: [],

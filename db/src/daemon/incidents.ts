@@ -5,7 +5,7 @@ import type { Sql } from '../store.ts';
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan';
+  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan' | 'job_failed';
   openedAt: string;
   /** Null for what is of a scope, or of everything, and of no key. */
   keyId: string | null;

@@ -5,7 +5,13 @@ export {
   type NewExemption,
   type StoredExemption,
 } from '../exemptions.ts';
-export { endReplica, removeOtherConnections, type SeenConnection, saveConnection } from './connections.ts';
+export {
+  endReplica,
+  listAccounts,
+  removeOtherConnections,
+  type SeenConnection,
+  saveConnection,
+} from './connections.ts';
 export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
 export { addMark, readMark } from './high-water-mark.ts';
 export { readHistory } from './history.ts';
@@ -21,8 +27,8 @@ export {
   readIncidentOfKey,
 } from './incidents.ts';
 export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
+export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './job-runs.ts';
 export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
-export { withLock } from './locks.ts';
 export { factScope } from './names.ts';
 export {
   endAnnouncements,
@@ -92,6 +98,7 @@ export {
   type Transition,
 } from './rotations.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
+export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './schedule-slots.ts';
 export { createToken, ensureToken, listTokens, type Role, revokeToken, roles, type StoredToken } from './tokens.ts';
 export {
   countOperationsSince,

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
 import { readNow } from './revocations.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
+let daemon: Store;
 let controlPlane: string;
 let scope: string;
 let hour = 0;
@@ -12,7 +14,8 @@ let scopes = 0;
 
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
 });
 beforeEach(() => {
   scopes += 1;
@@ -24,10 +27,10 @@ afterAll(async () => await store.close());
 /** Saves the next hour's listing. */
 async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {}, hours = 1) {
   hour += hours;
-  const begunAt = await readNow(store.sql);
+  const begunAt = await readNow(daemon.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
   const keys = ids.map((id) => makeWireKey(id, change));
-  return await saveKeyListing(store.sql, {
+  return await saveKeyListing(daemon.sql, {
     controlPlane,
     scope,
     organizationId: scope,

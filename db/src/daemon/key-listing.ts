@@ -1,6 +1,8 @@
 import type { KeyKind } from '@keywarden/core/policy';
 import type { WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
+import { holdFence } from '../fence.ts';
+import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toJson } from './rows.ts';
@@ -17,6 +19,8 @@ export interface KeyListing {
   /** Our database's clock before the first request. */
   begunAt: string;
   keys: WireKey[];
+  /** Of the scope: the listing is refused if another process has taken its lock since. */
+  lease?: Lease | undefined;
 }
 
 export interface SavedListing {
@@ -34,6 +38,7 @@ export interface SavedListing {
  */
 export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<SavedListing> {
   return await sql.begin(async (tx) => {
+    await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
     const [later] = await tx`
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}

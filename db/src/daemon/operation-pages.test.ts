@@ -1,22 +1,27 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { listArchivedOperations } from '../read/index.ts';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { makeOperationPartitions, type OperationPage, saveOperationPage } from './operation-pages.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
 
 let store: TestStore;
+let daemon: Store;
+let report: Store;
 let controlPlane: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
-  await makeOperationPartitions(store.sql, ['2026-04', '2026-05', '2026-06']);
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
+  await makeOperationPartitions(daemon.sql, ['2026-04', '2026-05', '2026-06']);
 });
 afterAll(async () => await store.close());
 
-const newProject = () => makeProject(store.sql, controlPlane);
+const newProject = () => makeProject(daemon.sql, controlPlane);
 const page = async (project: string) => {
   const asked = { project, projectId: 'p', page: { limit: 100, after: null } };
-  return (await listArchivedOperations(store.db, asked)).records;
+  return (await listArchivedOperations(report.db, asked)).records;
 };
 
 test('A5: writing a page twice changes nothing, not even a row version of Postgres', async () => {
@@ -24,16 +29,16 @@ test('A5: writing a page twice changes nothing, not even a row version of Postgr
   const operations = [makeWireOperation(1), makeWireOperation(2)];
   const versions = () =>
     store.sql`select xmin::text, ctid::text from keywarden.operation where project_number = ${project} order by id`;
-  expect(await saveOperationPage(store.sql, { project, operations })).toEqual({ inserted: 2, changed: 0 });
+  expect(await saveOperationPage(daemon.sql, { project, operations })).toEqual({ inserted: 2, changed: 0 });
   const before = [...(await versions())];
-  expect(await saveOperationPage(store.sql, { project, operations })).toEqual({ inserted: 0, changed: 0 });
+  expect(await saveOperationPage(daemon.sql, { project, operations })).toEqual({ inserted: 0, changed: 0 });
   expect([...(await versions())]).toEqual(before);
 });
 
 test('A4: every version that was seen is kept', async () => {
   const project = await newProject();
   for (const status of ['scheduling', 'running', 'finished']) {
-    await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1, { status })] });
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1, { status })] });
   }
   expect((await page(project)).map((row) => row.status)).toEqual(['finished']);
   const versions =
@@ -50,7 +55,7 @@ test('A5: unknown fields, actions and statuses, and times with every digit, come
     updatedAt: '2026-05-02T05:04:05.100+02:00',
     extra: { colour: { name: 'blue' }, weight: null },
   });
-  await saveOperationPage(store.sql, { project, operations: [odd] });
+  await saveOperationPage(daemon.sql, { project, operations: [odd] });
   const [row] = await page(project);
   expect(row).toMatchObject({
     action: 'paint_it_blue',
@@ -65,7 +70,7 @@ test('rows of one instant are all kept, in any number', async () => {
   const operations = Array.from({ length: 50 }, (_, index) =>
     makeWireOperation(index, { createdAt: '2026-05-03T00:00:00.5Z' }),
   );
-  expect((await saveOperationPage(store.sql, { project, operations })).inserted).toBe(50);
+  expect((await saveOperationPage(daemon.sql, { project, operations })).inserted).toBe(50);
   expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
 });
 
@@ -84,10 +89,10 @@ async function stateOf(project: string) {
 test('A3: a page that cannot be written whole leaves no row, no coverage and no mark; a good one leaves all of them', async () => {
   const project = await newProject();
   const operations = [makeWireOperation(1), makeWireOperation(2, { createdAt: '1999-01-01T00:00:00Z' })];
-  await expect(saveOperationPage(store.sql, { project, operations, proof, walk })).rejects.toThrow(/no partition/);
+  await expect(saveOperationPage(daemon.sql, { project, operations, proof, walk })).rejects.toThrow(/no partition/);
   expect(await page(project)).toEqual([]);
   expect(await stateOf(project)).toEqual({ walkedAt: null, known: null, cursor: null });
-  await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1)], proof, walk });
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1)], proof, walk });
   expect(await stateOf(project)).toEqual({
     walkedAt: '2026-05-04 00:00:00+00',
     known: '{["2026-05-01 00:00:00+00","2026-05-03 00:00:00+00")}',
@@ -103,9 +108,9 @@ test('A3: a page in the middle of a walk leaves the place where it goes on, and 
     proof: null,
     walk: { ...walk, next },
   });
-  await saveOperationPage(store.sql, step({ cursor: 'as it came', below: '2026-05-02T00:00:00Z' }));
+  await saveOperationPage(daemon.sql, step({ cursor: 'as it came', below: '2026-05-02T00:00:00Z' }));
   expect(await stateOf(project)).toMatchObject({ cursor: 'as it came', walkedAt: null });
-  await saveOperationPage(store.sql, step(null));
+  await saveOperationPage(daemon.sql, step(null));
   expect(await stateOf(project)).toMatchObject({ cursor: null, walkedAt: '2026-05-04 00:00:00+00' });
 });
 
@@ -113,7 +118,7 @@ test('A2: proofs merge where they meet, an instant between two of them stays unk
   const project = await newProject();
   const day = (number: number) => `2026-05-0${number}T00:00:00.123456Z`;
   const prove = (from: string, below: string, isFromIncluded = false) =>
-    saveOperationPage(store.sql, { project, operations: [], proof: { from, below, isFromIncluded } });
+    saveOperationPage(daemon.sql, { project, operations: [], proof: { from, below, isFromIncluded } });
   await prove(day(3), day(5));
   await prove(day(1), day(3));
   await prove(day(6), day(6));
@@ -126,14 +131,14 @@ test('A2: proofs merge where they meet, an instant between two of them stays unk
 });
 
 test('a page of a project that the store does not know is refused', async () => {
-  await expect(saveOperationPage(store.sql, { project: '999999', operations: [] })).rejects.toThrow(
+  await expect(saveOperationPage(daemon.sql, { project: '999999', operations: [] })).rejects.toThrow(
     /there is no project/,
   );
 });
 
 test('partitions can be made by several at once', async () => {
   const months = Array.from({ length: 6 }, (_, index) => `2025-0${index + 1}`);
-  await Promise.all(Array.from({ length: 4 }, () => makeOperationPartitions(store.sql, months)));
+  await Promise.all(Array.from({ length: 4 }, () => makeOperationPartitions(daemon.sql, months)));
   const [row] =
     await store.sql`select count(*)::int as made from pg_inherits where inhparent = 'keywarden.operation'::regclass
     and inhrelid::regclass::text like '%_2025_%'`;
@@ -147,10 +152,10 @@ test('A4: of two that write one operation at once the older version never stands
     const version = (status: string, second: number) => [
       makeWireOperation(round, { status, createdAt: at(0), updatedAt: at(second) }),
     ];
-    await saveOperationPage(store.sql, { project, operations: version('scheduling', 1) });
+    await saveOperationPage(daemon.sql, { project, operations: version('scheduling', 1) });
     await Promise.all([
-      saveOperationPage(store.sql, { project, operations: version('finished', 3) }),
-      saveOperationPage(store.sql, { project, operations: version('running', 2) }),
+      saveOperationPage(daemon.sql, { project, operations: version('finished', 3) }),
+      saveOperationPage(daemon.sql, { project, operations: version('running', 2) }),
     ]);
   }
   expect(new Set((await page(project)).map((each) => each.status))).toEqual(new Set(['finished']));
@@ -159,6 +164,6 @@ test('A4: of two that write one operation at once the older version never stands
 test('what no column of ours foresaw does not keep a page out: long durations, NUL in a text', async () => {
   const project = await newProject();
   const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
-  expect(await saveOperationPage(store.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
+  expect(await saveOperationPage(daemon.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
   expect((await page(project))[0]).toMatchObject({ total_duration_ms: 2_200_000_000, error: 'a\uFFFDb' });
 });

@@ -1,4 +1,6 @@
 import { compareInstants, type WireOperation } from '@keywarden/core/wire';
+import { withFence } from '../fence.ts';
+import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toArray, toJson } from './rows.ts';
@@ -31,6 +33,8 @@ export interface OperationPage {
   proof?: Proof | null;
   /** Absent for operations that no walk has read. */
   walk?: WalkStep;
+  /** The page is refused, whole, if another process has taken the lock since. */
+  lease?: Lease | undefined;
 }
 
 /**
@@ -39,12 +43,13 @@ export interface OperationPage {
  */
 export async function saveOperationPage(
   sql: Sql,
-  { project, operations, proof = null, walk }: OperationPage,
+  { project, operations, proof = null, walk, lease }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
   // Oldest first, as the indexes have them: that takes a tenth less than the order in which they came.
   const page = lastOfEach(operations).toReversed();
   const [written] = await sql`
-    select inserted, changed from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],
+    ${withFence(sql, lease)}
+    select inserted, changed, (select count(*) from held) from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],
       ${toArray(page, (row) => row.branchId)}::text[], ${toArray(page, (row) => row.endpointId)}::text[],
       ${toArray(page, (row) => row.action)}::text[], ${toArray(page, (row) => row.status)}::text[],
       ${toArray(page, (row) => row.failuresCount)}::bigint[], ${toArray(page, (row) => row.error)}::text[],

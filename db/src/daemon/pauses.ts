@@ -1,6 +1,6 @@
+import type { LockOptions, Locks } from '../locks.ts';
 import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../store.ts';
-import { type LockOptions, withLock } from './locks.ts';
+import type { Sql, Store } from '../store.ts';
 
 export interface Pause {
   pausedAt: string;
@@ -28,14 +28,14 @@ export async function readPause(sql: Sql): Promise<Pause | null> {
  * pause is open already.
  */
 export async function openPause(
-  sql: Sql,
+  { sql, locks }: Pick<Store, 'sql' | 'locks'>,
   { by, reason }: { by: string; reason: string | null },
   lock: LockOptions,
 ): Promise<boolean> {
   const opened = await sql`
     insert into keywarden.pause (paused_by, reason) values (${by}, ${reason})
     on conflict ((resumed_at is null)) where resumed_at is null do nothing returning number`;
-  await withLock(sql, destructiveCalls, lock, () => Promise.resolve());
+  await locks.hold(destructiveCalls, lock, () => Promise.resolve());
   return opened.length > 0;
 }
 
@@ -47,6 +47,6 @@ export async function endPause(sql: Sql, by: string): Promise<boolean> {
 }
 
 /** A destructive call with its intent and outcome, which a pause waits for. */
-export async function withDestructiveCall<T>(sql: Sql, lock: LockOptions, work: () => Promise<T>): Promise<T> {
-  return await withLock(sql, destructiveCalls, { ...lock, isShared: true }, work);
+export async function withDestructiveCall<T>(locks: Locks, lock: LockOptions, work: () => Promise<T>): Promise<T> {
+  return await locks.hold(destructiveCalls, { ...lock, isShared: true }, work);
 }

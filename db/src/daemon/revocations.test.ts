@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
 import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
 import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
+let daemon: Store;
 let controlPlane: string;
 let approval: string;
 let tests = 0;
@@ -15,7 +17,8 @@ let hour = 0;
 
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
   await store.sql`insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p-1', '', '{}', 1, 0, 0)`;
   const [row] =
     await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', 'ada', 'command line') returning number`;
@@ -32,13 +35,13 @@ afterAll(async () => await store.close());
 
 async function list(ids: string[]): Promise<string | null> {
   hour += 1;
-  const begunAt = await readNow(store.sql);
+  const begunAt = await readNow(daemon.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
   // Keys enough that the absence of one is no sudden drop.
   const others = [1001, 1002, 1003].map((id) => makeWireKey(String(id)));
   const keys = [...ids.map((id) => makeWireKey(id)), ...others];
   return (
-    await saveKeyListing(store.sql, {
+    await saveKeyListing(daemon.sql, {
       controlPlane,
       scope,
       organizationId: scope,
@@ -52,13 +55,14 @@ async function list(ids: string[]): Promise<string | null> {
 }
 
 const begin = () =>
-  beginRevocation(store.sql, {
+  beginRevocation(daemon.sql, {
     cause: { planId: 'p-1', approval },
     key,
     connection: 'main',
     listing,
     judgedAt: '2026-06-01T00:00:00Z',
     policySha256: 'x',
+    lease: undefined,
   });
 /** The outcome of the last attempt; null while it is open. */
 const outcome = async () => {
@@ -84,18 +88,18 @@ test('R4: of many that begin to revoke a key at once one gets the intent', async
 
 test('a key that was revoked is never begun again; one whose attempt failed is', async () => {
   const first = (await begin()) ?? '';
-  await recordOutcome(store.sql, first, { outcome: 'failed', at: null });
+  await recordOutcome(daemon.sql, first, { outcome: 'failed', at: null });
   const second = (await begin()) ?? '';
   expect(second).not.toBe('');
-  await recordOutcome(store.sql, second, { outcome: 'revoked', at: '2026-06-02T00:00:00Z' });
+  await recordOutcome(daemon.sql, second, { outcome: 'revoked', at: '2026-06-02T00:00:00Z' });
   expect(await begin()).toBeUndefined();
   expect(await outcome()).toBe('revoked');
 });
 
 test('R4: an intent has one outcome: a second one is refused', async () => {
   const intent = (await begin()) ?? '';
-  await recordOutcome(store.sql, intent, { outcome: 'failed', at: null });
-  await expect(recordOutcome(store.sql, intent, { outcome: 'revoked', at: null })).rejects.toThrow(/duplicate key/);
+  await recordOutcome(daemon.sql, intent, { outcome: 'failed', at: null });
+  await expect(recordOutcome(daemon.sql, intent, { outcome: 'revoked', at: null })).rejects.toThrow(/duplicate key/);
   expect(await outcome()).toBe('failed');
 });
 
@@ -103,20 +107,20 @@ test('R4: an open intent whose key two listings lack is gone, not ours; one list
   await begin();
   await age();
   await list([]);
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBeNull();
   await list([]);
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBe('gone');
 });
 
 test('R4: an open intent whose key a later listing shows was not carried out, and may be begun again', async () => {
   await begin();
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBeNull();
   await age();
   await list([String(tests)]);
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBe('not_revoked');
   expect(await begin()).toBeDefined();
 });
@@ -124,7 +128,7 @@ test('R4: an open intent whose key a later listing shows was not carried out, an
 test('a listing made while the call may still be under way decides nothing', async () => {
   await begin();
   await list([String(tests)]);
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBeNull();
 });
 
@@ -133,10 +137,10 @@ test('a key that was gone and is back may be begun again', async () => {
   await age();
   await list([]);
   await list([]);
-  await reconcileIntents(store.sql, { controlPlane, scope });
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await begin()).toBeUndefined();
-  expect(await listGoneKeys(store.sql, [key])).toEqual(new Set([key]));
+  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set([key]));
   await list([String(tests)]);
   expect(await begin()).toBeDefined();
-  expect(await listGoneKeys(store.sql, [key])).toEqual(new Set());
+  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set());
 });

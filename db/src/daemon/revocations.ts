@@ -1,3 +1,5 @@
+import { withFence } from '../fence.ts';
+import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 
 /** For what a key is revoked: an approved plan, or its rotation. */
@@ -12,6 +14,8 @@ export interface NewIntent {
   /** The control plane's present at that moment, and the policy. */
   judgedAt: string;
   policySha256: string;
+  /** Of the key's scope: there is no intent if another process has taken its lock since. */
+  lease: Lease | undefined;
 }
 
 /**
@@ -23,6 +27,7 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
   const { planId = null, approval = null } = 'planId' in cause ? cause : {};
   const rotation = 'rotation' in cause ? cause.rotation : null;
   const rows = await sql`
+    ${withFence(sql, intent.lease)}
     insert into keywarden.revocation_intent (plan_id, approval_number, rotation_number, key_number, attempt, connection,
       last_listing_number, judged_at, policy_sha256)
     select ${planId}, ${approval}::bigint, ${rotation}::bigint, ${intent.key}, count(i.number) + 1, ${intent.connection},
@@ -31,7 +36,7 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
-    having not exists (select from keywarden.pause where resumed_at is null)
+    having (select count(*) from held) >= 0 and not exists (select from keywarden.pause where resumed_at is null)
       and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;

@@ -1,16 +1,21 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from '../daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from '../daemon/testing.ts';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { type HoleReason, listCoverage } from './coverage.ts';
 import { readPage } from './list.ts';
 import { operationList } from './operations.ts';
 
 let store: TestStore;
+let daemon: Store;
+let report: Store;
 let controlPlane: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
 });
 afterAll(async () => await store.close());
 
@@ -21,16 +26,16 @@ async function coverageOf(
   proofs: [from: number, below: number][],
   { isWalked = true, goneAt = null }: { isWalked?: boolean; goneAt?: string | null } = {},
 ) {
-  const project = await makeProject(store.sql, controlPlane);
+  const project = await makeProject(daemon.sql, controlPlane);
   const walkedAt = isWalked ? day(19) : null;
   await store.sql`
     update keywarden.project set created_at = ${day(1)}, last_seen_at = ${day(20)}, walked_at = ${walkedAt}, gone_at = ${goneAt},
       missing_since = ${goneAt} where number = ${project}`;
   for (const [from, below] of proofs) {
     const proof = { from: day(from), isFromIncluded: false, below: day(below) };
-    await saveOperationPage(store.sql, { project, operations: [], proof });
+    await saveOperationPage(daemon.sql, { project, operations: [], proof });
   }
-  const [coverage] = await listCoverage(store.db, { after: String(Number(project) - 1), limit: 1 });
+  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
   return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
 }
 
@@ -63,8 +68,8 @@ test('what was not walked before a project was deleted is named as that', async 
 });
 
 test('A6: what is served no more is marked with the last walk that found it', async () => {
-  const project = await makeProject(store.sql, controlPlane);
-  await makeOperationPartitions(store.sql, ['2026-05']);
+  const project = await makeProject(daemon.sql, controlPlane);
+  await makeOperationPartitions(daemon.sql, ['2026-05']);
   const operations = [makeWireOperation(86_400 * 5), makeWireOperation(86_400)];
   const walk = (began: number, reached: number, isEnd: boolean) => ({
     beganAt: day(began),
@@ -73,10 +78,10 @@ test('A6: what is served no more is marked with the last walk that found it', as
     reached: day(reached),
     isEnd,
   });
-  await saveOperationPage(store.sql, { project, operations, walk: walk(10, 2, true) });
-  await saveOperationPage(store.sql, { project, operations: [], walk: walk(15, 4, false) });
+  await saveOperationPage(daemon.sql, { project, operations, walk: walk(10, 2, true) });
+  await saveOperationPage(daemon.sql, { project, operations: [], walk: walk(15, 4, false) });
   const page = { limit: 10, after: null };
-  const { items } = await readPage(store.db, operationList({}, null), page);
+  const { items } = await readPage(report.db, operationList({}, null), page);
   const rows = items.map((item) => JSON.parse(item) as { created_at: string; last_seen_upstream_at: string });
   expect(rows.map((row) => [row.created_at, row.last_seen_upstream_at])).toEqual([
     [day(6), day(15)],
@@ -85,9 +90,9 @@ test('A6: what is served no more is marked with the last walk that found it', as
 });
 
 test('digits below the millisecond are kept', async () => {
-  const project = await makeProject(store.sql, controlPlane);
+  const project = await makeProject(daemon.sql, controlPlane);
   const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
-  await saveOperationPage(store.sql, { project, operations: [], proof });
-  const [coverage] = await listCoverage(store.db, { after: String(Number(project) - 1), limit: 1 });
+  await saveOperationPage(daemon.sql, { project, operations: [], proof });
+  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
   expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, isFromIncluded: true, isToIncluded: false }]);
 });

@@ -2,16 +2,21 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assignOwners, saveKeyListing } from '../daemon/index.ts';
 import { readLines, readOwners } from '../daemon/key-facts.ts';
 import { makeControlPlane, makeWireKey } from '../daemon/testing.ts';
+import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { listInventoryHoles } from './inventory-holes.ts';
 import { keyList } from './keys.ts';
 import { readPage } from './list.ts';
 
 let store: TestStore;
+let daemon: Store;
+let report: Store;
 let controlPlane: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  controlPlane = await makeControlPlane(store.sql);
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
 });
 afterAll(async () => await store.close());
 
@@ -22,7 +27,7 @@ const day = (number: number, hour = 0) =>
 async function list(organizationId: string, at: string, keys: ReturnType<typeof makeWireKey>[]): Promise<void> {
   const scope = `organization:${organizationId}`;
   const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
-  await saveKeyListing(store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+  await saveKeyListing(daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
 }
 
 interface Shown {
@@ -37,7 +42,7 @@ interface Shown {
 /** The keys of an organization at a time: id, name and state. */
 async function keysAt(organizationId: string, asOf?: string): Promise<Shown[]> {
   const asked = { organizationId, ...(asOf === undefined ? {} : { asOf }) };
-  const { items } = await readPage(store.db, keyList(asked, { organizations: null }), { limit: 100, after: null });
+  const { items } = await readPage(report.db, keyList(asked, { organizations: null }), { limit: 100, after: null });
   return items.map((item) => JSON.parse(item) as Shown);
 }
 
@@ -98,7 +103,7 @@ test('where no listing was within a day, the inventory has a hole at that time',
   await list('holes', day(3, 12), [makeWireKey('20')]);
   await list('holes', day(8), [makeWireKey('20')]);
   const holesAt = async (at: string) =>
-    (await listInventoryHoles(store.db, { from: at, to: at, organizations: ['holes'] })).map(({ from, to }) => [
+    (await listInventoryHoles(report.db, { from: at, to: at, organizations: ['holes'] })).map(({ from, to }) => [
       from,
       to,
     ]);
@@ -125,7 +130,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
     (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
   );
   const assign = async (id: string, owner: string | null) =>
-    await assignOwners(store.sql, {
+    await assignOwners(daemon.sql, {
       assignments: [{ key: numberOf.get(id) ?? '', owner }],
       source: 'assignment',
       by: 'ada',
@@ -146,7 +151,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
   await store.sql`
     insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, fate)
     select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), 33, 'delivered'`;
-  const ownerOf = await readOwners(store.sql, await readLines(store.sql, undefined));
+  const ownerOf = await readOwners(daemon.sql, await readLines(daemon.sql, undefined));
   const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;
   const judged = new Map(
     rows.map((row) => [

@@ -75,6 +75,10 @@ function describe({ kind, planId, detail }: Incident): string {
         : `its rotation ${text('rotation')} is over: ${text('why')}`;
     case 'orphan':
       return `it was minted by rotation ${text('rotation')}, its secret is lost, and it stays: ${text('why')}`;
+    case 'job_failed': {
+      const error = detail.error as { code?: string; message?: string } | null | undefined;
+      return `the daemon's ${text('kind')} failed as often as it is tried: ${error?.message ?? error?.code ?? 'its process died'}; it ends by itself when one is done`;
+    }
     default:
       return kind satisfies never;
   }

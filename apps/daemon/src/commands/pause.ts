@@ -11,7 +11,7 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
       const { store, signal, progress } = context;
       const onWait = () => progress.note('A revocation is under way; waiting for its end.');
       const lock = { signal, onWait };
-      const isNew = await governed(context, () => openPause(store.sql, { by: userName(), reason }, lock));
+      const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
       const pause = await readPause(store.sql);
       if (isNew) console.log('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
       else if (pause)

@@ -6,52 +6,63 @@ import type { Context } from '../context.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
 import { silentProgress } from '../progress.ts';
-import { forEachConnection, startSchedules } from '../schedule.ts';
-import { syncKeys } from '../sync/keys.ts';
-import { syncOperations } from '../sync/operations.ts';
+import { startDaemon } from '../schedule/daemon.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { before } from '../sync/proof.ts';
 import { connectionsOf, withContext } from './session.ts';
 
-/** The daemon: one pass at once, then by its schedules, until it is told to stop. Revokes by itself only what is in mode: enforce (R6). */
+/** The daemon: does by schedule what it is configured to, until it is told to stop. Revokes by itself only what is in mode: enforce (R6). */
 export async function runCommand(): Promise<number> {
   return await withContext(
     async (context) => {
       try {
-        await start(context);
+        return await run(context);
       } catch (error) {
         if (context.signal.aborted) return exitCode.done; // told to stop before it was ready
         throw error;
       }
-      const stop = startSchedules({ ...context, progress: silentProgress });
-      context.log.info({ schedules: context.config.schedules }, 'the daemon runs');
-      await aborted(context.signal);
-      await stop();
-      context.log.info('the daemon has stopped');
-      return exitCode.done;
     },
     { isDaemon: true },
   );
 }
 
-async function start(context: Context): Promise<void> {
+async function run(context: Context): Promise<number> {
+  const { store, config, log, replica } = context;
+  if (replica === null) throw new Error('a daemon has a replica of its own');
   const connections = await connectionsOf(context, { goesOn: true });
-  await removeOtherConnections(
-    context.store.sql,
-    context.config.connections.map(({ name }) => name),
-  );
+  const names = config.connections.map(({ name }) => name);
+  await removeOtherConnections(store.sql, names);
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
-  await forEachConnection(context, connections, async (each, connection) => {
-    await syncKeys(each, connection);
-    await syncOperations(each, connection);
-  });
-  const plan = await planKeys(context, connections);
-  const { items, held, reported } = plan.document;
-  // Whoever started this process over a channel (npm start) hears that the store is filled.
+
+  const unfit = Promise.withResolvers<never>();
+  unfit.promise.catch(() => undefined); // it may come after the end
+  // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
+  const working: Context = { ...context, signal: new AbortController().signal };
+  const daemon = await startDaemon(working, { replica, onUnfit: unfit.reject });
+  try {
+    const stopping = aborted(context.signal);
+    await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
+    if (!context.signal.aborted) {
+      working.progress = silentProgress;
+      await sayReady(context, connections);
+      log.info({ schedules: config.schedules, replica }, 'the daemon runs');
+    }
+    await Promise.race([stopping, unfit.promise]);
+  } finally {
+    await daemon.stop();
+  }
+  log.info('the daemon has stopped');
+  return exitCode.done;
+}
+
+/** Whoever started this process over a channel (npm start) hears that the store is filled. */
+async function sayReady(context: Context, connections: Connection[]): Promise<void> {
+  const { id, document } = await planKeys(context, connections);
+  const { items, held, reported } = document;
   process.send?.({
     ready: {
       totals: await readTotals(context.store.db, unservedBefore(connections)),
-      plan: { id: plan.id, revoke: items.length, held: held.length, report: reported.length },
+      plan: { id, revoke: items.length, held: held.length, report: reported.length },
     },
   });
 }

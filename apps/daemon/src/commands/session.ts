@@ -68,15 +68,16 @@ export async function withContext<T>(
 }
 
 /**
- * All connections, or the one that is named; each has authenticated. A command ends at the first that cannot; with
+ * All connections, or those that are named; each has authenticated. A command ends at the first that cannot; with
  * `goesOn` such a one is logged and left out, and only when none is left it is an error.
  */
 export async function connectionsOf(
   context: Context,
-  { name, goesOn = false }: { name?: string | undefined; goesOn?: boolean } = {},
+  { name, names, goesOn = false }: { name?: string | undefined; names?: string[]; goesOn?: boolean } = {},
 ): Promise<Connection[]> {
   const { store, config, log } = context;
-  const chosen = name === undefined ? config.connections : config.connections.filter((each) => each.name === name);
+  const wanted = names ?? (name === undefined ? config.connections.map((each) => each.name) : [name]);
+  const chosen = config.connections.filter((each) => wanted.includes(each.name));
   if (chosen.length === 0) {
     throw usageError(
       `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,

@@ -141,8 +141,8 @@ test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const { sql } = bed.context.store;
-  expect(await openPause(sql, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
-  expect(await openPause(sql, { by: 'bo', reason: null }, lock)).toBe(false);
+  expect(await openPause(bed.context.store, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
+  expect(await openPause(bed.context.store, { by: 'bo', reason: null }, lock)).toBe(false);
   expect(await apply(plan)).toMatchObject({ items: [], stopped: expect.stringMatching(/paused by ada .*an outage/) });
   expect(await revokedNames()).toEqual([]);
   expect(await endPause(sql, 'ada')).toBe(true);
@@ -165,7 +165,7 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
     const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
     if (intent) break;
   }
-  await openPause(bed.context.store.sql, { by: 'ada', reason: null }, lock);
+  await openPause(bed.context.store, { by: 'ada', reason: null }, lock);
   const atPause = await revokedNames();
   expect(atPause).toHaveLength(1);
   const open = await store.sql`

@@ -120,8 +120,8 @@ async function settleOpenIntents(context: Context, connections: Connection[]): P
     const connection = connections.find((each) => each.controlPlane === controlPlane && observers.includes(each.name));
     if (connection === undefined) continue;
     const parsed = parseScope(scope);
-    await withProcessLock(context, scopeLock(controlPlane, parsed), () =>
-      listScope(store.sql, connection, { scope: parsed, run: null, signal }),
+    await withProcessLock(context, scopeLock(controlPlane, parsed), (leased) =>
+      listScope(leased, connection, { scope: parsed, run: null }),
     ).catch((error: unknown) => {
       signal.throwIfAborted();
       log.warn({ scope, err: error }, 'a scope with an unsettled revocation could not be listed; it stays unsettled');

@@ -26,7 +26,7 @@ export interface Enforced {
  * be an older one plans and tells, and that is all (R10).
  */
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
-  return await withProcessLock(context, 'enforcement', async () => {
+  return await withProcessLock(context, 'enforcement', async (context) => {
     const plan = await planKeys(context, connections);
     const announced = await announce(context, { plan, connections });
     await recordBreakers(context, plan);

@@ -66,10 +66,10 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
   const place = await findPlace(context, task);
   if (place === undefined)
     return skipped(notNow('no configured connection has listed its scope with a credential that works'));
-  return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async () => {
+  return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async (context) => {
     const ready = await rejudge(context, task, place);
     if ('why' in ready) return skipped(ready);
-    return await withDestructiveCall(context.store.sql, context, async () => {
+    return await withDestructiveCall(context.store.locks, context, async () => {
       const intent = await beginRevocation(context.store.sql, {
         cause: task.cause,
         key: task.key.number,
@@ -77,6 +77,7 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
         listing: ready.listing,
         judgedAt: presentOf(place.connection),
         policySha256: ready.policySha256,
+        lease: context.lease,
       });
       if (intent !== undefined)
         return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
@@ -123,13 +124,13 @@ interface Ready {
 
 /** Lists the key's scope and judges this moment. Answers with why it must stay, or with the evidence. */
 async function rejudge(
-  { store, signal }: Context,
+  context: Context,
   { key, refused, judge }: GuardedRevocation,
   { connection, scope }: Place,
 ): Promise<Skip | Ready> {
   let listing: Awaited<ReturnType<typeof listScope>>;
   try {
-    listing = await listScope(store.sql, connection, { scope, run: null, signal });
+    listing = await listScope(context, connection, { scope, run: null });
   } catch (error) {
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);

@@ -139,7 +139,7 @@ test('R5: what one approval of a plan was stopped for, another of before does no
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const second = await approveByReport(plan.id);
-  await endApproval(store.sql, second ?? '', 'stopped');
+  await endApproval(bed.context.store.sql, second ?? '', 'stopped');
   expect((await pass(0)).approved).toEqual([]);
   expect(await revokedNames()).toEqual([]);
   await approveByReport(plan.id);

@@ -85,16 +85,13 @@ async function create(
   rotation: StoredRotation,
   { minter, run, place }: { minter: Connection; run: Run; place: { place?: string } },
 ): Promise<NotMinted | { secret: string; keyId: string; attempt: number }> {
-  const { store, signal } = context;
   const { key } = rotation;
   const scope = parseScope(key.scope);
-  return await withProcessLock(context, scopeLock(key.controlPlane, scope), async () => {
+  return await withProcessLock(context, scopeLock(key.controlPlane, scope), async (context) => {
+    const { store, signal } = context;
     try {
-      const listing = await listScope(store.sql, await findLister(context, rotation, { minter, run }), {
-        scope,
-        run: null,
-        signal,
-      });
+      const lister = await findLister(context, rotation, { minter, run });
+      const listing = await listScope(context, lister, { scope, run: null });
       if (listing.doubt !== null || listing.number === null) return notNow('its scope could not be listed whole');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
       const attempt = (currentMint(rotation)?.attempt ?? 0) + 1;

@@ -33,7 +33,7 @@ test('a mint that the control plane makes late, after two listings without it, i
   await exempt('survivor');
   await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.sql);
   const late = rotation?.mints.at(-1)?.name ?? '';
   await bed.control('PUT', 'faults', []);
   await age();
@@ -49,7 +49,7 @@ test('T2: a key that bears an intentâ€™s name and was used, or is somebody elseâ
   await exempt('survivor');
   await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.sql);
   const name = rotation?.mints.at(-1)?.name ?? '';
   const forged = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,
@@ -70,7 +70,7 @@ test('T2: a namesake that somebody makes long after the intent, or of a successo
   await exempt('survivor');
   await pass();
   await pass();
-  const [rotation] = await listOpenRotations(store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.sql);
   const name = rotation?.mints.at(-1)?.name ?? '';
   const made = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,

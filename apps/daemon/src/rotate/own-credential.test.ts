@@ -74,7 +74,7 @@ test('never locked out: while another replica works with the old key, that stays
   const replica = '00000000-0000-4000-8000-00000000000b';
   const [connection] = bed.connections;
   const behind = async () =>
-    await saveConnection(store.sql, {
+    await saveConnection(bed.context.store.sql, {
       name: 'main',
       baseUrl: connection?.identity ?? '',
       accountId: connection?.accountId ?? '',
@@ -88,7 +88,7 @@ test('never locked out: while another replica works with the old key, that stays
   for (let days = 0; days < 12; days += 1) await pass(day);
   expect(await use(own.key)).toBe(200);
   expect(await states()).toEqual(['daemon: overlapping']);
-  await endReplica(store.sql, replica);
+  await endReplica(bed.context.store.sql, replica);
   // It was used twice, so long apart that twice that must pass.
   for (let days = 0; days < 30; days += 3) await pass(3 * day);
   expect(await states()).toEqual(['daemon: retired']);

@@ -113,7 +113,7 @@ export async function passElsewhere(
 
 /** A person asks for the rotation of keys, by their names. */
 export async function ask(names: string[], sink?: string) {
-  const keys = await listLiveKeys(store.sql);
+  const keys = await listLiveKeys(bed.context.store.sql);
   const chosen = keys.filter(({ name }) => names.includes(name));
   const { policy } = bed.context.config;
   return await rotate(bed.context, bed.connections, {
@@ -123,7 +123,7 @@ export async function ask(names: string[], sink?: string) {
 }
 
 export const states = async () =>
-  (await listRotations(store.sql, 100)).map(({ state, key }) => `${key.name}: ${state}`);
+  (await listRotations(bed.context.store.sql, 100)).map(({ state, key }) => `${key.name}: ${state}`);
 
 /** The secret that a file sink has for a line. */
 export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');
@@ -142,7 +142,7 @@ export const liveNames = async () =>
   (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
 
 export const openIncidents = async () =>
-  (await listIncidents(store.sql, { isOpen: true, limit: 100 })).map(({ kind, keyName, detail }) => [
+  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 100 })).map(({ kind, keyName, detail }) => [
     kind,
     keyName,
     detail.why,

@@ -32,7 +32,7 @@ export interface Asked {
  * One process at a time does it.
  */
 export async function rotate(context: Context, connections: Connection[], asked?: Asked): Promise<Rotated> {
-  return await withProcessLock(context, 'rotations', async () => {
+  return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
     const run: Run = { connections, facts, judgements, refused: new Set(), failedSinks: new Map(), stopped: null };
     const why = (asked === undefined ? await whyNotEnforcing(context) : null) ?? (await whyPaused(context));

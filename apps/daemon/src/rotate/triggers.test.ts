@@ -58,7 +58,7 @@ test('R10: a store of which nobody has said that it may acts for a person only',
 
 test('R7: while all is paused nothing is minted, not for a person either', async () => {
   await prepare(['bot']);
-  await openPause(store.sql, { by: 'ada', reason: 'change freeze' }, { signal: bed.context.signal });
+  await openPause(store, { by: 'ada', reason: 'change freeze' }, { signal: bed.context.signal });
   expect((await pass())?.why).toContain('change freeze');
   expect((await ask(['bot'])).why).toContain('change freeze');
   expect(await states()).toEqual([]);

@@ -10,7 +10,7 @@ import { listScope, type Scope, scopeLock } from './scopes.ts';
 /** One pass over the keys that a connection can list, and over the members of its organizations. */
 export async function syncKeys(context: Context, connection: Connection): Promise<Counts> {
   const part = context.progress.part(`keys of ${connection.name}`, 'scopes');
-  const counts = await recordRun(context, { connection, kind: 'keys' }, async (run, counts) => {
+  const counts = await recordRun(context, { connection, kind: 'keys' }, async (context, run, counts) => {
     const { sql } = context.store;
     const organizations = await syncOrganizations(sql, connection, context);
     counts.organizations = organizations.length;
@@ -43,17 +43,16 @@ async function syncScope(
   { connection, scope, run, counts }: { connection: Connection; scope: Scope; run: string; counts: Counts },
 ): Promise<void> {
   try {
-    const { store, signal, log } = context;
     const lock = scopeLock(connection.controlPlane, scope);
-    const { keys, doubt } = await withProcessLock(context, lock, async () => {
-      const first = await listScope(store.sql, connection, { scope, run, signal });
+    const { keys, doubt } = await withProcessLock(context, lock, async (leased) => {
+      const first = await listScope(leased, connection, { scope, run });
       // A lone listing shows nothing of inactivity: a second one right after it does.
-      return first.isAlone ? await listScope(store.sql, connection, { scope, run, signal }) : first;
+      return first.isAlone ? await listScope(leased, connection, { scope, run }) : first;
     });
     add(counts, 'keys', keys.length);
     if (doubt === null) return;
     add(counts, 'doubted_listings');
-    log.warn({ scope, doubt }, 'a listing of keys is much shorter than the last; nothing is concluded from it');
+    context.log.warn({ scope, doubt }, 'a listing of keys is much shorter than the last; nothing is concluded from it');
   } catch (error) {
     if (!isHidden(error)) throw error;
     add(counts, 'hidden_scopes');

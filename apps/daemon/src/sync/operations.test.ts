@@ -99,7 +99,7 @@ test('projects whose list entry has changed are asked first, then those whose la
   };
   const projects = await discoverProjects(bed.context, connectionOf(bed));
   expect(projects[0]?.id).toBe(first?.id);
-  expect((await listProjectsToWalk(store.db, asked))[0]?.id).toBe(first?.id);
+  expect((await listProjectsToWalk(bed.context.store.db, asked))[0]?.id).toBe(first?.id);
 });
 
 test('A4: an operation that was going on is followed until it has ended, with every version kept', async () => {
@@ -160,7 +160,11 @@ test('R7: a connection whose credential is refused does not stop the others', as
   if (main === undefined) throw new Error('the bed has no connection');
   const config = { ...bed.context.config, connections: [{ ...main, name: 'refused', apiKey: 'napi_wrong' }, main] };
   const failed: string[] = [];
-  const opened = await openConnections(store.sql, { ...bed.context, config }, (name) => void failed.push(name));
+  const opened = await openConnections(
+    bed.context.store.sql,
+    { ...bed.context, config },
+    (name) => void failed.push(name),
+  );
   expect(opened.map(({ name }) => name)).toEqual(['main']);
   expect(failed).toEqual(['refused']);
 });
@@ -233,7 +237,7 @@ test('a month that was dropped while this process lives is made again for a proj
 test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
   const [gone] = (await bed.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects')).toReversed();
   const kept = await stored(gone?.id ?? '');
-  const known = async () => (await listCoverage(store.db, { projectId: gone?.id, limit: 1 }))[0];
+  const known = async () => (await listCoverage(bed.context.store.db, { projectId: gone?.id, limit: 1 }))[0];
   await bed.ask('DELETE', `/projects/${gone?.id}`);
   const before = await known();
   await sync();

@@ -18,7 +18,7 @@ const namesShown = 5;
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
   const requestsBefore = connection.requests();
-  const counts = await recordRun(context, { connection, kind: 'operations' }, async (_run, counts) => {
+  const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
     assertSaneClock(connection);
     await makePartitionsAhead(context.store.sql, presentOf(connection));
     const projects = await discoverProjects(context, connection);

@@ -108,7 +108,7 @@ function latest(a: string | null, b: string | null): string | null {
 }
 
 async function walk(
-  { store, config, signal }: Context,
+  context: Context,
   { connection, project, counts, steps }: Task,
   {
     walkedAt,
@@ -122,6 +122,7 @@ async function walk(
     onPage?: (operations: WireOperation[]) => void;
   },
 ): Promise<void> {
+  const { config, signal } = context;
   const { page_limit: maxLimit, settle } = config.operations;
   const pages = steps.walkOperations(connection.client, {
     ...how,
@@ -133,7 +134,7 @@ async function walk(
   for await (const page of pages) {
     const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
     const { beganAt, floor, next, reached, isEnd } = page;
-    await save(store.sql, { project, counts, steps }, page.operations, {
+    await save(context, { project, counts, steps }, page.operations, {
       proof,
       ...(hasPlace ? { walk: { beganAt, floor, next, reached, isEnd } } : {}),
     });
@@ -143,12 +144,12 @@ async function walk(
 }
 
 async function save(
-  sql: Sql,
+  { store: { sql }, lease }: Context,
   { project, counts, steps }: Omit<Task, 'connection'>,
   operations: WireOperation[],
   walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
 ): Promise<void> {
-  const page = { project: project.number, operations, ...walked };
+  const page = { project: project.number, operations, lease, ...walked };
   await makePartitions(sql, operations);
   const { inserted, changed } = await steps.saveOperationPage(sql, page).catch(async (error: unknown) => {
     // A month that this process made may have been dropped since.
@@ -185,16 +186,17 @@ async function readOpen(
 }
 
 async function askEach(
-  { store, signal }: Context,
+  context: Context,
   { connection, project, counts, steps }: Task,
   open: OpenOperation[],
 ): Promise<void> {
+  const { store, signal } = context;
   for (const { id, createdAt } of open) {
     const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
       if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
       throw error;
     });
-    if (operation) await save(store.sql, { project, counts, steps }, [operation]);
+    if (operation) await save(context, { project, counts, steps }, [operation]);
     // Younger ones must be there: the project itself may have gone, or be hidden, and come back (A7).
     else if (compareInstants(createdAt, before(presentOf(connection), servedMs)) < 0)
       await markOperationPruned(store.sql, { project: project.number, createdAt, id });

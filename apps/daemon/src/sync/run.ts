@@ -1,32 +1,40 @@
 import { describeError } from '@keywarden/core/process';
-import { finishRun, type RunKind, startRun, withLock } from '@keywarden/db/daemon';
+import { finishRun, type RunKind, startRun } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 
 export type Counts = Record<string, number>;
 
-/** Work that only one process may do at a time: `what` names it in the database and, if one has to wait, to the user. */
+/**
+ * Work that only one process may do at a time: `what` names it in the database and, if one has to wait, to the user. The work's own context
+ * ends when the lock is lost.
+ */
 export async function withProcessLock<T>(
-  { store, progress, signal }: Context,
+  context: Context,
   what: string,
-  work: () => Promise<T>,
+  work: (leased: Context) => Promise<T>,
 ): Promise<T> {
+  const { store, progress, signal } = context;
   const onWait = () => progress.note(`Another process is busy with the ${what}; waiting for it.`);
-  return await withLock(store.sql, what, { signal, onWait }, work);
+  return await store.locks.hold(
+    what,
+    { signal, onWait },
+    async (lease) => await work({ ...context, lease, signal: AbortSignal.any([signal, lease.signal]) }),
+  );
 }
 
 /** Does one run of a kind for a connection, with its row in the store from begin to end. `work` fills the counts as it goes. */
 export async function recordRun(
   context: Context,
   { connection, kind }: { connection: Connection; kind: RunKind },
-  work: (run: string, counts: Counts) => Promise<void>,
+  work: (leased: Context, run: string, counts: Counts) => Promise<void>,
 ): Promise<Counts> {
   const { sql } = context.store;
-  return await withProcessLock(context, `${kind} of connection ${connection.name}`, async () => {
+  return await withProcessLock(context, `${kind} of connection ${connection.name}`, async (leased) => {
     const counts: Counts = {};
     const run = await startRun(sql, { kind, connection: connection.name });
     try {
-      await work(run, counts);
+      await work(leased, run, counts);
     } catch (error) {
       // The store may be what failed; the run is then found interrupted by the next one.
       await finishRun(sql, run, { status: 'failed', counts, error: describeError(error) }).catch(() => undefined);

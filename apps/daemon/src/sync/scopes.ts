@@ -1,8 +1,8 @@
 import { collect } from '@keywarden/core/client';
 import type { WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
 import { type Connection, datedAt } from '../connect.ts';
+import type { Context } from '../context.ts';
 
 /** A scope whose keys a connection can list: its own user's, or an organization's. */
 export type Scope = { kind: 'user'; userId: string } | { kind: 'organization'; organizationId: string };
@@ -24,12 +24,12 @@ export function scopeLock(controlPlane: string, scope: Scope): string {
 
 /**
  * Lists a scope's keys, stores the listing, and ends the intents that it decides. The caller holds the scope's lock, so that
- * no call is under way meanwhile.
+ * no call is under way meanwhile; the context is the one that it was given with that.
  */
 export async function listScope(
-  sql: Sql,
+  { store: { sql }, signal, lease }: Pick<Context, 'store' | 'signal' | 'lease'>,
   connection: Connection,
-  { scope, run, signal }: { scope: Scope; run: string | null; signal: AbortSignal },
+  { scope, run }: { scope: Scope; run: string | null },
 ): Promise<SavedListing & { keys: WireKey[] }> {
   const { client, controlPlane } = connection;
   const begunAt = await readNow(sql);
@@ -46,6 +46,7 @@ export async function listScope(
     listedAt: datedAt(connection, dateMs),
     begunAt,
     keys: items,
+    lease,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });
   return { ...saved, keys: items };

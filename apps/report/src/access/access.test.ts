@@ -106,16 +106,21 @@ test('P1: each access is recorded before it is answered: who, from where, what, 
 test('the command line’s list of tokens says when each was used last, and of one that never was that it was not', async () => {
   await bed.makeToken('idle', 'viewer');
   await bed.ask('/v1/me');
-  const used = new Map((await listTokens(bed.store.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
+  const used = new Map((await listTokens(bed.daemon.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
   expect(used.get('idle')).toBeNull();
   expect(Date.parse(used.get('viewer') ?? '')).toBeGreaterThan(Date.now() - 60_000);
 });
 
 test('P1: what cannot be recorded is not answered', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
-  const { secret } = await createToken(broken.sql, { name: 'x', role: 'operator', organizationIds: null });
+  const { secret } = await createToken((await broken.as('keywarden_daemon')).sql, {
+    name: 'x',
+    role: 'operator',
+    organizationIds: null,
+  });
   const transport = { isTls: false, proxies: [] };
-  const app = createApp({ db: broken.db, sql: broken.sql, log, transport, peerOf: () => '127.0.0.1' });
+  const { db, sql } = await broken.as('keywarden_report');
+  const app = createApp({ db, sql, log, transport, peerOf: () => '127.0.0.1' });
   const ask = async (path: string) => await app.request(path, { headers: { authorization: `Bearer ${secret}` } });
   expect((await ask('/v1/keys')).status).toBe(200);
   await broken.sql`alter table keywarden.access_log rename to hidden`;
@@ -157,9 +162,14 @@ test('probes, the description and its assets are open; pages have a strict polic
 
 test('when the store fails the answer has a code and a request id, and nothing of the query', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
-  const { secret } = await createToken(broken.sql, { name: 'x', role: 'viewer', organizationIds: null });
+  const { secret } = await createToken((await broken.as('keywarden_daemon')).sql, {
+    name: 'x',
+    role: 'viewer',
+    organizationIds: null,
+  });
   const transport = { isTls: false, proxies: [] };
-  const app = createApp({ db: broken.db, sql: broken.sql, log, transport, peerOf: () => '127.0.0.1' });
+  const { db, sql } = await broken.as('keywarden_report');
+  const app = createApp({ db, sql, log, transport, peerOf: () => '127.0.0.1' });
   await broken.sql`drop view keywarden.key_owner_now`;
   await broken.sql`alter table keywarden.key rename to hidden`;
   const response = await app.request('/v1/keys?q=confidential', { headers: { authorization: `Bearer ${secret}` } });

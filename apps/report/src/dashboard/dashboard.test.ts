@@ -175,7 +175,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
     const page = await browser.newPage();
     const complaints = watch(page, server.url);
     await signIn(page, 'viewer');
@@ -241,7 +241,7 @@ describe('without a browser', () => {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(bed.store.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
     const answer = await bed.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
       headers: { cookie: `keywarden_token=${bed.tokens.viewer}`, accept: 'text/html' },
     });

@@ -111,7 +111,7 @@ export function governancePages({ page, form }: Pages, services: Services): void
         {
           name: 'kind',
           label: 'Kind',
-          options: ['used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan'],
+          options: ['used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed'],
         },
       ],
       list: (query) => incidentList(toIncidentFilter(query), visit.principal.organizations),

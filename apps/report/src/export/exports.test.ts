@@ -135,7 +135,7 @@ async function addMany(): Promise<void> {
   for (let from = 0; from < many; from += 5000) {
     const error = 'x'.repeat(4000);
     const operations = Array.from({ length: 5000 }, (_, index) => makeWireOperation(100_000 + from + index, { error }));
-    await saveOperationPage(bed.store.sql, { project: String(project?.number), operations });
+    await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations });
   }
 }
 

@@ -31,6 +31,8 @@ export interface ChannelConfig {
 export interface Config {
   connections: ConnectionConfig[];
   schedules: ConfigFile['schedules'];
+  /** How long the daemon may finish what it does when it is told to stop. */
+  shutdown_timeout: ConfigFile['shutdown_timeout'];
   operations: ConfigFile['operations'];
   retention: ConfigFile['retention'];
   /** Where notices go. */
@@ -50,7 +52,7 @@ const defaultFile = 'keywarden.yaml';
  */
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
-  const { schedules, operations, retention, sinks, policy } = file;
+  const { schedules, shutdown_timeout, operations, retention, sinks, policy } = file;
   const single = singleConnection(environment);
   if (file.connections.length > 0 && single) {
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
@@ -71,7 +73,7 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
   const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
-  return { connections, schedules, operations, retention, channels, sinks, policy, usesSandbox };
+  return { connections, schedules, shutdown_timeout, operations, retention, channels, sinks, policy, usesSandbox };
 }
 
 function singleConnection(environment: Environment): ConnectionConfig | undefined {

@@ -27,6 +27,8 @@ const shortestRetentionMs = 214 * 86_400_000;
 
 const shortestSettleMs = 600_000;
 
+const longestShutdownMs = 600_000;
+
 /** How operations are read; see docs/OPERATIONS.md. Each default is what the control plane was seen to need. */
 const operationsSchema = z
   .strictObject({
@@ -87,6 +89,9 @@ export const configSchema = z
         retention: schedule.default('50 4 * * *'),
       })
       .prefault({}),
+    shutdown_timeout: duration
+      .refine(({ ms }) => ms <= longestShutdownMs, { error: 'shutdown_timeout is at most 10m' })
+      .prefault('30s'),
     operations: operationsSchema.prefault({}),
     retention: retentionSchema.prefault({}),
     channels: z

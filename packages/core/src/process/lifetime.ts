@@ -1,8 +1,23 @@
-/** Hears the first wish to stop: SIGINT, SIGTERM, SIGHUP, or the end of the process that started this one. */
+/** A terminal and npm pass one Ctrl-C on twice: what comes so soon after the first is the same wish. */
+const sameWishMs = 500;
+
+/**
+ * Hears the first wish to stop: SIGINT, SIGTERM, SIGHUP, or the end of the process that started this one. A second signal ends the process at
+ * once, with exit code 1.
+ */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
-  const stop = () => controller.abort(new Error('stopped'));
-  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, stop);
+  let askedMs: number | undefined;
+  const stop = () => {
+    askedMs ??= performance.now();
+    controller.abort(new Error('stopped'));
+  };
+  process.on('disconnect', stop);
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+    process.on(name, () => {
+      if (askedMs !== undefined && performance.now() - askedMs > sameWishMs) process.exit(1);
+      stop();
+    });
   process.channel?.unref();
   return controller.signal;
 }

@@ -2,8 +2,8 @@ import type { Logger } from '@keywarden/core/process';
 import { UserError } from '@keywarden/core/process';
 import { createTestStore } from '@keywarden/db/testing';
 import { expect, inject, test } from 'vitest';
-import { forEachConnection } from './schedule.ts';
-import { connectionOf, makeBed } from './testing.ts';
+import { connectionOf, makeBed } from '../testing.ts';
+import { tryEachConnection } from './jobs.ts';
 
 test('R7: a connection that fails is logged as the error that it is, and the next one is worked on', async () => {
   const store = await createTestStore(inject('postgresUrl'));
@@ -14,10 +14,15 @@ test('R7: a connection that fails is logged as the error that it is, and the nex
   const failing = { ...connectionOf(bed), name: 'failing' };
   const worked: string[] = [];
   const failure = new UserError('Mend this.');
-  await forEachConnection({ ...bed.context, log }, [failing, connectionOf(bed)], async (_context, { name }) => {
-    if (name === 'failing') throw failure;
-    worked.push(name);
-  });
+  const failed = await tryEachConnection(
+    { ...bed.context, log },
+    [failing, connectionOf(bed)],
+    async (_context, { name }) => {
+      if (name === 'failing') throw failure;
+      worked.push(name);
+    },
+  );
+  expect(failed).toEqual(['failing']);
   expect(worked).toEqual(['main']);
   expect(lines).toEqual([{ connection: 'failing', err: failure }]);
   await bed.close();

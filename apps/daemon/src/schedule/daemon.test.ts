@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { type Bed, makeBed } from '../testing.ts';
+import { type Daemon, startDaemon } from './daemon.ts';
+
+let store: TestStore;
+let bed: Bed;
+let daemons: Daemon[];
+beforeEach(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  bed = await makeBed(store);
+  await bed.control('POST', 'generate', {
+    organizations: 1,
+    projects: 2,
+    keys: 5,
+    operations: 300,
+    months: 1,
+    seed: 7,
+  });
+  daemons = [];
+});
+afterEach(async () => {
+  for (const daemon of daemons) await daemon.stop();
+  await bed.close();
+  await store.close();
+});
+
+const noFit: (error: unknown) => void = () => undefined;
+
+/** A replica with a store of its own, as a process has. */
+async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
+  const replica = randomUUID();
+  const { config } = bed.context;
+  const context = {
+    ...bed.context,
+    store: await store.as('keywarden_daemon'),
+    config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
+    replica,
+  };
+  const daemon = await startDaemon(context, { replica, onUnfit });
+  daemons.push(daemon);
+  return { daemon, replica };
+}
+
+/** Waits until the store has what is asked for. */
+async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const found = await ask();
+    if (found !== undefined) return found;
+  }
+}
+
+const runs = async () =>
+  await store.sql`
+  select kind, attempt, replica, outcome, error from keywarden.job_run order by number`;
+const outcomesOf = async (kind: string) =>
+  (await runs()).filter((run) => run.kind === kind).map(({ outcome }) => outcome);
+
+test('a store that is new is filled by what begins at once, each job by one of the replicas', async () => {
+  const replicas = await Promise.all([start(), start(), start()]);
+  await replicas[0]?.daemon.settled(['keys', 'operations']);
+  const done = await runs();
+  expect(done.map(({ kind, outcome }) => `${kind} ${outcome}`).toSorted()).toEqual(['keys done', 'operations done']);
+  const [stored] = await store.sql`select count(*)::int as operations from keywarden.operation`;
+  expect(stored?.operations).toBe(300);
+});
+
+test('a job that fails as often as it is tried is an incident, which ends when a later one is done; no message of the error is kept', async () => {
+  await store.sql`update keywarden_jobs.queue set retry_limit = 1, retry_delay = 1, retry_backoff = false`;
+  const fault = { method: 'GET', path: '/projects', kind: 'status', status: 400 };
+  await bed.control('PUT', 'faults', [fault]);
+  await start();
+  const incident = await until(async () => {
+    const [found] = await store.sql`select scope, detail from keywarden.incident where kind = 'job_failed'`;
+    return found;
+  });
+  expect(incident.scope).toMatch(/^job operations /);
+  expect(incident.detail).toMatchObject({
+    kind: 'operations',
+    error: { type: 'ControlPlaneError', code: 'rejected' },
+  });
+  expect(await outcomesOf('operations')).toEqual(['failed', 'failed']);
+  const [kept] = await store.sql`
+    select output::text as output from keywarden_jobs.job where name = 'operations' and state = 'failed'`;
+  expect(kept?.output).not.toMatch(/ at |napi_/);
+  await bed.control('PUT', 'faults', []);
+  const [failed] =
+    await store.sql`select data::text as data, singleton_key from keywarden_jobs.job where name = 'operations'`;
+  await store.sql`
+    insert into keywarden_jobs.job (name, data, singleton_key, policy) values ('operations', ${failed?.data}::jsonb, ${failed?.singleton_key}, 'exclusive')`;
+  await until(async () => {
+    const [found] =
+      await store.sql`select 1 from keywarden.incident where kind = 'job_failed' and closed_by = 'keywarden'`;
+    return found;
+  });
+  expect(await outcomesOf('operations')).toEqual(['failed', 'failed', 'done']);
+}, 120_000);
+
+const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
+
+test('a long job is handed back at once when its daemon is told to stop, and another goes on with it', async () => {
+  await bed.control('PUT', 'faults', [slow]);
+  const { daemon, replica: first } = await start();
+  await until(
+    async () =>
+      ((await bed.control<{ by_route: object }>('GET', 'stats')).by_route as Record<string, unknown>)[
+        'GET /projects/{project_id}/operations'
+      ],
+  );
+  const { daemon: other, replica: second } = await start();
+  await daemon.stop();
+  expect(daemon.running()).toBe(0);
+  await bed.control('PUT', 'faults', []);
+  await other.settled(['operations']);
+  const done = (await runs()).filter(({ kind }) => kind === 'operations');
+  expect(done.map(({ outcome, replica }) => [outcome, replica])).toEqual([
+    ['handed_back', first],
+    ['done', second],
+  ]);
+});
+
+test('a short job is finished before the daemon ends, and one that does not end in time is handed back', async () => {
+  const slowKeys = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'latency', latency_ms: 1500 };
+  await bed.control('PUT', 'faults', [slowKeys]);
+  const busy = async () =>
+    ((await bed.control<{ by_route: object }>('GET', 'stats')).by_route as Record<string, unknown>)[
+      'GET /organizations/{org_id}/api_keys'
+    ];
+  const { daemon } = await start();
+  await until(busy);
+  await daemon.stop();
+  expect(await outcomesOf('keys')).toEqual(['done']);
+  await store.sql`delete from keywarden.schedule_slot`;
+  await bed.control('DELETE', 'stats');
+  await bed.control('PUT', 'faults', [{ ...slowKeys, latency_ms: 20_000 }]);
+  const { daemon: hasty } = await start({ shutdownMs: 1000 });
+  await until(busy);
+  await hasty.stop();
+  expect(await outcomesOf('keys')).toEqual(['done', 'handed_back']);
+  const [waiting] = await store.sql`select state from keywarden_jobs.job where name = 'keys' and state <= 'active'`;
+  expect(waiting?.state).toBe('created');
+});
+
+test('a daemon that meets another schema than its own says so', async () => {
+  const unfit = Promise.withResolvers<unknown>();
+  await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
+  await start({ onUnfit: unfit.resolve }).catch(unfit.resolve);
+  expect(String(await unfit.promise)).toMatch(/they are not the ones of this version/);
+});

@@ -1,0 +1,123 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openJobIncident } from '@keywarden/db/daemon';
+import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
+import { assertCurrent, type Sql } from '@keywarden/db/store';
+import { Cron } from 'croner';
+import type { Context } from '../context.ts';
+import { type JobData, tick } from './ticker.ts';
+import { runJob } from './worker.ts';
+
+export interface DaemonOptions {
+  replica: string;
+  /** Stands in for the database's clock, in ms since 1970: for simulations. */
+  now?: () => number;
+  /** Hears of what only ends the daemon: another schema than the one it knows. */
+  onUnfit: (error: unknown) => void;
+}
+
+export interface Daemon {
+  /** Jobs that this replica runs now. */
+  running: () => number;
+  /** When the last tick came through, in ms of `performance.now`. */
+  tickedMs: () => number;
+  /** Resolves when nothing of these queues runs or waits for its first attempt, on whatever replica. */
+  settled(kinds: readonly string[]): Promise<void>;
+  /** Takes no more jobs, and finishes or hands back what runs, within the configured time. */
+  stop(): Promise<void>;
+}
+
+/** New jobs are heard of at once; what is tried again is found by asking. */
+const polling = { pollingIntervalSeconds: 5, notifyPollingIntervalSeconds: 10 };
+const tickEvery = '*/5 * * * * *';
+/** The clock of the database may be set: it is asked at least as often. */
+const longestSkipMs = 55_000;
+/** While the store cannot be reached, one line in so long says so. */
+const complaintMs = 30_000;
+/** What is left of the time to stop when running jobs are handed back. */
+const handBackShare = 0.3;
+
+/**
+ * One replica: ticks, and works on what any replica has enqueued. None is special; which of them enqueues a slot, and which does a job, is
+ * decided by rows.
+ */
+export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
+  const { store, log, config } = context;
+  const { replica, now, onUnfit } = options;
+  // A session of its own: neither waits behind the work, whose pool may be busy.
+  const sql = store.connect({ max: 1, parsesJson: true });
+  const queues = createBoss(overPostgres(sql, { listens: true }), { supervises: true, listens: true });
+  const complain = createComplaint(log);
+  queues.on('error', (error) => complain(error));
+  queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues warn'));
+  await queues.start().catch((error: unknown) => {
+    throw describeBossError(error);
+  });
+
+  const asked = new AbortController();
+  const forced = new AbortController();
+  const running = new Set<Promise<void>>();
+  const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
+  for (const kind of jobKinds) {
+    await queues.work<JobData>(kind, polling, async ([job]) => {
+      if (job === undefined) return;
+      const done = runJob(worker, kind, job);
+      running.add(done);
+      await done.finally(() => running.delete(done));
+    });
+  }
+  await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
+    const { sourceName, data } = job ?? {};
+    const account = (data as JobData | undefined)?.account;
+    if (sourceName && account !== undefined) await openJobIncident(store.sql, { kind: sourceName, account });
+  });
+
+  let tickedMs = performance.now();
+  let skipUntilMs = 0;
+  const doTick = async () => {
+    if (asked.signal.aborted || performance.now() < skipUntilMs) return;
+    await assertCurrent(sql).catch(onUnfit);
+    const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
+    for (const slot of enqueued) log.debug(slot, 'enqueued');
+    tickedMs = performance.now();
+    // Not past the next slot, by a tick of this machine's clock.
+    skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
+  };
+  await doTick();
+  const ticker = new Cron(tickEvery, { protect: true, catch: (error) => complain(error), unref: true }, doTick);
+
+  return {
+    running: () => running.size,
+    tickedMs: () => tickedMs,
+    settled: async (kinds) => await settle(sql, kinds, context.signal),
+    async stop() {
+      ticker.stop();
+      asked.abort(new Error('the daemon stops'));
+      const { ms } = config.shutdown_timeout;
+      const force = setTimeout(() => forced.abort(new Error('the daemon stops')), ms * (1 - handBackShare));
+      await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
+      const isOver = new AbortController();
+      const late = sleep(ms, 'late', { signal: isOver.signal }).catch(() => 'ended');
+      const end = await Promise.race([Promise.allSettled(running), late]);
+      isOver.abort();
+      clearTimeout(force);
+      if (end === 'late')
+        log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
+      // Fails what it takes to be active still: a job that did not end in time is so free for others at once.
+      await queues.stop({ graceful: false, close: false }).catch((error: unknown) => complain(error));
+    },
+  };
+}
+
+/** Says that the queues cannot be reached once in a while, not with every try. */
+function createComplaint(log: Context['log']): (error: unknown) => void {
+  let saidMs = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (performance.now() - saidMs < complaintMs) return;
+    saidMs = performance.now();
+    log.error({ err: error }, 'the queues cannot be worked with, and are tried again');
+  };
+}
+
+async function settle(sql: Sql, kinds: readonly string[], signal: AbortSignal): Promise<void> {
+  while ((await countUnsettled(sql, kinds)) > 0) await sleep(250, undefined, { signal });
+}

@@ -1,0 +1,135 @@
+import { UserError } from '@keywarden/core/process';
+import { forgetOldJobs, hasFinishedRun } from '@keywarden/db/daemon';
+import type { JobKind } from '@keywarden/db/jobs';
+import { connectionsOf } from '../commands/session.ts';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { type Enforced, enforce } from '../enforce/enforce.ts';
+import { planKeys } from '../enforce/plan.ts';
+import { enforceRetention } from '../retention.ts';
+import { type Rotated, rotate } from '../rotate/rotate.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { syncOperations } from '../sync/operations.ts';
+
+/** What a job of a kind does. */
+export interface JobWork {
+  /** Of one account, or of all at once. */
+  per: 'account' | 'store';
+  /** It loses nothing when it is cut short: it is handed back at once when the daemon is to stop. */
+  isResumable: boolean;
+  run: (context: Context, connections: string[]) => Promise<void>;
+}
+
+const historyMs = 90 * 86_400_000;
+
+export const jobs: Record<JobKind, JobWork> = {
+  keys: {
+    per: 'account',
+    isResumable: false,
+    async run(context, names) {
+      await syncAccount(context, names, syncKeys);
+      const plan = await planKeys(context, await connectionsOf(context, { goesOn: true }));
+      const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
+      if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
+    },
+  },
+  operations: {
+    per: 'account',
+    isResumable: true,
+    async run(context, names) {
+      await syncAccount(context, names, syncOperations);
+    },
+  },
+  sweep: {
+    per: 'account',
+    isResumable: true,
+    async run(context, names) {
+      await syncAccount(context, names, sweepOperations);
+    },
+  },
+  enforce: {
+    per: 'store',
+    isResumable: false,
+    async run(context) {
+      const connections = await connectionsOf(context, { goesOn: true });
+      // What could not be listed is judged on no evidence, and stays; the job of keys says so.
+      await tryEachConnection(context, connections, syncKeys);
+      logEnforced(context, await enforce(context, connections));
+    },
+  },
+  rotate: {
+    per: 'store',
+    isResumable: false,
+    async run(context) {
+      const connections = await connectionsOf(context, { goesOn: true });
+      await tryEachConnection(context, connections, syncKeys);
+      logRotated(context, await rotate(context, connections));
+    },
+  },
+  retention: {
+    per: 'store',
+    isResumable: false,
+    async run(context) {
+      await forgetOldJobs(context.store.sql, historyMs);
+      await enforceRetention(context);
+    },
+  },
+};
+
+function logEnforced({ log }: Context, { plan, announced, approved, byItself, why }: Enforced): void {
+  const revoked = [...approved, ...(byItself === null ? [] : [byItself])]
+    .flatMap(({ items }) => items)
+    .filter(({ outcome }) => outcome === 'revoked').length;
+  log.info({ plan: plan.id, revoked, notices: announced, ...(why === null ? {} : { why }) }, 'enforced');
+}
+
+function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {
+  const states = Object.fromEntries(
+    [...Map.groupBy(moved, ({ rotation }) => rotation.state)].map(([state, group]) => [state, group.length]),
+  );
+  const begun = opened.filter(({ rotation }) => rotation !== null).length;
+  const refused = opened.flatMap(({ whyNot }) => whyNot ?? []);
+  const whyNot = Object.fromEntries(
+    [...Map.groupBy(refused, (each) => each)].map(([each, group]) => [each, group.length]),
+  );
+  log.info({ begun, why_not: whyNot, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
+}
+
+/** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */
+async function sweepOperations(context: Context, connection: Connection): Promise<void> {
+  const recent = { kind: 'operations', connection: connection.name, hours: 20 } as const;
+  if (!(await hasFinishedRun(context.store.sql, recent))) await syncOperations(context, connection);
+}
+
+type ConnectionWork = (context: Context, connection: Connection) => Promise<unknown>;
+
+/** One connection's failure does not stop the others (R7). Answers with the names of those that failed. */
+export async function tryEachConnection(
+  context: Context,
+  connections: Connection[],
+  work: ConnectionWork,
+): Promise<string[]> {
+  const failed: string[] = [];
+  for (const connection of connections) {
+    try {
+      await work(context, connection);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.log.error({ connection: connection.name, err: error }, 'the connection could not be synced');
+      failed.push(connection.name);
+      if (connections.length === 1) throw error;
+    }
+  }
+  return failed;
+}
+
+/** Each of these connections, and an error in the end if any failed, so that the job is tried again. */
+async function syncAccount(context: Context, names: string[], work: ConnectionWork): Promise<void> {
+  const connections = await connectionsOf(context, { names, goesOn: true });
+  const unusable = names.filter((name) => !connections.some((connection) => connection.name === name));
+  const failed = [...unusable, ...(await tryEachConnection(context, connections, work))];
+  if (failed.length > 0)
+    throw new UserError(
+      `${failed.length} of ${names.length} connections failed: ${failed.join(', ')}; the log says why.`,
+    );
+}

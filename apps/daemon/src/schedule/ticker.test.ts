@@ -1,0 +1,126 @@
+import { createBoss, jobKinds, overPostgres } from '@keywarden/db/jobs';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { type Bed, makeBed } from '../testing.ts';
+import { type TickOptions, tick } from './ticker.ts';
+
+let store: TestStore;
+let bed: Bed;
+let replicas: { options: TickOptions; stop: () => Promise<void> }[];
+let nowMs: number;
+beforeEach(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  bed = await makeBed(store);
+  nowMs = Date.parse('2026-06-15T11:59:57Z');
+  replicas = await Promise.all([makeReplica(), makeReplica()]);
+});
+afterEach(async () => {
+  for (const { stop } of replicas) await stop();
+  await bed.close();
+  await store.close();
+});
+
+/** One that ticks on the clock of this test. */
+async function makeReplica() {
+  const sql = bed.context.store.connect({ max: 1, parsesJson: true });
+  const queues = createBoss(overPostgres(sql), { supervises: false, listens: false });
+  queues.on('error', () => undefined);
+  await queues.start();
+  const { config, replica } = bed.context;
+  return {
+    options: { sql, queues, config, replica, now: () => nowMs },
+    stop: () => queues.stop({ graceful: false, close: false }),
+  };
+}
+
+/** What all replicas enqueue when they tick at the same moment. */
+async function tickAll(at: string): Promise<string[]> {
+  nowMs = Date.parse(at);
+  const ticks = await Promise.all(replicas.map(({ options }) => tick(options)));
+  return ticks
+    .flatMap(({ enqueued }) => enqueued)
+    .map(({ schedule, slot, jobs }) => `${schedule} ${slot.slice(0, 16)} ${jobs}`)
+    .toSorted();
+}
+
+/** All jobs end, as if they were done. */
+async function finishAll(): Promise<void> {
+  await store.sql`update keywarden_jobs.job set state = 'completed', completed_on = now() where state <= 'active'`;
+}
+
+test('on a store that is new keys and operations begin at once, and the others with their next time', async () => {
+  expect(await tickAll('2026-06-15T11:59:57Z')).toEqual([
+    'enforce 2026-06-15T11:10 0',
+    'keys 2026-06-15T11:45 1',
+    'operations 2026-06-15T11:45 1',
+    'retention 2026-06-15T04:50 0',
+    'rotate 2026-06-15T11:25 0',
+    'sweep 2026-06-15T04:20 0',
+  ]);
+});
+
+test('a time is enqueued once, whoever ticks and however often; what still runs is not enqueued beside itself', async () => {
+  await tickAll('2026-06-15T11:59:57Z');
+  await finishAll();
+  expect(await tickAll('2026-06-15T12:00:00Z')).toEqual(['keys 2026-06-15T12:00 1', 'operations 2026-06-15T12:00 1']);
+  expect(await tickAll('2026-06-15T12:00:01Z')).toEqual([]);
+  // Those of 12:00 have not ended.
+  expect(await tickAll('2026-06-15T12:15:00Z')).toEqual([
+    'enforce 2026-06-15T12:10 1',
+    'keys 2026-06-15T12:15 0',
+    'operations 2026-06-15T12:15 0',
+  ]);
+});
+
+test('what was missed while nobody ticked is caught up once, with the last time of each', async () => {
+  await tickAll('2026-06-15T11:59:57Z');
+  await finishAll();
+  expect(await tickAll('2026-06-18T09:07:00Z')).toEqual([
+    'enforce 2026-06-18T08:10 1',
+    'keys 2026-06-18T09:00 1',
+    'operations 2026-06-18T09:00 1',
+    'retention 2026-06-18T04:50 1',
+    'rotate 2026-06-18T08:25 1',
+    'sweep 2026-06-18T04:20 1',
+  ]);
+  expect(await tickAll('2026-06-18T09:07:05Z')).toEqual([]);
+});
+
+test('a clock that is set back repeats nothing, and one that was set too far ahead stops nothing when it is right again', async () => {
+  await tickAll('2026-06-15T12:16:00Z');
+  await finishAll();
+  expect(await tickAll('2026-06-15T12:01:00Z')).toEqual([
+    'enforce 2026-06-15T11:10 0',
+    'keys 2026-06-15T12:00 1',
+    'operations 2026-06-15T12:00 1',
+  ]);
+  await finishAll();
+  expect(await tickAll('2026-06-15T12:16:30Z')).toEqual([]);
+  await tickAll('2031-01-01T00:00:30Z');
+  await finishAll();
+  expect(await tickAll('2026-06-15T12:30:00Z')).toEqual([
+    'keys 2026-06-15T12:30 1',
+    'operations 2026-06-15T12:30 1',
+    'rotate 2026-06-15T12:25 1',
+  ]);
+});
+
+test('the time zone of the machine changes nothing', async () => {
+  await tickAll('2026-06-15T12:16:00Z');
+  const before = process.env.TZ;
+  process.env.TZ = 'Asia/Kathmandu';
+  expect(await tickAll('2026-06-15T12:20:00Z')).toEqual([]);
+  if (before === undefined) delete process.env.TZ;
+  else process.env.TZ = before;
+});
+
+test('whoever ticks is told when the next time comes', async () => {
+  nowMs = Date.parse('2026-06-15T12:04:00Z');
+  const [first] = replicas;
+  expect((await tick(first?.options ?? fail())).nextMs).toBe(6 * 60_000);
+  expect(jobKinds).toHaveLength(6);
+});
+
+function fail(): never {
+  throw new Error('there is no replica');
+}

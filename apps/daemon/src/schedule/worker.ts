@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { describeError } from '@keywarden/core/process';
+import { finishJobRun, startJobRun } from '@keywarden/db/daemon';
+import { type Job, type JobKind, overPostgres, type Queues } from '@keywarden/db/jobs';
+import type { Sql } from '@keywarden/db/store';
+import type { Context } from '../context.ts';
+import { jobs } from './jobs.ts';
+import type { JobData } from './ticker.ts';
+
+/** How the daemon is to end: `asked` when it was told to, `forced` when what still runs must be handed back. */
+interface Stopping {
+  asked: AbortSignal;
+  forced: AbortSignal;
+}
+
+export interface Worker {
+  context: Context;
+  replica: string;
+  /** The session of the queues. */
+  sql: Sql;
+  queues: Queues;
+  stopping: Stopping;
+}
+
+/** What the queue keeps of a failure: never a message that may hold data. */
+class JobFailure extends Error {
+  constructor(error: unknown) {
+    const { type, code, message } = describeError(error);
+    super(message ?? `${type} ${code}`);
+    this.name = 'JobFailure';
+    this.stack = '';
+  }
+}
+
+/** One attempt at a job, with its row in the store from begin to end. Throws what the queue is to keep, so that it is tried again. */
+export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
+  const { context, replica, stopping } = worker;
+  const { sql } = context.store;
+  const { account, connections, slot } = job.data;
+  const { isResumable, run } = jobs[kind];
+  const run_id = randomUUID();
+  const log = context.log.child({ run: run_id, job: kind, account, ...(slot === null ? {} : { slot }) });
+  // The queue's own signal says that another has taken the job over, or that it took longer than a day.
+  const signal = AbortSignal.any([job.signal, isResumable ? stopping.asked : stopping.forced, context.signal]);
+  const startedMs = performance.now();
+  let number: string | undefined;
+  try {
+    signal.throwIfAborted();
+    number = await startJobRun(sql, {
+      jobId: job.id,
+      kind,
+      account,
+      slotAt: slot,
+      attempt: job.retryCount + 1,
+      replica,
+    });
+    await run({ ...context, log, signal }, connections);
+    await finishJobRun(sql, { number, outcome: 'done' });
+    log.info({ ms: Math.round(performance.now() - startedMs) }, 'done');
+  } catch (error) {
+    const isHandedBack = signal.aborted && !job.signal.aborted;
+    const described = describeError(error);
+    const end = isHandedBack
+      ? ({ outcome: 'handed_back' } as const)
+      : ({ outcome: 'failed', error: described } as const);
+    // The store may be what failed: the attempt is then one without an end.
+    if (number !== undefined) await finishJobRun(sql, { number, ...end }).catch(() => undefined);
+    if (isHandedBack) {
+      await handBack(worker, kind, job);
+      log.info('handed back, for the daemon stops');
+      return;
+    }
+    log.error({ err: error, attempt: job.retryCount + 1 }, 'the job failed, and is tried again');
+    throw new JobFailure(error);
+  }
+}
+
+/** Another of the same stands in the queue at once, for whoever is there. */
+async function handBack({ sql, queues }: Worker, kind: JobKind, { id, data }: Job<JobData>): Promise<void> {
+  await sql.begin(async (tx) => {
+    const db = overPostgres(tx);
+    await queues.complete(kind, id, undefined, { db });
+    await queues.send(kind, data, { singletonKey: data.account, db });
+  });
+}

@@ -1,0 +1,58 @@
+import type { Sql } from '../store.ts';
+
+export interface NewJobRun {
+  jobId: string;
+  kind: string;
+  account: string;
+  /** The time of its schedule, RFC 3339; null for what no schedule asked for. */
+  slotAt: string | null;
+  /** From 1. */
+  attempt: number;
+  replica: string;
+}
+
+/** Begins an attempt at a job. */
+export async function startJobRun(sql: Sql, run: NewJobRun): Promise<string> {
+  const [row] = await sql`
+    insert into keywarden.job_run (job_id, kind, account, slot_at, attempt, replica)
+    values (${run.jobId}::uuid, ${run.kind}, ${run.account}, ${run.slotAt}::timestamptz, ${run.attempt}, ${run.replica}::uuid)
+    returning number`;
+  return String(row?.number);
+}
+
+/** Ends it; one that was done settles what a person was told of earlier ones. */
+export async function finishJobRun(
+  sql: Sql,
+  {
+    number,
+    outcome,
+    error = null,
+  }: { number: string; outcome: 'done' | 'failed' | 'handed_back'; error?: object | null },
+): Promise<void> {
+  await sql`
+    with finished as (
+      update keywarden.job_run set finished_at = now(), outcome = ${outcome},
+        error = ${error === null ? null : JSON.stringify(error)}::jsonb
+      where number = ${number} returning kind, account, outcome
+    )
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job was done'
+    from finished f where incident.kind = 'job_failed' and incident.closed_at is null and f.outcome = 'done'
+      and incident.scope = 'job ' || f.kind || ' ' || f.account`;
+}
+
+/** A job failed as often as it is tried: an incident, with the error of its last attempt. */
+export async function openJobIncident(sql: Sql, { kind, account }: { kind: string; account: string }): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, scope, detail)
+    select 'job_failed', 'job ' || ${kind}::text || ' ' || ${account}::text, jsonb_build_object('kind', ${kind}::text, 'account', ${account}::text,
+      'error', (select error from keywarden.job_run where kind = ${kind} and account = ${account} and outcome = 'failed'
+        order by number desc limit 1))
+    where not exists (select from keywarden.job_run r where r.kind = ${kind} and r.account = ${account} and r.outcome = 'done'
+      and r.number > coalesce((select max(number) from keywarden.job_run where kind = ${kind} and account = ${account} and outcome = 'failed'), 0))
+    on conflict (kind, scope) where closed_at is null and key_number is null do update set detail = excluded.detail`;
+}
+
+/** Forgets the times and attempts that are older than this. */
+export async function forgetOldJobs(sql: Sql, beforeMs: number): Promise<void> {
+  await sql`select keywarden.forget_old_jobs(make_interval(secs => ${beforeMs / 1000}))`;
+}

@@ -1,0 +1,131 @@
+import { createServer, connect as dial, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import postgres from 'postgres';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import type { Sql } from './store.ts';
+import { createTestStore, type TestStore } from './testing.ts';
+
+// What we rely on in the driver when sessions end under it: patches/ mends what it does not do by itself, see docs/adr/0013.
+
+let store: TestStore;
+let line: Awaited<ReturnType<typeof openLine>>;
+let sql: Sql;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  line = await openLine(new URL(store.url));
+  await store.sql`create table written (number int)`;
+});
+beforeEach(() => {
+  sql = postgres(line.url, { max: 1, connect_timeout: 5, connection: { application_name: 'driver test' } });
+  return async () => await sql.end({ timeout: 1 });
+});
+afterAll(async () => {
+  line.close();
+  await store.close();
+});
+
+/** A line to the server that can be cut. */
+async function openLine(url: URL) {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = dial(Number(url.port), url.hostname);
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => other.destroy()).on('close', () => other.destroy());
+    }
+    near.pipe(far).pipe(near);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
+    cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+    close: () => {
+      sockets.forEach((socket) => socket.destroy());
+      server.close();
+    },
+  };
+}
+
+const terminate = async () =>
+  void (await store.sql`
+    select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'driver test'`);
+const losses = { 'the server ends it': terminate, 'the line is cut': () => Promise.resolve(line.cut()) };
+
+/** The loss, and the time that the driver takes to hear of it. */
+async function lose(how: keyof typeof losses): Promise<void> {
+  await losses[how]();
+  await setTimeout(100);
+}
+
+const cases = Object.keys(losses) as (keyof typeof losses)[];
+
+test.each(cases)(
+  'a session lost within a transaction rejects it and all that is asked of it later: %s',
+  async (how) => {
+    const late = Promise.withResolvers<string>();
+    const begun = sql.begin(async (tx) => {
+      await tx`insert into written values (1)`;
+      await lose(how);
+      // The pool has another session by now; what belongs to this one must not get there.
+      await sql`select 1`.catch(() => sql`select 1`);
+      await tx`insert into written values (2)`.then(
+        () => late.resolve('written'),
+        () => late.resolve('refused'),
+      );
+    });
+    await expect(begun).rejects.toMatchObject({
+      code: expect.stringMatching(/^(CONNECTION_CLOSED|ECONNRESET|57P01)$/),
+    });
+    expect(await late.promise).toBe('refused');
+    expect(await store.sql`select * from written`).toEqual([]);
+    expect(await sql`select 7 as seven`).toEqual([{ seven: 7 }]);
+  },
+);
+
+test.each(cases)('a reserved session that was lost is refused, and giving it back harms nobody: %s', async (how) => {
+  const reserved = await sql.reserve();
+  await reserved`select 1`;
+  await lose(how);
+  await sql`select 1`.catch(() => sql`select 1`);
+  await expect(reserved`select 1`.then((rows) => rows)).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
+  reserved.release();
+  expect(await sql`select 7 as seven`).toEqual([{ seven: 7 }]);
+});
+
+test('queries at any moment of many losses end, each with its own answer or with an error', async () => {
+  const pool = postgres(line.url, { max: 4, connect_timeout: 5, connection: { application_name: 'driver test' } });
+  const over = new AbortController();
+  const wrong: unknown[] = [];
+  let answered = 0;
+  let lost = 0;
+  const workers = Array.from({ length: 8 }, async (_, worker) => {
+    for (let asked = worker; !over.signal.aborted; asked += 8) {
+      const own = asked;
+      await pool`select ${own}::int as own, pg_sleep(0.004)`.then(
+        ([row]) => {
+          answered += 1;
+          if (row?.own !== own) wrong.push({ own, row });
+        },
+        () => {
+          lost += 1;
+        },
+      );
+    }
+  });
+  for (let round = 0; round < 60; round += 1) {
+    await setTimeout(20);
+    if (round % 2 === 0) line.cut();
+    else await terminate();
+  }
+  over.abort();
+  await Promise.all(workers);
+  await pool.end({ timeout: 1 });
+  expect(wrong).toEqual([]);
+  expect(answered).toBeGreaterThan(0);
+  expect(lost).toBeGreaterThan(0);
+});

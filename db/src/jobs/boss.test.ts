@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createTestStore, type TestStore } from '../testing.ts';
+import { createBoss, overPostgres } from './boss.ts';
+import { installedQueues } from './install.ts';
+
+let store: TestStore;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterAll(async () => await store.close());
+
+test('the queues that a database has are named by the version of the library that made them', () => {
+  const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  expect(installedQueues).toMatch(new RegExp(`^pg-boss ${dependencies['pg-boss']}, `));
+});
+
+test('of one account one job of a kind waits or runs, as the daemon’s role', async () => {
+  const { connect } = await store.as('keywarden_daemon');
+  const sql = connect({ max: 1, parsesJson: true });
+  const boss = createBoss(overPostgres(sql, { listens: true }), { supervises: true, listens: true });
+  const errors: unknown[] = [];
+  boss.on('error', (error) => errors.push(error));
+  boss.on('warning', (warning) => errors.push(warning));
+  await boss.start();
+  const send = (account: string) => boss.send('keys', { account }, { singletonKey: account });
+  expect(await send('a')).not.toBeNull();
+  expect(await send('a')).toBeNull();
+  expect(await send('b')).not.toBeNull();
+  const [first] = await boss.fetch('keys');
+  expect(first?.data).toEqual({ account: 'a' });
+  expect(await send('a')).toBeNull();
+  await boss.complete('keys', first?.id ?? '');
+  expect(await send('a')).not.toBeNull();
+  await boss.stop({ graceful: false, close: false });
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,33 @@
+import type { Sql } from '../store.ts';
+import { jobSchema } from './queues.ts';
+
+/** What waits or runs in a queue. */
+export interface QueueState {
+  kind: string;
+  waiting: number;
+  running: number;
+  /** Of those that wait, since when the oldest may begin, in seconds; null where none waits. */
+  oldestSeconds: number | null;
+}
+
+/** How many jobs of these kinds wait for their first attempt, or run, on whatever replica. */
+export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promise<number> {
+  const [row] = await sql`
+    select count(*)::int as jobs from ${sql(jobSchema)}.job
+    where name = any(${[...kinds]}::text[]) and state in ('created', 'active')`;
+  return Number(row?.jobs);
+}
+
+/** Every queue that has jobs which wait or run. */
+export async function readQueues(sql: Sql): Promise<QueueState[]> {
+  const rows = await sql`
+    select name, count(*) filter (where state < 'active')::int as waiting, count(*) filter (where state = 'active')::int as running,
+      extract(epoch from now() - min(start_after) filter (where state < 'active'))::float8 as oldest
+    from ${sql(jobSchema)}.job where state <= 'active' group by name order by name`;
+  return rows.map((row) => ({
+    kind: String(row.name),
+    waiting: Number(row.waiting),
+    running: Number(row.running),
+    oldestSeconds: row.oldest === null ? null : Math.max(0, Number(row.oldest)),
+  }));
+}

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
+import { createLocks, type Lease } from './locks.ts';
+import { createTestStore, type TestStore } from './testing.ts';
+
+let store: TestStore;
+let other: Awaited<ReturnType<TestStore['as']>>;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  other = await store.as('keywarden_daemon');
+});
+afterAll(async () => await store.close());
+
+const never = new AbortController().signal;
+
+/** Work that goes on until it is told to end. */
+function untilTold() {
+  const told = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<Lease>();
+  return {
+    begun: begun.promise,
+    end: told.resolve,
+    work: async (lease: Lease) => {
+      begun.resolve(lease);
+      await told.promise;
+    },
+  };
+}
+
+/** Ends the session that holds a lock, as a failover would. */
+async function endSessionOf(name: string): Promise<void> {
+  await store.sql`
+    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+      and (classid::bigint << 32 | objid::bigint) = hashtextextended(${name}, 0)`;
+}
+
+test.each(['of one process', 'of two'])(
+  'one %s works at a time; who waits hears of it, and can be stopped',
+  async (which) => {
+    const second = which === 'of two' ? other.locks : store.locks;
+    const stop = new AbortController();
+    const order: string[] = [];
+    const { begun, end, work } = untilTold();
+    const first = store.locks.hold('a', { signal: never }, work).then(() => void order.push('first'));
+    await begun;
+    const impatient = second.hold('a', { signal: stop.signal, onWait: () => stop.abort() }, async () => {
+      order.push('impatient');
+    });
+    await expect(impatient).rejects.toThrow(/abort/i);
+    const patient = second.hold('a', { signal: never, onWait: () => end() }, async () => {
+      order.push('second');
+    });
+    await Promise.all([first, patient]);
+    expect(order).toEqual(['first', 'second']);
+  },
+);
+
+test('those who share a lock work beside each other, in one process and in two, and who does not share waits for all', async () => {
+  const sharing = [untilTold(), untilTold(), untilTold()];
+  const options = { signal: never, isShared: true };
+  const shared = sharing.map(({ work }, index) => (index < 2 ? store : other).locks.hold('b', options, work));
+  await Promise.all(sharing.map(({ begun }) => begun));
+  let isAlone = false;
+  const alone = other.locks.hold('b', { signal: never }, async () => {
+    isAlone = true;
+  });
+  sharing[0]?.end();
+  await shared[0];
+  expect(isAlone).toBe(false);
+  for (const { end } of sharing) end();
+  await Promise.all([...shared, alone]);
+  expect(isAlone).toBe(true);
+});
+
+test('who loses its lock hears of it, and what it writes once another holds the lock is refused', async () => {
+  const controlPlane = await makeControlPlane(store.sql);
+  const project = await makeProject(store.sql, controlPlane);
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  const { begun, end, work } = untilTold();
+  const first = store.locks.hold('c', { signal: never }, work);
+  const lost = await begun;
+  const page = { project, operations: [makeWireOperation(1)] };
+  expect(await saveOperationPage(store.sql, { ...page, lease: lost })).toEqual({ inserted: 1, changed: 0 });
+  await endSessionOf('c');
+  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
+  await other.locks.hold('c', { signal: never }, async (lease) => {
+    const late = saveOperationPage(store.sql, { project, operations: [makeWireOperation(2)], lease: lost });
+    await expect(late).rejects.toMatchObject({ code: 'KW002' });
+    await saveOperationPage(other.sql, { project, operations: [makeWireOperation(3)], lease });
+  });
+  end();
+  await first;
+  const stored = await store.sql`select id from keywarden.operation order by id`;
+  expect(stored.map(({ id }) => id)).toEqual([makeWireOperation(1).id, makeWireOperation(3).id]);
+  await store.locks.hold('c', { signal: never }, async () => undefined);
+});
+
+test('a process that hangs with a lock is silent, and the server gives the lock to another', async () => {
+  const hanging = createLocks(({ settings }) => store.connect({ max: 1, settings: { ...settings } }), { idleMs: 300 });
+  // Its sign of life comes too late: the process hangs.
+  const { begun, end, work } = untilTold();
+  const first = hanging.hold('d', { signal: never }, work);
+  await begun;
+  const hung = Date.now() + 1500;
+  while (Date.now() < hung); // nothing of this process is done meanwhile
+  expect(await other.locks.hold('d', { signal: never }, async () => 'taken')).toBe('taken');
+  end();
+  await first;
+});

@@ -1,0 +1,137 @@
+import { setTimeout } from 'node:timers/promises';
+import type { PoolOptions, Sql } from './store.ts';
+
+/** What is held while work under a lock goes on. */
+export interface Lease {
+  name: string;
+  /** Raised whenever the lock is taken: a write that bears it is refused once somebody else has taken it since. */
+  fence: string;
+  /** Aborts when the lock was lost: whoever works under it must stop. */
+  signal: AbortSignal;
+}
+
+export interface LockOptions {
+  /** Ends the wait. */
+  signal: AbortSignal;
+  /** Called once if somebody else holds the lock. */
+  onWait?: () => void;
+  /** Beside others that share it; who does not waits for all of them. */
+  isShared?: boolean;
+}
+
+export interface Locks {
+  /** Runs work that only one process may do at a time, under a lock of the database's that a killed process gives up. */
+  hold<T>(name: string, options: LockOptions, work: (lease: Lease) => Promise<T>): Promise<T>;
+}
+
+const pollMs = 200;
+/** The session shows that its process lives as often while it holds locks; the server ends one that is silent for longer. */
+const aliveMs = 15_000;
+const silentMs = 60_000;
+
+interface Held {
+  holders: number;
+  isShared: boolean;
+  fence: string;
+  lost: AbortController;
+}
+
+/** The lock is gone, and with it the right to go on. */
+class LockLostError extends Error {
+  readonly code = 'lock_lost';
+  constructor(name: string) {
+    super(`the session that held the ${name} has ended`);
+    this.name = 'LockLostError';
+  }
+}
+
+/**
+ * The locks of one process, all held by one session of its own. Postgres gives them up when the session ends; this process hears of it and
+ * stops what it does under them. One that hangs is silent, its session is ended by the server, and the fence refuses what it writes later.
+ */
+export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = silentMs } = {}): Locks {
+  const held = new Map<string, Held>();
+  let alive: NodeJS.Timeout | undefined;
+  let session: Sql | undefined;
+  const loseAll = () => {
+    for (const [name, { lost }] of held) lost.abort(new LockLostError(name));
+    held.clear();
+  };
+  const open = () => {
+    session ??= connect({ max: 1, onclose: loseAll, settings: { idle_session_timeout: idleMs } });
+    return session;
+  };
+
+  const take = async (name: string, isShared: boolean): Promise<Held | undefined> => {
+    const own = held.get(name);
+    if (own !== undefined) {
+      if (!own.isShared || !isShared || own.fence === '') return undefined;
+      own.holders += 1;
+      return own;
+    }
+    // Known before it is asked for: the session itself would grant its own lock twice.
+    const taken: Held = { holders: 1, isShared, fence: '', lost: new AbortController() };
+    held.set(name, taken);
+    try {
+      taken.fence = (await takeFromServer(open(), name, isShared)) ?? '';
+      taken.lost.signal.throwIfAborted();
+    } catch (error) {
+      if (held.get(name) === taken) held.delete(name);
+      // The lock may have been given although what came with it failed.
+      await unlock(open(), name, isShared);
+      throw error;
+    }
+    if (taken.fence !== '') return taken;
+    held.delete(name);
+    return undefined;
+  };
+
+  const release = async (name: string, taken: Held): Promise<void> => {
+    taken.holders -= 1;
+    if (taken.holders > 0 || held.get(name) !== taken) return;
+    taken.fence = '';
+    await unlock(open(), name, taken.isShared);
+    if (held.get(name) === taken) held.delete(name);
+    if (held.size > 0) return;
+    clearInterval(alive);
+    alive = undefined;
+  };
+
+  return {
+    async hold(name, { signal, onWait, isShared = false }, work) {
+      let taken: Held | undefined;
+      for (let waited = false; taken === undefined; waited = true) {
+        if (waited) await setTimeout(pollMs, undefined, { signal });
+        taken = await take(name, isShared);
+        if (taken === undefined && !waited) onWait?.();
+      }
+      alive ??= setInterval(() => void open()`select 1`.catch(() => undefined), Math.min(aliveMs, idleMs / 3)).unref();
+      try {
+        return await work({ name, fence: taken.fence, signal: taken.lost.signal });
+      } finally {
+        await release(name, taken);
+      }
+    },
+  };
+}
+
+/** A session that has ended has given the lock up already. */
+async function unlock(sql: Sql, name: string, isShared: boolean): Promise<void> {
+  const ended = isShared
+    ? sql`select pg_advisory_unlock_shared(hashtextextended(${name}, 0))`
+    : sql`select pg_advisory_unlock(hashtextextended(${name}, 0))`;
+  await ended.catch(() => undefined);
+}
+
+/** The fence of a lock that was free; undefined for one that is not. A shared one has none to raise. */
+async function takeFromServer(sql: Sql, name: string, isShared: boolean): Promise<string | undefined> {
+  if (isShared) {
+    const [tried] = await sql`select pg_try_advisory_lock_shared(hashtextextended(${name}, 0)) as held`;
+    return tried?.held ? 'shared' : undefined;
+  }
+  const [tried] = await sql`
+    with tried as materialized (select pg_try_advisory_lock(hashtextextended(${name}, 0)) as held)
+    insert into keywarden.work_fence (name, fence) select ${name}, 1 from tried where held
+    on conflict (name) do update set fence = work_fence.fence + 1, taken_at = now() returning fence`;
+  return tried === undefined ? undefined : String(tried.fence);
+}
