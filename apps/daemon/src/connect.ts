@@ -3,15 +3,17 @@ import {
   ControlPlaneError,
   createClient,
   createLimiter,
+  createSharedStore,
   type Limiter,
   type LimiterOptions,
+  type LimiterStore,
   noLimiter,
   systemTime,
   type Time,
 } from '@keywarden/core/client';
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/core/config';
 import { UserError } from '@keywarden/core/process';
-import { saveConnection } from '@keywarden/db/daemon';
+import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 
 /** A connection that has authenticated. */
@@ -51,6 +53,8 @@ export interface OpenOptions {
   time?: Time;
   /** For tests. */
   fetch?: typeof fetch;
+  /** Where requests are counted, over all processes of the store. */
+  budgets?: LimiterStore;
 }
 
 /**
@@ -64,9 +68,10 @@ export async function openConnections(
 ): Promise<Connection[]> {
   const connections: Connection[] = [];
   const failures: unknown[] = [];
+  const budgets = options.budgets ?? sharedBudgets(sql, options.time);
   for (const configured of options.config.connections) {
     try {
-      const identity = await identify(readCredential(configured), options);
+      const identity = await identify(readCredential(configured), { ...options, budgets });
       connections.push({ ...identity, controlPlane: await save(sql, identity, options.replica) });
     } catch (error) {
       failures.push(error);
@@ -75,6 +80,13 @@ export async function openConnections(
   }
   if (connections.length === 0) throw failures[0];
   return connections;
+}
+
+/** With a clock of their own, tests count by that. */
+function sharedBudgets(sql: Sql, time: Time | undefined): LimiterStore {
+  const rows = createBudgetRows(sql);
+  if (time === undefined) return createSharedStore(rows, { localMs: () => performance.now() });
+  return createSharedStore(rows, { localMs: () => time.now(), now: () => time.now() });
 }
 
 async function save(sql: Sql, connection: Identity, replica: string | null): Promise<string> {
@@ -92,6 +104,7 @@ export async function identify(
     signal,
     time = systemTime,
     fetch = globalThis.fetch,
+    budgets,
   }: Omit<OpenOptions, 'replica'>,
 ): Promise<Identity> {
   const first = createClient({ baseUrl: url, apiKey, time, fetch });
@@ -108,7 +121,12 @@ export async function identify(
   const limiter =
     isSandbox && answer.limits === 'off'
       ? noLimiter
-      : await limiterFor(limiters, { account: `${url} ${answer.accountId}`, share, time });
+      : await limiterFor(limiters, {
+          account: `${url} ${answer.accountId}`,
+          share,
+          time,
+          ...(budgets === undefined ? {} : { store: budgets }),
+        });
   let requests = 1;
   const onAttempt = () => void (requests += 1);
   return {

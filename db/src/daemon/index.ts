@@ -58,6 +58,7 @@ export {
   readStanding,
   savePlan,
 } from './plans.ts';
+export { createBudgetRows } from './request-budgets.ts';
 export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
 export {
   beginRevocation,

@@ -5,6 +5,7 @@ export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
 export { collect, items, type Page } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
+export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 export { systemTime, type Time } from './time.ts';
 export type { Hooks } from './transport.ts';
 export type { OperationEnd, WaitOptions } from './wait.ts';

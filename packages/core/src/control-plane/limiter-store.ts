@@ -5,8 +5,11 @@ import type { Budget } from './limits.ts';
  * step of it. Times are milliseconds since 1970, of one clock.
  */
 export interface LimiterStore {
-  /** Counts one request against each budget if all have room, else none. Answers 0, or the ms after which to ask again. */
-  take: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
+  /**
+   * Counts one request against each budget if all have room, else none. Answers 0, or the ms after which to ask again. `waiting` are the requests
+   * that will ask for the same, this one among them.
+   */
+  take: (budgets: readonly Budget[], nowMs: number, waiting: number) => Promise<number> | number;
   /** Counts a request that has been sent already. */
   add: (budgets: readonly Budget[], nowMs: number) => Promise<void> | void;
   /** How many more requests the windows that end now would take. */

@@ -62,7 +62,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     if (blockedMs > 0) return blockedMs;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
-      const delayMs = await store.take(budgets(route), time.now());
+      const delayMs = await store.take(budgets(route), time.now(), queues.get(route)?.length ?? 1);
       if (delayMs > 0) {
         nextMs = Math.min(nextMs, delayMs);
         continue;

@@ -1,0 +1,152 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createLimiter } from './limiter.ts';
+import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
+import { virtualTime } from './virtual-time.ts';
+
+const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
+
+/** Rows as a database has them: read and saved in turns of their own, refused where another saved meanwhile. */
+function memoryRows(now: () => number) {
+  const saved = new Map<string, { version: number; text: string }>();
+  const counts = { reads: 0, writes: 0, refused: 0 };
+  const rows: BudgetRows = {
+    async read(keys) {
+      counts.reads += 1;
+      await Promise.resolve();
+      const found = keys.flatMap((key) => {
+        const row = saved.get(key);
+        return row === undefined ? [] : [[key, { version: String(row.version), state: JSON.parse(row.text) }] as const];
+      });
+      return { nowMs: now(), rows: new Map(found) };
+    },
+    async save(changed) {
+      await Promise.resolve();
+      const isCurrent = changed.every(({ key, version }) => String(saved.get(key)?.version ?? 0) === version);
+      if (!isCurrent) {
+        counts.refused += 1;
+        return false;
+      }
+      counts.writes += 1;
+      for (const { key, version, state } of changed)
+        saved.set(key, { version: Number(version) + 1, text: JSON.stringify(state) });
+      return true;
+    },
+  };
+  return { rows, counts };
+}
+
+/** When each of `count` requests was let go, in ms from the first, by so many replicas with a share of one account. */
+async function sendTimes(
+  count: number,
+  { share, routes, replicas }: { share: number; routes: number; replicas: number },
+) {
+  const time = virtualTime(1e12);
+  const { rows, counts } = memoryRows(time.now);
+  const limiters = Array.from({ length: replicas }, () =>
+    createLimiter({ account: 'a', share, time, store: createSharedStore(rows, { localMs: time.now }) }),
+  );
+  const sent: { at: number; route: number }[] = [];
+  await Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const route = index % routes;
+      await limiters[index % replicas]?.wait(`GET /${route}`);
+      sent.push({ at: time.now() - 1e12, route });
+    }),
+  );
+  return { sent, counts };
+}
+
+/** The most that any window of this length held. */
+const mostIn = (times: number[], windowMs: number) =>
+  Math.max(0, ...times.map((from, index) => times.slice(index).filter((at) => at < from + windowMs).length));
+
+test.each([1, 3])(
+  'L1: 1,400 requests of %d replicas at the whole share take no longer than the bound, with well under one write each',
+  async (replicas) => {
+    const { sent, counts } = await sendTimes(1400, { share: 1, routes: 1, replicas });
+    const times = sent.map(({ at }) => at);
+    expect(Math.max(...times)).toBeLessThanOrEqual(boundMs(1400, 1));
+    expect(mostIn(times, 60_000)).toBeLessThanOrEqual(700);
+    expect(mostIn(times, 1000)).toBeLessThanOrEqual(40);
+    expect(counts.writes / 1400).toBeLessThan(0.5);
+  },
+);
+
+test('L1: no window holds more than the share, however requests are spread over replicas, routes and time', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(0.1, 0.5, 1),
+      fc.integer({ min: 1, max: 4 }),
+      fc.array(
+        fc.record({
+          waitMs: fc.constantFrom(0, 0, 0, 1, 20, 300, 700, 2500),
+          route: fc.nat(3),
+          burst: fc.integer({ min: 1, max: 60 }),
+        }),
+        { minLength: 1, maxLength: 12 },
+      ),
+      async (share, replicas, bursts) => {
+        const time = virtualTime(1e12);
+        const { rows } = memoryRows(time.now);
+        const limiters = Array.from({ length: replicas }, () =>
+          createLimiter({ account: 'a', share, time, store: createSharedStore(rows, { localMs: time.now }) }),
+        );
+        const sent: { at: number; route: number }[] = [];
+        const pending: Promise<void>[] = [];
+        for (const { waitMs, route, burst } of bursts) {
+          await time.sleep(waitMs);
+          for (let index = 0; index < burst; index += 1) {
+            const limiter = limiters[index % replicas];
+            pending.push(
+              (limiter?.wait(`GET /${route}`) ?? Promise.resolve()).then(
+                () => void sent.push({ at: time.now(), route }),
+              ),
+            );
+          }
+        }
+        await Promise.all(pending);
+        const times = (route?: number) =>
+          sent.filter((each) => route === undefined || each.route === route).map(({ at }) => at);
+        expect(mostIn(times(), 60_000)).toBeLessThanOrEqual(700 * share);
+        for (const route of [0, 1, 2, 3]) expect(mostIn(times(route), 1000)).toBeLessThanOrEqual(40 * share);
+      },
+    ),
+    { numRuns: 60 },
+  );
+}, 120_000);
+
+test('what a replica reserved and did not use is given back with its next block', async () => {
+  const time = virtualTime(1e12);
+  const { rows } = memoryRows(time.now);
+  const limiter = createLimiter({
+    account: 'a',
+    share: 1,
+    time,
+    store: createSharedStore(rows, { localMs: time.now }),
+  });
+  for (let round = 0; round < 40; round += 1) {
+    // Blocks grow while they are used up; then the rest is left to lapse.
+    await Promise.all([1, 2, 3, 4, 5].map(() => limiter.wait('GET /a')));
+    await time.sleep(1700);
+  }
+  const { rows: saved } = await rows.read(['a']);
+  const { used } = (saved.get('a')?.state ?? { used: [] }) as { used: [number, number][] };
+  // At most the last block is reserved beyond what was sent in the last window.
+  const sentInWindow = Math.ceil(62_750 / 1700) * 5;
+  expect(used.reduce((sum, [, count]) => sum + count, 0)).toBeLessThanOrEqual(sentInWindow + 16);
+});
+
+test('a clock that was set back an hour holds nothing up for longer than a window', async () => {
+  const time = virtualTime(1e12);
+  let offsetMs = 0;
+  const { rows } = memoryRows(() => time.now() - offsetMs);
+  const make = () =>
+    createLimiter({ account: 'a', share: 1, time, store: createSharedStore(rows, { localMs: time.now }) });
+  const before = make();
+  await Promise.all(Array.from({ length: 700 }, () => before.wait('GET /a')));
+  offsetMs = 3_600_000;
+  const beforeMs = time.now();
+  await make().wait('GET /a');
+  expect(time.now() - beforeMs).toBeLessThanOrEqual(64_000);
+});
