@@ -1,6 +1,7 @@
 import { benchClient } from './client.ts';
 import { benchIngest } from './ingest.ts';
 import { benchPolicy } from './policy.ts';
+import { benchReplicas, benchSoak } from './replicas.ts';
 import { benchReport } from './report.ts';
 import { benchRotate } from './rotate.ts';
 import { benchSandbox } from './sandbox.ts';
@@ -10,10 +11,12 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   client: benchClient,
   ingest: benchIngest,
   policy: benchPolicy,
+  replicas: benchReplicas,
   report: benchReport,
   rotate: benchRotate,
   sandbox: benchSandbox,
   simulate: benchSimulate,
+  soak: benchSoak,
 };
 
 const name = process.argv[2] ?? '';

@@ -1,3 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
 /** Seconds that work takes, with what it gives. */
 export async function timed<T>(work: () => T | Promise<T>): Promise<{ seconds: number; result: T }> {
   const started = performance.now();
@@ -24,4 +28,14 @@ export function readNumber(args: string[], name: string, fallback: number): numb
   const value = Number(args[at + 1]);
   if (Number.isSafeInteger(value) && value > 0) return value;
   throw new RangeError(`--${name} takes a whole number above 0, and "${args[at + 1] ?? ''}" is not one`);
+}
+
+/** Runs a program of ours to its end; its failure is ours. */
+export async function runToEnd(file: string, args: string[]): Promise<void> {
+  const main = fileURLToPath(new URL(file, import.meta.url));
+  const child = spawn(process.execPath, [...process.execArgv, main, ...args], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) process.exitCode = 1;
 }

@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { readNumber } from './measure.ts';
+import { readNumber, runToEnd } from './measure.ts';
 
 /**
  * `rotate [--keys N] [--days N] [--seed N]`: a life of an organization whose keys are rotated every 90 days, with consumers that adopt late, in part
@@ -13,10 +10,5 @@ export async function benchRotate(args: string[]): Promise<void> {
     readNumber(args, 'days', 730),
     readNumber(args, 'seed', 1),
   ];
-  const main = fileURLToPath(new URL('../apps/daemon/src/rotate/life/main.ts', import.meta.url));
-  const child = spawn(process.execPath, [...process.execArgv, main, String(keys), String(days), String(seed)], {
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const [code] = await once(child, 'exit');
-  if (code !== 0) process.exitCode = 1;
+  await runToEnd('../apps/daemon/src/rotate/life/main.ts', [String(keys), String(days), String(seed)]);
 }

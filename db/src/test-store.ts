@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stopPostmaster } from './embedded/cluster.ts';
 import { openEmbedded } from './embedded/embedded.ts';
+import { planLaunch } from './embedded/launch.ts';
 import { openStore, type Store } from './store.ts';
 
 const templateDatabase = 'keywarden_template';
@@ -14,11 +16,18 @@ export interface TestStore extends Store {
   as(role: 'keywarden_daemon' | 'keywarden_report'): Promise<Store>;
 }
 
+export interface TestPostgres {
+  url: string;
+  /** Stops the server under whoever works with it; it starts again by itself. */
+  interrupt(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /**
  * An embedded Postgres in a folder that goes with it, with a migrated database to copy. Tests do not wait for the disk; a benchmark says
  * `isDurable`, and has the settings that everybody has.
  */
-export async function startTestPostgres({ isDurable = false } = {}): Promise<{ url: string; close(): Promise<void> }> {
+export async function startTestPostgres({ isDurable = false } = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
   const postgres = await openEmbedded(folder);
   const administrator = await openStore({ ...options, databaseUrl: postgres.url, migrations: 'none' });
@@ -33,6 +42,7 @@ export async function startTestPostgres({ isDurable = false } = {}): Promise<{ u
   await template.close();
   return {
     url: postgres.url,
+    interrupt: () => stopPostmaster(planLaunch(folder)),
     async close() {
       await postgres.close();
       rmSync(folder, { recursive: true, force: true });

@@ -4,6 +4,7 @@ import {
   createClient,
   createLimiter,
   createSharedStore,
+  type Hooks,
   type Limiter,
   type LimiterOptions,
   type LimiterStore,
@@ -15,6 +16,7 @@ import { type Config, type ConnectionConfig, readCredential } from '@keywarden/c
 import { UserError } from '@keywarden/core/process';
 import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
+import type { Observer } from './observe/observer.ts';
 
 /** A connection that has authenticated. */
 export interface Connection {
@@ -53,6 +55,7 @@ export interface OpenOptions {
   time?: Time;
   /** For tests. */
   fetch?: typeof fetch;
+  observer?: Observer;
   /** Where requests are counted, over all processes of the store. */
   budgets?: LimiterStore;
 }
@@ -105,9 +108,11 @@ export async function identify(
     time = systemTime,
     fetch = globalThis.fetch,
     budgets,
+    observer,
   }: Omit<OpenOptions, 'replica'>,
 ): Promise<Identity> {
-  const first = createClient({ baseUrl: url, apiKey, time, fetch });
+  const hooks = observer?.connection(name) ?? {};
+  const first = createClient({ baseUrl: url, apiKey, time, fetch, hooks });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
     throw describeFailure(error, { name, url, usesSandbox });
   });
@@ -128,11 +133,14 @@ export async function identify(
           ...(budgets === undefined ? {} : { store: budgets }),
         });
   let requests = 1;
-  const onAttempt = () => void (requests += 1);
+  const onAttempt: Hooks['onAttempt'] = (attempt) => {
+    requests += 1;
+    hooks.onAttempt?.(attempt);
+  };
   return {
     name,
     identity,
-    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, hooks: { onAttempt } }),
+    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, hooks: { ...hooks, onAttempt } }),
     limiter,
     requests: () => requests,
     accountId: answer.accountId,

@@ -1,7 +1,9 @@
+import type { LimiterStore } from '@keywarden/core/client';
 import type { Config } from '@keywarden/core/config';
 import type { Environment, Logger } from '@keywarden/core/process';
 import type { Lease, Store } from '@keywarden/db/store';
 import type { Limiters } from './connect.ts';
+import type { Observer } from './observe/observer.ts';
 import type { Progress } from './progress.ts';
 
 /** What every job of one process works with. */
@@ -13,6 +15,10 @@ export interface Context {
   progress: Progress;
   signal: AbortSignal;
   limiters: Limiters;
+  /** Where requests are counted; in the store where it is left out. */
+  budgets?: LimiterStore;
+  /** Hears of requests and jobs; nobody does where it is left out. */
+  observer?: Observer;
   /** The environment as it is, for the commands that are given some of it. */
   variables: NodeJS.ProcessEnv;
   /** This process among those that stay and share the store; null for a command. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { UserError } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
+import { assertCurrent } from '@keywarden/db/store';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
@@ -9,11 +11,13 @@ import { createAccessLog } from './access/access-log.ts';
 import { findPrincipal } from './access/authenticate.ts';
 import { describeAccess } from './access/describe.ts';
 import { createFailureLimit } from './access/failures.ts';
+import { requireAccess } from './access/roles.ts';
 import { readTransport } from './access/transport.ts';
 import { renderErrorPage, wantsPage } from './dashboard/error-page.ts';
 import { dashboardRoutes } from './dashboard/index.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
+import { createMetrics } from './metrics.ts';
 import { Problem, renderProblem, toProblem } from './problem.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
@@ -42,15 +46,26 @@ const description = {
 
 /** The report as an app that never listens: probes, the description and its assets are open, everything else wants a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
-  const { db, log, transport, peerOf } = dependencies;
-  const accessLog = createAccessLog(dependencies.sql);
+  const { log, transport, peerOf, accessSql = dependencies.sql } = dependencies;
+  const accessLog = createAccessLog(accessSql);
+  const metrics = createMetrics();
   const services: Services = {
     ...dependencies,
+    accessSql,
     accessLog,
     failures: createFailureLimit(),
     streams: createStreams({ ...dependencies, accessLog }),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
+  const requirePrincipal = async (c: Context<Env>) => {
+    const principal = await findPrincipal(c, services);
+    if (principal !== undefined) return principal;
+    throw new Problem(
+      401,
+      'Unauthenticated',
+      'This needs Authorization: Bearer with a live token; keywarden token create makes one.',
+    );
+  };
 
   app.use(async (c, next) => {
     c.set('requestId', randomUUID());
@@ -58,6 +73,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     await next();
     c.header('x-request-id', c.get('requestId'));
   });
+  app.use(metrics.measure);
   app.use(
     secureHeaders({
       contentSecurityPolicy: {
@@ -83,15 +99,21 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
     try {
-      await pingStore(db);
+      await assertCurrent(accessSql);
+      await pingStore(accessSql);
       return c.json({ status: 'ready' });
     } catch (error) {
-      log.warn({ err: error }, 'the store does not answer');
-      return c.json({ status: 'not ready', why: 'the store does not answer' }, 503);
+      const why = error instanceof UserError ? error.message : 'the store does not answer';
+      log.warn({ err: error }, 'the report is not ready');
+      return c.json({ status: 'not ready', why }, 503);
     }
   });
   app.use(readTransport(transport, peerOf));
   app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
+  app.get('/metrics', async (c) => {
+    requireAccess(await requirePrincipal(c), { role: 'viewer', organizations: 'all' });
+    return c.body(await metrics.render(), 200, { 'content-type': metrics.contentType });
+  });
   assetRoutes(app);
   app.get('/docs', (c) => c.html(renderDocs(app.getOpenAPI31Document(description))));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
@@ -99,15 +121,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.route('/api/v2', archiveRoutes(services));
 
   app.use('/v1/*', async (c, next) => {
-    const principal = await findPrincipal(c, services);
-    if (principal === undefined) {
-      throw new Problem(
-        401,
-        'Unauthenticated',
-        'This needs Authorization: Bearer with a live token; keywarden token create makes one.',
-      );
-    }
-    c.set('principal', principal);
+    c.set('principal', await requirePrincipal(c));
     await next();
     // A stream has recorded its beginning by itself.
     if (!c.get('isStream') || c.res.status !== 200) await accessLog.record(describeAccess(c, c.res.status));

@@ -11,6 +11,8 @@ import type { Streams } from './export/stream.ts';
 export interface Dependencies {
   db: Db;
   sql: Sql;
+  /** Sessions beside those, for tokens, the access log and probes: slow questions must not hold those up. The same where it is left out. */
+  accessSql?: Sql;
   log: Logger;
   transport: Transport;
   /** The address of whoever is connected. */
@@ -22,6 +24,7 @@ export interface Services extends Dependencies {
   accessLog: AccessLog;
   failures: FailureLimit;
   streams: Streams;
+  accessSql: Sql;
 }
 
 export type Env = {

@@ -11,6 +11,7 @@ import {
   exitCode,
   readEnvironment,
   runMain,
+  startTracing,
   stopSignal,
   UserError,
   usageError,
@@ -32,6 +33,7 @@ await runMain(async () => {
     );
   ensureDataFolder(dataFolder);
   const signal = stopSignal();
+  const endTracing = await startTracing(environment.OTEL_EXPORTER_OTLP_ENDPOINT, 'keywarden-report');
   const store = await openStore({
     databaseUrl: environment.DATABASE_URL,
     dataFolder,
@@ -40,7 +42,8 @@ await runMain(async () => {
     statementTimeoutMs: 20_000,
   });
   try {
-    const server = await listen(createApp({ db: store.db, sql: store.sql, log, transport, peerOf }), {
+    const accessSql = store.connect({ max: 3 });
+    const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, peerOf }), {
       host,
       port,
       tls,
@@ -56,6 +59,7 @@ await runMain(async () => {
     return exitCode.done;
   } finally {
     await store.close();
+    await endTracing();
   }
 });
 

@@ -18,7 +18,7 @@ test('the queues that a database has are named by the version of the library tha
 test('of one account one job of a kind waits or runs, as the daemon’s role', async () => {
   const { connect } = await store.as('keywarden_daemon');
   const sql = connect({ max: 1, parsesJson: true });
-  const boss = createBoss(overPostgres(sql, { listens: true }), { supervises: true, listens: true });
+  const boss = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds: 60, listens: true });
   const errors: unknown[] = [];
   boss.on('error', (error) => errors.push(error));
   boss.on('warning', (warning) => errors.push(warning));

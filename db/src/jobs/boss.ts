@@ -31,17 +31,17 @@ function toParameter(value: unknown): never {
 }
 
 /** A pg-boss that makes no schema and has no schedules of its own. Its errors and warnings must have a listener each. */
-export function createBoss(db: IDatabase, options: { supervises: boolean; listens: boolean }): PgBoss {
+export function createBoss(db: IDatabase, options: { superviseSeconds: number | null; listens: boolean }): PgBoss {
   return new PgBoss({
     db,
     schema: jobSchema,
     schedule: false,
     migrate: false,
     createSchema: false,
-    supervise: options.supervises,
+    supervise: options.superviseSeconds !== null,
     useListenNotify: options.listens,
-    superviseIntervalSeconds: 20,
-    monitorIntervalSeconds: 20,
+    superviseIntervalSeconds: options.superviseSeconds ?? 60,
+    monitorIntervalSeconds: options.superviseSeconds ?? 60,
     // These ask for more than the daemon's role may, and are the owner's: see docs/OPERATIONS.md.
     reindex: false,
     monitorVacuum: false,

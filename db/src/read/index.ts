@@ -4,6 +4,7 @@ export { type BlindSpot, connectionList, listBlindSpots } from './connections.ts
 export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage.ts';
 export { coversOnly, type ExemptionFilter, exemptionList } from './exemptions.ts';
 export { countByMonth, countFindingsByRule, countKeysByAge, type Figure, readPresent } from './figures.ts';
+export { type Gauge, gauges, readGauges } from './gauges.ts';
 export {
   type FindingFilter,
   findingList,

@@ -1,6 +1,6 @@
-import { asc, lt, sql } from 'drizzle-orm';
+import { asc, lt } from 'drizzle-orm';
 import { key, operation, organization, project } from '../schema/tables.ts';
-import type { Db } from '../store.ts';
+import type { Db, Sql } from '../store.ts';
 
 /** What the store holds. */
 export interface Totals {
@@ -34,6 +34,6 @@ export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
 }
 
 /** Rejects when the store does not answer, or has not our tables. */
-export async function pingStore(db: Db): Promise<void> {
-  await db.execute(sql`select 1 from ${key} limit 1`);
+export async function pingStore(sql: Sql): Promise<void> {
+  await sql`select 1 from keywarden.key limit 1`;
 }

@@ -1,12 +1,15 @@
-import { aborted, exitCode } from '@keywarden/core/process';
+import { aborted, exitCode, startTracing, UserError } from '@keywarden/core/process';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
+import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
+import { createMetrics } from '../observe/observer.ts';
+import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
-import { startDaemon } from '../schedule/daemon.ts';
+import { type Daemon, startDaemon } from '../schedule/daemon.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { before } from '../sync/proof.ts';
 import { connectionsOf, withContext } from './session.ts';
@@ -37,8 +40,14 @@ async function run(context: Context): Promise<number> {
   const unfit = Promise.withResolvers<never>();
   unfit.promise.catch(() => undefined); // it may come after the end
   // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
-  const working: Context = { ...context, signal: new AbortController().signal };
+  const metrics = createMetrics();
+  const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
+  const endTracing = await startTracing(context.environment.OTEL_EXPORTER_OTLP_ENDPOINT, 'keywarden');
   const daemon = await startDaemon(working, { replica, onUnfit: unfit.reject });
+  const sql = store.connect({ max: 1 });
+  const { DAEMON_HOST: host, DAEMON_PORT: port } = context.environment;
+  const app = createObserveApp({ metrics, sql, log, whyNotReady: () => whyNotReady(sql, daemon) });
+  const stopListening = await listenToObservers(app, { host, port, log });
   try {
     const stopping = aborted(context.signal);
     await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
@@ -50,9 +59,25 @@ async function run(context: Context): Promise<number> {
     await Promise.race([stopping, unfit.promise]);
   } finally {
     await daemon.stop();
+    await stopListening();
+    await endTracing();
   }
   log.info('the daemon has stopped');
   return exitCode.done;
+}
+
+/** A daemon that has not ticked for so long enqueues nothing; it ticks at least once a minute. */
+const longestTickMs = 150_000;
+
+/** Why this replica is of no use at the moment. */
+async function whyNotReady(sql: Sql, daemon: Daemon): Promise<string | null> {
+  if (performance.now() - daemon.tickedMs() > longestTickMs) return 'its schedules have not been looked at for minutes';
+  try {
+    await assertCurrent(sql);
+    return null;
+  } catch (error) {
+    return error instanceof UserError ? error.message : 'the store does not answer';
+  }
 }
 
 /** Whoever started this process over a channel (npm start) hears that the store is filled. */

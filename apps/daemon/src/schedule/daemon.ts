@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { UserError } from '@keywarden/core/process';
 import { openJobIncident } from '@keywarden/db/daemon';
 import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
@@ -11,6 +12,8 @@ export interface DaemonOptions {
   replica: string;
   /** Stands in for the database's clock, in ms since 1970: for simulations. */
   now?: () => number;
+  /** How often what died is looked for; seconds. */
+  superviseSeconds?: number;
   /** Hears of what only ends the daemon: another schema than the one it knows. */
   onUnfit: (error: unknown) => void;
 }
@@ -20,6 +23,8 @@ export interface Daemon {
   running: () => number;
   /** When the last tick came through, in ms of `performance.now`. */
   tickedMs: () => number;
+  /** Enqueues what is due now; it is called by itself, too. */
+  tick(): Promise<void>;
   /** Resolves when nothing of these queues runs or waits for its first attempt, on whatever replica. */
   settled(kinds: readonly string[]): Promise<void>;
   /** Takes no more jobs, and finishes or hands back what runs, within the configured time. */
@@ -42,10 +47,10 @@ const handBackShare = 0.3;
  */
 export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
   const { store, log, config } = context;
-  const { replica, now, onUnfit } = options;
+  const { replica, now, onUnfit, superviseSeconds = 20 } = options;
   // A session of its own: neither waits behind the work, whose pool may be busy.
   const sql = store.connect({ max: 1, parsesJson: true });
-  const queues = createBoss(overPostgres(sql, { listens: true }), { supervises: true, listens: true });
+  const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });
   const complain = createComplaint(log);
   queues.on('error', (error) => complain(error));
   queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues warn'));
@@ -73,21 +78,27 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
 
   let tickedMs = performance.now();
   let skipUntilMs = 0;
-  const doTick = async () => {
-    if (asked.signal.aborted || performance.now() < skipUntilMs) return;
-    await assertCurrent(sql).catch(onUnfit);
+  const tickNow = async () => {
+    if (asked.signal.aborted) return;
+    await assertCurrent(sql).catch((error: unknown) => {
+      if (error instanceof UserError) onUnfit(error);
+      throw error;
+    });
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     tickedMs = performance.now();
     // Not past the next slot, by a tick of this machine's clock.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
   };
-  await doTick();
-  const ticker = new Cron(tickEvery, { protect: true, catch: (error) => complain(error), unref: true }, doTick);
+  await tickNow();
+  const ticker = new Cron(tickEvery, { protect: true, catch: (error) => complain(error), unref: true }, async () => {
+    if (performance.now() >= skipUntilMs) await tickNow();
+  });
 
   return {
     running: () => running.size,
     tickedMs: () => tickedMs,
+    tick: tickNow,
     settled: async (kinds) => await settle(sql, kinds, context.signal),
     async stop() {
       ticker.stop();

@@ -23,7 +23,7 @@ afterEach(async () => {
 /** One that ticks on the clock of this test. */
 async function makeReplica() {
   const sql = bed.context.store.connect({ max: 1, parsesJson: true });
-  const queues = createBoss(overPostgres(sql), { supervises: false, listens: false });
+  const queues = createBoss(overPostgres(sql), { superviseSeconds: null, listens: false });
   queues.on('error', () => undefined);
   await queues.start();
   const { config, replica } = bed.context;

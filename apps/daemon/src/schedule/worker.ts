@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describeError } from '@keywarden/core/process';
+import { describeError, linkSignals, traced } from '@keywarden/core/process';
 import { finishJobRun, startJobRun } from '@keywarden/db/daemon';
 import { type Job, type JobKind, overPostgres, type Queues } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
@@ -38,11 +38,14 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   const { sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
-  const run_id = randomUUID();
-  const log = context.log.child({ run: run_id, job: kind, account, ...(slot === null ? {} : { slot }) });
+  const runId = randomUUID();
+  const log = context.log.child({ run: runId, job: kind, account, ...(slot === null ? {} : { slot }) });
   // The queue's own signal says that another has taken the job over, or that it took longer than a day.
-  const signal = AbortSignal.any([job.signal, isResumable ? stopping.asked : stopping.forced, context.signal]);
+  const linked = linkSignals(job.signal, isResumable ? stopping.asked : stopping.forced, context.signal);
+  const { signal } = linked;
   const startedMs = performance.now();
+  const end = (outcome: 'done' | 'failed' | 'handed_back') =>
+    context.observer?.job(kind, outcome, (performance.now() - startedMs) / 1000);
   let number: string | undefined;
   try {
     signal.throwIfAborted();
@@ -54,17 +57,25 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
       attempt: job.retryCount + 1,
       replica,
     });
-    await run({ ...context, log, signal }, connections);
+    const attributes = {
+      'keywarden.account': account,
+      'keywarden.run': runId,
+      'keywarden.attempt': job.retryCount + 1,
+    };
+    const work = async () => await run({ ...context, log, signal }, connections);
+    await traced(`job ${kind}`, attributes, work, (error) => describeError(error).code);
     await finishJobRun(sql, { number, outcome: 'done' });
+    end('done');
     log.info({ ms: Math.round(performance.now() - startedMs) }, 'done');
   } catch (error) {
     const isHandedBack = signal.aborted && !job.signal.aborted;
     const described = describeError(error);
-    const end = isHandedBack
+    const how = isHandedBack
       ? ({ outcome: 'handed_back' } as const)
       : ({ outcome: 'failed', error: described } as const);
+    end(how.outcome);
     // The store may be what failed: the attempt is then one without an end.
-    if (number !== undefined) await finishJobRun(sql, { number, ...end }).catch(() => undefined);
+    if (number !== undefined) await finishJobRun(sql, { number, ...how }).catch(() => undefined);
     if (isHandedBack) {
       await handBack(worker, kind, job);
       log.info('handed back, for the daemon stops');
@@ -72,6 +83,8 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
     }
     log.error({ err: error, attempt: job.retryCount + 1 }, 'the job failed, and is tried again');
     throw new JobFailure(error);
+  } finally {
+    linked.release();
   }
 }
 

@@ -1,4 +1,4 @@
-import { describeError } from '@keywarden/core/process';
+import { describeError, linkSignals } from '@keywarden/core/process';
 import { finishRun, type RunKind, startRun } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -16,11 +16,14 @@ export async function withProcessLock<T>(
 ): Promise<T> {
   const { store, progress, signal } = context;
   const onWait = () => progress.note(`Another process is busy with the ${what}; waiting for it.`);
-  return await store.locks.hold(
-    what,
-    { signal, onWait },
-    async (lease) => await work({ ...context, lease, signal: AbortSignal.any([signal, lease.signal]) }),
-  );
+  return await store.locks.hold(what, { signal, onWait }, async (lease) => {
+    const linked = linkSignals(signal, lease.signal);
+    try {
+      return await work({ ...context, lease, signal: linked.signal });
+    } finally {
+      linked.release();
+    }
+  });
 }
 
 /** Does one run of a kind for a connection, with its row in the store from begin to end. `work` fills the counts as it goes. */

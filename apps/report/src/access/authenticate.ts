@@ -15,12 +15,12 @@ export const cookieName = 'keywarden_token';
  */
 export async function findPrincipal(
   c: Context<Env>,
-  { sql, failures }: { sql: Sql; failures: FailureLimit },
+  { accessSql, failures }: { accessSql: Sql; failures: FailureLimit },
 ): Promise<Principal | undefined> {
   const header = c.req.header('authorization');
   const secret = header === undefined ? getCookie(c, cookieName) : /^Bearer +(\S+)$/i.exec(header)?.[1];
   if (secret === undefined) return undefined;
-  const principal = await checkToken(c, secret, { sql, failures });
+  const principal = await checkToken(c, secret, { accessSql, failures });
   if (header === undefined && principal !== undefined) requireOwnOrigin(c);
   return principal;
 }
@@ -29,11 +29,11 @@ export async function findPrincipal(
 export async function checkToken(
   c: Context<Env>,
   secret: string,
-  { sql, failures }: { sql: Sql; failures: FailureLimit },
+  { accessSql, failures }: { accessSql: Sql; failures: FailureLimit },
 ): Promise<Principal | undefined> {
   const address = c.get('address');
   await failures.check(address);
-  const principal = await authenticateToken(sql, secret);
+  const principal = await authenticateToken(accessSql, secret);
   if (principal === undefined) await failures.count(address);
   return principal;
 }

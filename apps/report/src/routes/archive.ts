@@ -24,11 +24,11 @@ class Refusal extends HTTPException {}
  * cursor is the time and id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
  * plane takes it.
  */
-export function archiveRoutes({ db, sql, log, failures, accessLog }: Services): Hono<Env> {
+export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Services): Hono<Env> {
   const api = new Hono<Env>();
 
   api.use(async (c, next) => {
-    const principal = await findPrincipal(c, { sql, failures });
+    const principal = await findPrincipal(c, { accessSql, failures });
     if (principal === undefined) throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
     c.set('principal', principal);
     await next();

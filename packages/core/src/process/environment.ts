@@ -8,8 +8,8 @@ const text = z
   .string()
   .optional()
   .transform((value) => (value === '' ? undefined : value));
-const port = (fallback: number) =>
-  text.transform((value, context) => {
+const port = <T extends number | undefined>(fallback: T) =>
+  text.transform((value, context): number | T => {
     if (value === undefined) return fallback;
     const number = Number(value);
     if (/^\d+$/.test(value) && number <= 65_535) return number;
@@ -49,6 +49,9 @@ const schema = z.object({
     });
     return z.NEVER;
   }),
+  DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
+  DAEMON_PORT: port(undefined),
+  OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).transform(

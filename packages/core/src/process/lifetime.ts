@@ -35,3 +35,22 @@ export function aborted(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', stop, { once: true });
   });
 }
+
+/**
+ * A signal that aborts with the first of others. Unlike AbortSignal.any it lets go of them when it is released: signals made of others that live
+ * as long as the process would be kept as long.
+ */
+export function linkSignals(...signals: AbortSignal[]): { signal: AbortSignal; release: () => void } {
+  const controller = new AbortController();
+  const stop = (event: Event) =>
+    controller.abort(event.target instanceof AbortSignal ? event.target.reason : undefined);
+  const aborted = signals.find((signal) => signal.aborted);
+  if (aborted) controller.abort(aborted.reason);
+  for (const signal of signals) signal.addEventListener('abort', stop, { once: true });
+  return {
+    signal: controller.signal,
+    release() {
+      for (const signal of signals) signal.removeEventListener('abort', stop);
+    },
+  };
+}

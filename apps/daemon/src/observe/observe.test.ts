@@ -1,0 +1,112 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createLogger, startTracing } from '@keywarden/core/process';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type Daemon, startDaemon } from '../schedule/daemon.ts';
+import { type Bed, makeBed } from '../testing.ts';
+import { createMetrics } from './observer.ts';
+import { createObserveApp } from './server.ts';
+
+let store: TestStore;
+let bed: Bed;
+let daemon: Daemon;
+const metrics = createMetrics();
+const collected: { url: string; text: string }[] = [];
+const collector = createServer((request, response) => {
+  let text = '';
+  request.setEncoding('utf8').on('data', (part: string) => (text += part));
+  request.on('end', () => {
+    collected.push({ url: request.url ?? '', text });
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+});
+let endTracing: () => Promise<void>;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint;
+  endTracing = await startTracing(endpoint, 'keywarden');
+  store = await createTestStore(inject('postgresUrl'));
+  bed = await makeBed(store);
+  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
+  daemon = await startDaemon(
+    { ...bed.context, observer: metrics },
+    { replica: bed.context.replica ?? '', onUnfit: () => undefined },
+  );
+  await daemon.settled(['keys', 'operations']);
+});
+afterAll(async () => {
+  await daemon.stop();
+  await bed.close();
+  await store.close();
+  collector.close();
+});
+
+const appOf = (whyNotReady: () => Promise<string | null>) =>
+  createObserveApp({
+    metrics,
+    sql: bed.context.store.sql,
+    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    whyNotReady,
+  });
+
+/** The value of a sample, by its name and labels in any order. */
+function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
+  const line = text.split('\n').find((each) => {
+    if (!(each.startsWith(`${name}{`) || each.startsWith(`${name} `))) return false;
+    return Object.entries(labels).every(([label, value]) => each.includes(`${label}="${value}"`));
+  });
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
+}
+
+test('the figures say how the sync, its coverage, the keys, the findings and the queues stand, and bear no secret', async () => {
+  const answer = await appOf(() => Promise.resolve(null)).request('/metrics');
+  expect(answer.status).toBe(200);
+  const text = await answer.text();
+  expect(valueOf(text, 'keywarden_sync_age_seconds', { connection: 'main', kind: 'operations' })).toBeLessThan(300);
+  expect(valueOf(text, 'keywarden_operations_known_ratio', { connection: 'main' })).toBeGreaterThan(0.9);
+  expect(valueOf(text, 'keywarden_operations_known_age_seconds', { connection: 'main' })).toBeLessThan(3600);
+  expect(valueOf(text, 'keywarden_projects', { connection: 'main', walked: 'true' })).toBe(3);
+  const [keys] =
+    await store.sql`select count(*)::int as live from keywarden.key where kind = 'organization' and gone_at is null`;
+  expect(valueOf(text, 'keywarden_keys', { kind: 'organization', state: 'live' })).toBe(keys?.live);
+  expect(valueOf(text, 'keywarden_paused')).toBe(0);
+  expect(valueOf(text, 'keywarden_job_done_age_seconds', { kind: 'keys' })).toBeLessThan(300);
+  expect(valueOf(text, 'keywarden_job_seconds_count', { kind: 'operations', outcome: 'done' })).toBe(1);
+  const route = { connection: 'main', route: 'GET /projects/{project_id}/operations', status: '200' };
+  expect(valueOf(text, 'keywarden_control_plane_requests_total', route)).toBeGreaterThanOrEqual(3);
+  expect(valueOf(text, 'keywarden_limiter_wait_seconds_count', { connection: 'main' })).toBeGreaterThan(3);
+  expect(text).not.toContain('napi_');
+});
+
+test('alive is not useful: a daemon that cannot do its work says why', async () => {
+  const app = appOf(() => Promise.resolve('the store does not answer'));
+  expect((await app.request('/healthz')).status).toBe(200);
+  const ready = await app.request('/readyz');
+  expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', why: 'the store does not answer' }]);
+  expect((await appOf(() => Promise.resolve(null)).request('/readyz')).status).toBe(200);
+});
+
+test('a job is a span, and the requests that it makes are its children; no secret and no address goes to the collector', async () => {
+  await endTracing();
+  const spans = collected.flatMap(({ text }) => {
+    const { resourceSpans } = JSON.parse(text) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
+    return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+  });
+  expect(collected[0]?.url).toBe('/v1/traces');
+  const job = spans.find(({ name }) => name === 'job operations');
+  const requests = spans.filter(({ name }) => name === 'GET /projects/{project_id}/operations');
+  expect(job).toBeDefined();
+  expect(requests.length).toBeGreaterThanOrEqual(3);
+  for (const { traceId, parentSpanId } of requests)
+    expect([traceId, parentSpanId]).toEqual([job?.traceId, job?.spanId]);
+  expect(JSON.stringify(spans)).not.toContain('napi_');
+});
+
+interface Span {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+}

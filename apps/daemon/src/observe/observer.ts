@@ -1,0 +1,107 @@
+import type { Hooks } from '@keywarden/core/client';
+import { traceEnded } from '@keywarden/core/process';
+import { readQueues } from '@keywarden/db/jobs';
+import { gauges, readGauges } from '@keywarden/db/read';
+import type { Sql } from '@keywarden/db/store';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Hears of what a process does, for metrics and traces. */
+export interface Observer {
+  /** What a connection's client tells. */
+  connection(name: string): Hooks;
+  job(kind: string, outcome: 'done' | 'failed' | 'handed_back', seconds: number): void;
+}
+
+export interface Metrics extends Observer {
+  contentType: string;
+  /** All of it in Prometheus's text format. Rejects when the store does not answer. */
+  render(sql: Sql): Promise<string>;
+}
+
+/** The daemon's metrics: what this process does, and what the store says of the work of all. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'keywarden_control_plane_requests_total',
+    help: 'Requests to control planes by route and status; none is one without an answer',
+    labelNames: ['connection', 'route', 'status'],
+    registers,
+  });
+  const requestSeconds = new Histogram({
+    name: 'keywarden_control_plane_request_seconds',
+    help: 'How long requests to control planes took',
+    labelNames: ['connection'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const waitSeconds = new Histogram({
+    name: 'keywarden_limiter_wait_seconds',
+    help: 'How long requests were held back to stay inside the share of an account’s limits',
+    labelNames: ['connection'],
+    buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60],
+    registers,
+  });
+  const jobSeconds = new Histogram({
+    name: 'keywarden_job_seconds',
+    help: 'Attempts at jobs of this process, by how they ended',
+    labelNames: ['kind', 'outcome'],
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200],
+    registers,
+  });
+  const queueJobs = new Gauge({
+    name: 'keywarden_queue_jobs',
+    help: 'Jobs that wait or run, on whatever replica',
+    labelNames: ['kind', 'state'],
+    registers,
+  });
+  const queueAge = new Gauge({
+    name: 'keywarden_queue_oldest_seconds',
+    help: 'How long the job that waits longest could have begun',
+    labelNames: ['kind'],
+    registers,
+  });
+  return {
+    contentType: registry.contentType,
+    connection: (connection) => ({
+      onAttempt({ method, route, status, durationMs, attempt, requestId }) {
+        requests.inc({ connection, route: `${method} ${route}`, status: status ?? 'none' });
+        requestSeconds.observe({ connection }, durationMs / 1000);
+        traceEnded(
+          `${method} ${route}`,
+          {
+            'http.request.method': method,
+            'url.template': route,
+            'http.request.resend_count': attempt - 1,
+            'keywarden.connection': connection,
+            'keywarden.request_id': requestId,
+            ...(status === null ? {} : { 'http.response.status_code': status }),
+          },
+          { durationMs, isError: status === null || status >= 400 },
+        );
+      },
+      onWait: ({ waitMs }) => waitSeconds.observe({ connection }, waitMs / 1000),
+    }),
+    job: (kind, outcome, seconds) => jobSeconds.observe({ kind, outcome }, seconds),
+    async render(sql) {
+      const [figures, queues] = await Promise.all([readGauges(sql), readQueues(sql)]);
+      queueJobs.reset();
+      queueAge.reset();
+      for (const { kind, waiting, running, oldestSeconds } of queues) {
+        queueJobs.set({ kind, state: 'waiting' }, waiting);
+        queueJobs.set({ kind, state: 'running' }, running);
+        if (oldestSeconds !== null) queueAge.set({ kind }, oldestSeconds);
+      }
+      // A registry of their own: what is gone from the store is gone here.
+      const current = new Registry();
+      for (const [name, help] of Object.entries(gauges)) {
+        const own = figures.filter((figure) => figure.name === name);
+        const labelNames = Object.keys(own[0]?.labels ?? {});
+        const gauge = new Gauge({ name, help, labelNames, registers: [current] });
+        for (const { labels, value } of own) gauge.set(labels, value);
+      }
+      return `${await registry.metrics()}\n${await current.metrics()}`;
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { type ServerType, serve } from '@hono/node-server';
+import { codeOf, type Logger, UserError } from '@keywarden/core/process';
+import type { Sql } from '@keywarden/db/store';
+import { Hono } from 'hono';
+import type { Metrics } from './observer.ts';
+
+export interface Observed {
+  metrics: Pick<Metrics, 'contentType' | 'render'>;
+  /** A pool of its own, so that whoever looks never waits behind the work. */
+  sql: Sql;
+  log: Logger;
+  /** Why the daemon is of no use at the moment; null when it is. */
+  whyNotReady: () => Promise<string | null>;
+}
+
+/** What is seen of a daemon: that it lives, that it is of use, and its figures. Never listens. */
+export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): Hono {
+  const app = new Hono();
+  app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  app.get('/readyz', async (c) => {
+    const why = await whyNotReady();
+    return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
+  });
+  app.get('/metrics', async (c) => {
+    try {
+      const text = await metrics.render(sql);
+      return c.body(text, 200, { 'content-type': metrics.contentType });
+    } catch (error) {
+      log.warn({ err: error }, 'the figures of the store cannot be read');
+      return c.text('the store does not answer\n', 503);
+    }
+  });
+  app.notFound((c) => c.text('There are /healthz, /readyz and /metrics.\n', 404));
+  return app;
+}
+
+const usualPort = 8830;
+
+/**
+ * Listens. A port that nobody asked for may be taken, by another replica of this machine: then the daemon works unseen, and says so. Answers with
+ * how to stop.
+ */
+export async function listenToObservers(
+  app: Hono,
+  { host, port, log }: { host: string; port: number | undefined; log: Logger },
+): Promise<() => Promise<void>> {
+  try {
+    const server = await listen(app, { host, port: port ?? usualPort });
+    const address = server.address();
+    const bound = typeof address === 'object' && address !== null ? address.port : port;
+    log.info({ url: `http://${host}:${bound}/metrics` }, 'the daemon can be seen');
+    return () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        if ('closeAllConnections' in server) server.closeAllConnections();
+      });
+  } catch (error) {
+    const code = codeOf(error);
+    if (port !== undefined || code !== 'EADDRINUSE')
+      throw new UserError(
+        `The daemon cannot listen on ${host}:${port ?? usualPort} (${code}); mend DAEMON_HOST or DAEMON_PORT.`,
+        { cause: error },
+      );
+    log.info(
+      { port: usualPort },
+      'another process has the usual port, and this daemon has no /metrics; set DAEMON_PORT to give it one',
+    );
+    return () => Promise.resolve();
+  }
+}
+
+function listen(app: Hono, { host, port }: { host: string; port: number }): Promise<ServerType> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(server));
+    server.once('error', reject);
+  });
+}

@@ -1,0 +1,121 @@
+import type { Scene } from './live.ts';
+
+/** What a life came to. Everything that is wrong is in `wrong`, a sentence each. */
+export interface Lived {
+  days: number;
+  /** Times of schedules. */
+  slots: number;
+  /** Attempts at jobs, by machine. */
+  spread: number[];
+  kills: number;
+  requests: number;
+  operations: number;
+  notices: number;
+  revoked: number;
+  wrong: string[];
+}
+
+/** Whether everything ran once, and nothing stands twice. */
+export async function checkLife(scene: Scene, { days }: { days: number }): Promise<Lived> {
+  const { store, control, fleet, receiver, kills } = scene;
+  const wrong = fleet.complaints.map((text) => `a replica complained: ${text}`);
+  const stats = await control<{ requests: number; rate_limited: number }>('GET', 'stats');
+  if (stats.rate_limited > 0) wrong.push(`${stats.rate_limited} requests were answered 429`);
+  wrong.push(...(await checkSlots(scene)), ...(await checkArchive(scene)), ...checkNotices(receiver.received));
+
+  const runs = await store.sql<{ replica: string; attempts: number }[]>`
+    select replica::text as replica, count(*)::int as attempts from keywarden.job_run group by replica`;
+  const spread = fleet.replicas.map((own) =>
+    runs.filter(({ replica }) => own.includes(replica)).reduce((sum, { attempts }) => sum + attempts, 0),
+  );
+  const all = spread.reduce((sum, attempts) => sum + attempts, 0);
+  // A third each would be even; who has a tenth of its part is no idler.
+  for (const [machine, attempts] of spread.entries())
+    if (attempts < all / spread.length / 10) wrong.push(`machine ${machine} made ${attempts} of ${all} attempts`);
+  const [revoked] =
+    await store.sql`select count(*)::int as keys from keywarden.revocation_outcome where outcome = 'revoked'`;
+  const [stored] = await store.sql`select count(*)::int as operations from keywarden.operation`;
+  return {
+    days,
+    slots: [...scene.times.values()].flat().length,
+    spread,
+    kills,
+    requests: stats.requests,
+    operations: Number(stored?.operations),
+    notices: receiver.received.length,
+    revoked: Number(revoked?.keys),
+    wrong,
+  };
+}
+
+/** Each time of each schedule is one slot with one job an account, and that was done once. */
+async function checkSlots({ store, times, kills }: Scene): Promise<string[]> {
+  const wrong: string[] = [];
+  const rows = await store.sql<
+    { kind: string; at: number; jobs: number; done: number; failed: number; handed_back: number; cut: number }[]
+  >`
+    select s.schedule as kind, extract(epoch from s.slot_at)::float8 * 1000 as at, s.jobs,
+      count(*) filter (where r.outcome = 'done')::int as done, count(*) filter (where r.outcome = 'failed')::int as failed,
+      count(*) filter (where r.outcome = 'handed_back')::int as handed_back,
+      count(*) filter (where r.number is not null and r.outcome is null)::int as cut
+    from keywarden.schedule_slot s left join keywarden.job_run r on r.kind = s.schedule and r.slot_at = s.slot_at
+    group by s.schedule, s.slot_at, s.jobs`;
+  const slots = new Map(rows.map((row) => [`${row.kind} ${row.at}`, row]));
+  for (const [kind, all] of times)
+    for (const at of all) {
+      const slot = slots.get(`${kind} ${at}`);
+      const time = `${kind} of ${new Date(at).toISOString()}`;
+      if (slot === undefined) wrong.push(`${time} was not enqueued`);
+      else if (slot.jobs !== 1 || slot.done !== 1)
+        wrong.push(
+          `${time} has ${slot.jobs} jobs, of which ${slot.done} were done, ${slot.failed} failed, ${slot.cut} were cut short`,
+        );
+    }
+  const expected = [...times].reduce((sum, [, all]) => sum + all.length, 0);
+  // Beside them stand those with which a new store begins.
+  const first = new Set(rows.map(({ kind }) => kind)).size;
+  if (slots.size > expected + first)
+    wrong.push(`${slots.size} slots were enqueued where ${expected} and ${first} were due`);
+  const failed = rows.reduce((sum, row) => sum + row.failed, 0);
+  const cut = rows.reduce((sum, row) => sum + row.cut, 0);
+  if (failed > 0 && kills === 0) wrong.push(`${failed} attempts failed`);
+  if (cut > kills * 6) wrong.push(`${cut} attempts were cut short by ${kills} kills`);
+  return wrong;
+}
+
+/** Every operation that the control plane has served is stored, and no version of one twice. */
+async function checkArchive({ store, control }: Scene): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const { id } of await control<{ id: string }[]>('GET', 'projects')) {
+    const { served } = await control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+    const rows = await store.sql<{ id: string }[]>`
+      select o.id::text as id from keywarden.operation o join keywarden.project p on p.number = o.project_number where p.id = ${id}`;
+    const stored = new Set(rows.map((row) => row.id));
+    // The control plane's own work goes on until this moment.
+    const missing = served.filter((each) => !stored.has(each)).length;
+    if (missing > 10) wrong.push(`${missing} operations of project ${id} are not stored`);
+    if (stored.size !== rows.length) wrong.push(`operations of project ${id} are stored twice`);
+  }
+  const [twice] = await store.sql`
+    select count(*)::int as versions from (
+      select 1 from keywarden.operation_version group by project_number, id, status, updated_at, failures_count having count(*) > 1) as v`;
+  if (Number(twice?.versions) > 0) wrong.push(`${twice?.versions} versions of operations are stored twice`);
+  const [listed] = await store.sql`
+    select count(*)::int as observations from (
+      select 1 from keywarden.key_observation group by key_number, seen_at, event having count(*) > 1) as o`;
+  if (Number(listed?.observations) > 0) wrong.push(`${listed?.observations} observations of keys stand twice`);
+  return wrong;
+}
+
+/** A notice that was accepted is not sent again, by whatever replica; nor does another tell the same of a key. */
+function checkNotices(received: { id: string; text: string }[]): string[] {
+  const wrong: string[] = [];
+  const ids = received.map(({ id }) => id);
+  if (new Set(ids).size !== ids.length) wrong.push('a notice was sent twice');
+  const told = received.flatMap(({ text }) => {
+    const { type, data } = JSON.parse(text) as { type: string; data: { step?: string; keys?: { id: string }[] } };
+    return (data.keys ?? []).map(({ id }) => `${type} ${data.step} ${id}`);
+  });
+  if (new Set(told).size !== told.length) wrong.push('a key was announced twice in one step');
+  return wrong;
+}

@@ -1,0 +1,81 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Order } from './replica.ts';
+
+/** One machine on which a replica runs, and after a kill another. */
+interface Machine {
+  folder: string;
+  process: ChildProcess;
+  replica: string;
+}
+
+/** Replicas in processes of their own. What they write on standard error is kept: nothing is expected there. */
+export interface Fleet {
+  /** Of each machine the process that runs there now. */
+  pids(): number[];
+  /** All replicas that ever ran, by machine. */
+  replicas: string[][];
+  complaints: string[];
+  tick(): void;
+  /** kill -9 of a machine's replica, and another in its place. */
+  kill(machine: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startFleet(
+  size: number,
+  order: Omit<Order, 'dataFolder' | 'replica'>,
+  { nodeOptions = [] as string[] } = {},
+): Promise<Fleet> {
+  const machines: Machine[] = [];
+  const replicas: string[][] = [];
+  const complaints: string[] = [];
+  const start = async (folder: string): Promise<Machine> => {
+    const replica = randomUUID();
+    const child = fork(new URL('replica.ts', import.meta.url), {
+      execArgv: nodeOptions,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => complaints.push(text));
+    await once(child, 'message'); // ready
+    const begun = once(child, 'message');
+    child.send({ ...order, dataFolder: folder, replica } satisfies Order);
+    await begun;
+    return { folder, process: child, replica };
+  };
+  for (let index = 0; index < size; index += 1) {
+    const machine = await start(mkdtempSync(join(tmpdir(), 'keywarden-replica-')));
+    machines.push(machine);
+    replicas.push([machine.replica]);
+  }
+  return {
+    pids: () => machines.map(({ process: { pid } }) => pid ?? 0),
+    replicas,
+    complaints,
+    tick() {
+      for (const { process } of machines) if (process.connected) process.send('tick');
+    },
+    async kill(index) {
+      const machine = machines[index];
+      if (machine === undefined) throw new RangeError(`there is no machine ${index}`);
+      const ended = once(machine.process, 'exit');
+      machine.process.kill('SIGKILL');
+      await ended;
+      const next = await start(machine.folder);
+      machines[index] = next;
+      replicas[index]?.push(next.replica);
+    },
+    async close() {
+      for (const { process, folder } of machines) {
+        const ended = once(process, 'exit');
+        process.send('stop');
+        await ended;
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  };
+}

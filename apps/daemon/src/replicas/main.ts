@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import type { Fleet } from './fleet.ts';
+import { live } from './live.ts';
+
+// Replicas beside a sandbox, on an accelerated clock: `days DAYS REPLICAS KILLS SEED`, or `soak MINUTES REPLICAS`. Ends with 1 if anything was wrong.
+
+interface Sample {
+  day: number;
+  /** Of each replica, in MB. */
+  resident: number[];
+  connections: number;
+}
+
+const [mode = '', ...numbers] = process.argv.slice(2);
+const postgres = await startTestPostgres();
+const store = await createTestStore(postgres.url);
+const samples: Sample[] = [];
+try {
+  const [first = 7, replicas = 3, kills = 0, seed = 1] = numbers.map(Number);
+  const span = mode === 'soak' ? { days: 100_000, minutes: first } : { days: first };
+  const startedMs = performance.now();
+  const lived = await live({ store, seed, replicas, kills, ...span, onDay: (day, fleet) => sample(day, fleet) });
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  const { wrong, ...figures } = lived;
+  const text = Object.entries(figures).map(
+    ([name, value]) => `${name} ${typeof value === 'number' ? Math.round(value) : value.join('/')}`,
+  );
+  console.log(`${mode}   ${seconds} s; ${text.join(', ')}`);
+  if (mode === 'soak') wrong.push(...judge(samples), ...(await leftConnections(store)));
+  for (const each of wrong) console.error(each);
+  console.log(`${mode}   ${wrong.length} things wrong`);
+  process.exitCode = wrong.length > 0 ? 1 : 0;
+} finally {
+  await store.close();
+  await postgres.close();
+}
+
+async function sample(day: number, fleet: Fleet): Promise<void> {
+  const [row] = await store.sql`
+    select count(*)::int as connections from pg_stat_activity where application_name like 'replica %'`;
+  const resident = fleet
+    .pids()
+    .map((pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+  samples.push({ day, resident, connections: Number(row?.connections) });
+  if (day % 20 === 0 || day < 3)
+    console.log(`day ${day}: ${resident.map(Math.round).join('/')} MB resident, ${row?.connections} connections`);
+}
+
+/** Memory that grew from the second quarter to the last, and connections that did. */
+function judge(all: Sample[]): string[] {
+  const quarter = Math.floor(all.length / 4);
+  if (quarter < 2) return ['it was too short to judge: fewer than eight days were lived'];
+  const early = all.slice(quarter, 2 * quarter);
+  const late = all.slice(-quarter);
+  const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+  const wrong: string[] = [];
+  for (const index of early[0]?.resident.keys() ?? []) {
+    const [before, after] = [early, late].map((part) => median(part.map(({ resident }) => resident[index] ?? 0)));
+    console.log(
+      `replica ${index}: ${Math.round(before ?? 0)} MB in the second quarter, ${Math.round(after ?? 0)} MB in the last`,
+    );
+    if ((after ?? 0) > (before ?? 0) * 1.1) wrong.push(`the memory of replica ${index} grew`);
+  }
+  const [before, after] = [early, late].map((part) => Math.max(...part.map(({ connections }) => connections)));
+  if ((after ?? 0) > (before ?? 0)) wrong.push(`connections grew from ${before} to ${after}`);
+  return wrong;
+}
+
+async function leftConnections({ sql }: TestStore): Promise<string[]> {
+  const [row] = await sql`
+    select count(*)::int as connections from pg_stat_activity where application_name like 'replica %'`;
+  return row?.connections === 0 ? [] : [`${row?.connections} connections stay after the end`];
+}

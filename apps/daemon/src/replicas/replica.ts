@@ -1,0 +1,88 @@
+import { setTimeout } from 'node:timers/promises';
+import { createSharedStore } from '@keywarden/core/client';
+import type { ChannelConfig, ConnectionConfig } from '@keywarden/core/config';
+import { policySchema } from '@keywarden/core/policy';
+import { readEnvironment } from '@keywarden/core/process';
+import { createBudgetRows } from '@keywarden/db/daemon';
+import { openStore } from '@keywarden/db/store';
+import type { Context } from '../context.ts';
+import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { startDaemon } from '../schedule/daemon.ts';
+import { makeContext } from '../testing.ts';
+
+// One replica of the daemon in a process of its own, on the clock of a sandbox. It ticks when it is told to, and ends with the process that
+// started it, or when it is killed.
+
+export interface Order {
+  databaseUrl: string;
+  connection: ConnectionConfig;
+  channels: ChannelConfig[];
+  policy: object;
+  dataFolder: string;
+  replica: string;
+  /** The sandbox's own controls. */
+  controlUrl: string;
+}
+
+process.on('disconnect', () => process.exit());
+process.once('message', (order: Order) => void run(order));
+process.send?.('ready');
+
+async function run(order: Order): Promise<void> {
+  const options = { dataFolder: '.', applicationName: `replica ${order.replica}`, role: 'keywarden_daemon' } as const;
+  const store = await openStore({ ...options, databaseUrl: order.databaseUrl });
+  const clock = await followClock(order.controlUrl);
+  const budgets = createSharedStore(createBudgetRows(store.sql), { localMs: () => performance.now(), now: clock.now });
+  const stop = new AbortController();
+  const context: Context = {
+    ...makeContext(store, {
+      connections: [order.connection],
+      channels: order.channels,
+      policy: policySchema.parse(order.policy),
+    }),
+    environment: { ...readEnvironment({}), KEYWARDEN_DATA: order.dataFolder },
+    budgets,
+    replica: order.replica,
+  };
+  await resumeEnforcement(context, 'the simulation');
+  const daemon = await startDaemon(context, {
+    replica: order.replica,
+    now: clock.now,
+    superviseSeconds: 2,
+    onUnfit: (error) => {
+      throw error;
+    },
+  });
+  process.on('message', (message) => {
+    if (message === 'stop') stop.abort();
+    // What a tick cannot do now the next one does.
+    if (message === 'tick')
+      void clock
+        .read()
+        .then(() => daemon.tick())
+        .catch(() => undefined);
+  });
+  process.send?.('begun');
+  await new Promise((resolve) => stop.signal.addEventListener('abort', resolve));
+  await daemon.stop();
+  await store.close();
+  process.exit(0);
+}
+
+/** The sandbox's time, which jumps. */
+async function followClock(controlUrl: string) {
+  let offsetMs = 0;
+  const read = async () => {
+    const answer = (await (await fetch(`${controlUrl}/clock`)).json()) as { now: string };
+    offsetMs = Date.parse(answer.now) - Date.now();
+  };
+  await read();
+  const follow = async () => {
+    for (;;) {
+      await setTimeout(200, undefined, { ref: false });
+      await read().catch(() => undefined); // the sandbox may have ended first
+    }
+  };
+  void follow();
+  return { read, now: () => Date.now() + offsetMs };
+}

@@ -1,0 +1,189 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { type Policy, policySchema } from '@keywarden/core/policy';
+import { listOpenRotations } from '@keywarden/db/daemon';
+import { startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import { createTestStore } from '@keywarden/db/testing';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { parseSinks } from '../rotate/rotate-bed.ts';
+import { type Bed, makeBed, neverUsedRule } from '../testing.ts';
+import { type Daemon, startDaemon } from './daemon.ts';
+
+// The server is stopped under a running daemon, and started again.
+
+let postgres: Awaited<ReturnType<typeof startTestPostgres>>;
+let store: TestStore;
+let bed: Bed;
+let daemon: Daemon;
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-outage-'));
+beforeAll(async () => {
+  postgres = await startTestPostgres();
+});
+afterEach(async () => {
+  await daemon.stop();
+  await bed.close();
+  await store.close();
+});
+afterAll(async () => {
+  await postgres.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+let offsetMs = 0;
+
+async function begin(policy?: Policy): Promise<void> {
+  store = await createTestStore(postgres.url);
+  await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
+  const sinks = parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
+  bed = await makeBed(store, policy === undefined ? {} : { policy, sinks });
+  offsetMs = 0;
+}
+
+async function startIt(): Promise<void> {
+  const { context } = bed;
+  const replica = context.replica ?? '';
+  const options = { replica, superviseSeconds: 1, onUnfit: () => undefined, now: () => Date.now() + offsetMs };
+  daemon = await startDaemon(context, options);
+}
+
+/** What a test asks of the store while it comes and goes. */
+async function ask<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch {
+      await setTimeout(50);
+    }
+  }
+}
+
+/** Waits until nothing runs, waits, or is to be tried again. */
+async function settled(): Promise<void> {
+  for (;;) {
+    const [row] = await ask(
+      async () => await store.sql`select count(*)::int as jobs from keywarden_jobs.job where state <= 'active'`,
+    );
+    if (row?.jobs === 0) return;
+    await setTimeout(50);
+  }
+}
+
+async function advance(hours: number): Promise<void> {
+  await bed.control('POST', 'clock', { advance_seconds: hours * 3600 });
+  offsetMs += hours * 3_600_000;
+}
+
+/** Some hours pass, and everything that is due is done. */
+async function pass(hours: number): Promise<void> {
+  await advance(hours);
+  await ask(() => daemon.tick());
+  await settled();
+}
+
+/** Stops the server as soon as the control plane hears the first request of a route. */
+async function interruptAt(route: string): Promise<void> {
+  await bed.control('DELETE', 'stats');
+  for (;;) {
+    const { by_route: routes } = await bed.control<{ by_route: Record<string, object> }>('GET', 'stats');
+    if (routes[route]) break;
+    await setTimeout(5);
+  }
+  await postgres.interrupt();
+}
+
+async function makeKeys(names: string[]): Promise<void> {
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  for (const name of names)
+    await bed.ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: name });
+}
+
+const slow = (method: string, path: string) => [{ method, path, kind: 'latency', latency_ms: 200 }];
+const keyRoute = '/organizations/{org_id}/api_keys';
+
+test('during a sync: it goes on where it stood, and every operation is stored once', async () => {
+  await begin();
+  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
+  const path = '/projects/{project_id}/operations';
+  await bed.control('PUT', 'faults', slow('GET', path));
+  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 50 } };
+  const interrupted = interruptAt(`GET ${path}`);
+  await startIt();
+  await interrupted;
+  await bed.control('PUT', 'faults', []);
+  await settled();
+  const [stored] =
+    await store.sql`select count(*)::int as rows, count(distinct id)::int as operations from keywarden.operation`;
+  expect(stored).toEqual({ rows: 900, operations: 900 });
+  const runs = await store.sql`select outcome from keywarden.job_run where kind = 'operations' order by number`;
+  expect(runs.length).toBeGreaterThan(1);
+  expect(runs.at(-1)?.outcome).toBe('done');
+}, 120_000);
+
+test('during an apply: exactly what is condemned is revoked, each key once, each intent with one outcome', async () => {
+  await begin(
+    policySchema.parse({
+      enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1s' },
+      rules: [{ ...neverUsedRule, mode: 'enforce' }],
+    }),
+  );
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 3 });
+  const names = ['a', 'b', 'c', 'd'];
+  await makeKeys(names);
+  await advance(40 * 24);
+  await makeKeys(['young']);
+  await resumeEnforcement(bed.context, 'ada');
+  await startIt();
+  await settled();
+  await bed.control('PUT', 'faults', slow('DELETE', `${keyRoute}/{key_id}`));
+  const interrupted = interruptAt(`DELETE ${keyRoute}/{key_id}`);
+  await pass(2);
+  const revoked = async () => {
+    const keys = await bed.control<{ name: string; revoked_at: string | null }[]>('GET', 'keys');
+    return keys.filter((key) => key.revoked_at !== null).map(({ name }) => name);
+  };
+  for (let hour = 0; hour < 8; hour += 1) await pass(1);
+  await interrupted;
+  // An intent is decided by listings that begin a minute after it: the test does not wait for that minute.
+  await store.sql`alter table keywarden.revocation_intent disable trigger user`;
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  for (let hour = 0; hour < 4; hour += 1) await pass(1);
+  expect((await revoked()).toSorted()).toEqual(names);
+  const open = await store.sql`
+    select 1 from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null`;
+  expect(open).toEqual([]);
+  const gone = await store.sql`
+    select k.name, count(*)::int as times from keywarden.revocation_outcome o join keywarden.revocation_intent i on i.number = o.intent_number
+      join keywarden.key k on k.number = i.key_number where o.outcome in ('revoked', 'gone') group by k.name order by k.name`;
+  expect(gone.map(({ name, times }) => `${name} ${times}`)).toEqual(names.map((name) => `${name} 1`));
+}, 180_000);
+
+test('during a rotation: it goes on, one successor is delivered, and no key is unknown', async () => {
+  await begin(
+    policySchema.parse({
+      enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } }, canary_wait: '1s' },
+      rules: [{ name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' } }],
+    }),
+  );
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
+  await makeKeys(['service']);
+  await advance(100 * 24);
+  await resumeEnforcement(bed.context, 'ada');
+  await startIt();
+  await settled();
+  await bed.control('PUT', 'faults', slow('POST', keyRoute));
+  const interrupted = interruptAt(`POST ${keyRoute}`);
+  for (let hour = 0; hour < 12; hour += 1) await pass(1);
+  await interrupted;
+  const keys = await bed.control<{ id: number; name: string; revoked_at: string | null }[]>('GET', 'keys');
+  const live = keys.filter(({ name, revoked_at }) => name.startsWith('service') && revoked_at === null);
+  const known = await store.sql`select id::text as id from keywarden.key where gone_at is null`;
+  expect(live.filter(({ id }) => !known.some((key) => key.id === String(id)))).toEqual([]);
+  // The old one, and the one that was delivered; what the outage left behind was found and revoked.
+  expect(live).toHaveLength(2);
+  const [rotation] = await listOpenRotations(bed.context.store.sql);
+  expect(rotation?.state).toBe('overlapping');
+}, 180_000);
