@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { UserError, usageError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/core/process';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
@@ -33,11 +33,15 @@ export async function migrateStore(sql: postgres.Sql): Promise<number> {
 export async function assertCurrent(sql: postgres.Sql): Promise<void> {
   const missing = await countMissing(sql);
   if (missing > 0) {
-    throw usageError(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
+    throw new UserError(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`, {
+      exit: 2,
+      canRetry: true,
+    });
   }
   if (!(await hasQueues(sql)))
-    throw usageError(
+    throw new UserError(
       "The database's queues are not those of this version of Keywarden; run keywarden migrate with the newest.",
+      { exit: 2, canRetry: true },
     );
 }
 

@@ -184,6 +184,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     });
   }
   return new UserError(`The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`, {
+    canRetry: true,
     cause: error,
   });
 }

@@ -42,13 +42,14 @@ async function run(context: Context): Promise<number> {
   // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
   const metrics = createMetrics();
   const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
-  const endTracing = await startTracing(context.environment.OTEL_EXPORTER_OTLP_ENDPOINT, 'keywarden');
-  const daemon = await startDaemon(working, { replica, onUnfit: unfit.reject });
   const sql = store.connect({ max: 1 });
-  const { DAEMON_HOST: host, DAEMON_PORT: port } = context.environment;
+  let daemon: Daemon | undefined;
   const app = createObserveApp({ metrics, sql, log, whyNotReady: () => whyNotReady(sql, daemon) });
+  const { DAEMON_HOST: host, DAEMON_PORT: port, OTEL_EXPORTER_OTLP_ENDPOINT: collector } = context.environment;
   const stopListening = await listenToObservers(app, { host, port, log });
+  const endTracing = await startTracing(collector, 'keywarden');
   try {
+    daemon = await startDaemon(working, { replica, onUnfit: unfit.reject });
     const stopping = aborted(context.signal);
     await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
     if (!context.signal.aborted) {
@@ -58,7 +59,7 @@ async function run(context: Context): Promise<number> {
     }
     await Promise.race([stopping, unfit.promise]);
   } finally {
-    await daemon.stop();
+    await daemon?.stop();
     await stopListening();
     await endTracing();
   }
@@ -70,7 +71,8 @@ async function run(context: Context): Promise<number> {
 const longestTickMs = 150_000;
 
 /** Why this replica is of no use at the moment. */
-async function whyNotReady(sql: Sql, daemon: Daemon): Promise<string | null> {
+async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string | null> {
+  if (daemon === undefined) return 'it starts';
   if (performance.now() - daemon.tickedMs() > longestTickMs) return 'its schedules have not been looked at for minutes';
   try {
     await assertCurrent(sql);

@@ -10,9 +10,10 @@ import {
   usageError,
 } from '@keywarden/core/process';
 import { endReplica } from '@keywarden/db/daemon';
-import { type Migrations, openStore } from '@keywarden/db/store';
+import { type Migrations, openStore, type StoreOptions } from '@keywarden/db/store';
 import { type Connection, openConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { openWhenThere } from '../open-when-there.ts';
 import { createProgress } from '../progress.ts';
 
 /** Everything that a command works with, closed when it ends, however it ends. */
@@ -30,7 +31,7 @@ export async function withContext<T>(
   const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();
   const replica = isDaemon ? randomUUID() : null;
-  const store = await openStore({
+  const options: StoreOptions = {
     databaseUrl: environment.DATABASE_URL,
     dataFolder: environment.KEYWARDEN_DATA,
     applicationName: 'keywarden',
@@ -38,7 +39,8 @@ export async function withContext<T>(
     ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
     // A command with another configuration must not change it in passing.
     ...(isDaemon ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
-  });
+  };
+  const store = isDaemon ? await openWhenThere(options, { signal, log }) : await openStore(options);
   try {
     return await work({
       store,

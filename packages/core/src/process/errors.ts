@@ -4,11 +4,14 @@ export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as cons
 /** A failure that a person can mend: one sentence that says how. It ends the process with `exit`, and prints no stack. */
 export class UserError extends Error {
   readonly exit: number;
+  /** It may mend itself: a server that starts, a migration that runs elsewhere. */
+  readonly canRetry: boolean;
 
-  constructor(message: string, options: { exit?: number; cause?: unknown } = {}) {
+  constructor(message: string, options: { exit?: number; canRetry?: boolean; cause?: unknown } = {}) {
     super(message, { cause: options.cause });
     this.name = 'UserError';
     this.exit = options.exit ?? exitCode.failed;
+    this.canRetry = options.canRetry ?? false;
   }
 }
 

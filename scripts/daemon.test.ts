@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { entry, run, type Started, settingsFor, start } from './processes.ts';
+
+let store: TestStore;
+let sandbox: Sandbox;
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-daemon-'));
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sandbox = await createSandbox({ limits: noLimits });
+  await control('POST', 'generate', { organizations: 1, projects: 2, keys: 3, operations: 100, months: 1 });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function control(method: string, path: string, body?: unknown): Promise<Response> {
+  const init = { method, headers: { 'content-type': 'application/json' } };
+  return await fetch(
+    `${sandbox.controlUrl}/${path}`,
+    body === undefined ? init : { ...init, body: JSON.stringify(body) },
+  );
+}
+
+const settings = (change: Record<string, string> = {}) => ({
+  ...settingsFor(store, sandbox, folder),
+  DAEMON_PORT: '0',
+  ...change,
+});
+
+async function says(daemon: Started, words: string | RegExp): Promise<string> {
+  for (;;) {
+    const found = new RegExp(words).exec(daemon.output());
+    if (found) return found[1] ?? found[0];
+    if (daemon.child.exitCode !== null) throw new Error(`the daemon ended: ${daemon.output()}`);
+    await setTimeout(25);
+  }
+}
+
+/** A line to the database that is not there before it is opened. */
+async function closedLine(): Promise<{ url: string; open(): Promise<Server> }> {
+  const holder = createServer();
+  await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+  const address = holder.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  await new Promise((resolve) => holder.close(resolve));
+  const { hostname, port: far } = new URL(store.url);
+  return {
+    url: Object.assign(new URL(store.url), { hostname: '127.0.0.1', port: String(port) }).href,
+    async open() {
+      const server = createServer((near) => {
+        const line = connect(Number(far), hostname);
+        near.on('error', () => line.destroy()).on('close', () => line.destroy());
+        line.on('error', () => near.destroy()).on('close', () => near.destroy());
+        near.pipe(line).pipe(near);
+      });
+      await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+      return server;
+    },
+  };
+}
+
+test('a daemon waits for its database, is seen on its port, says whether it is of use, and ends when it is told to', async () => {
+  const line = await closedLine();
+  const daemon = start([...entry.keywarden, 'run'], settings({ DATABASE_URL: line.url }));
+  await says(daemon, 'is not there yet, and is waited for');
+  const server = await line.open();
+  await says(daemon, 'the daemon runs');
+  const url = await says(daemon, /"url":"(http:[^"]+)\/metrics"/);
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+  expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready' });
+  expect(await (await fetch(`${url}/metrics`)).text()).toContain('keywarden_sync_age_seconds{');
+  await store.sql`update keywarden.migration set hash = hash || 'x' where id = 1`;
+  const unready = await fetch(`${url}/readyz`);
+  expect([unready.status, await unready.json()]).toEqual([
+    503,
+    { status: 'not ready', why: expect.stringMatching(/not the ones of this version/) },
+  ]);
+  await store.sql`update keywarden.migration set hash = left(hash, -1) where id = 1`;
+  daemon.child.kill('SIGTERM');
+  expect((await daemon.ended).code).toBe(0);
+  server.close();
+}, 120_000);
+
+test('a port that was asked for and is taken ends the daemon with a sentence', async () => {
+  const ended = await run([...entry.keywarden, 'run'], settings({ DAEMON_PORT: new URL(sandbox.url).port }));
+  expect(ended.stderr).toContain('EADDRINUSE); mend DAEMON_HOST or DAEMON_PORT.');
+  expect(ended.code).toBe(1);
+});
+
+test('a second signal ends a daemon at once that finishes what it does', async () => {
+  const path = '/organizations/{org_id}/api_keys';
+  await control('PUT', 'faults', [{ method: 'GET', path, kind: 'latency', latency_ms: 20_000 }]);
+  await store.sql`delete from keywarden.schedule_slot`;
+  const daemon = start([...entry.keywarden, 'run'], settings());
+  await control('DELETE', 'stats');
+  for (;;) {
+    const { by_route: routes } = (await (await control('GET', 'stats')).json()) as { by_route: Record<string, object> };
+    if (routes[`GET ${path}`]) break;
+    await setTimeout(25);
+  }
+  daemon.child.kill('SIGTERM');
+  // What comes at once after the first is taken for the same wish.
+  await setTimeout(700);
+  expect(daemon.child.exitCode).toBeNull();
+  daemon.child.kill('SIGTERM');
+  expect((await daemon.ended).code).toBe(1);
+  await control('PUT', 'faults', []);
+}, 60_000);
