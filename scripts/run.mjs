@@ -84,7 +84,12 @@ function runStep([command, ...args]) {
   const forward = (signal) => child.kill(signal);
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, forward);
   const parent = process.ppid;
-  const orphaned = setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 1000);
+  const orphaned = setInterval(() => {
+    if (process.ppid === parent) return;
+    // Once: a second signal would end it at once.
+    clearInterval(orphaned);
+    child.kill('SIGTERM');
+  }, 1000);
   return new Promise((resolve) => {
     const ended = (code) => {
       clearInterval(orphaned);

@@ -83,11 +83,14 @@ function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
   });
 }
 
+/** Longer than the daemon's longest shutdown_timeout, 10 minutes: who does not want to wait presses Ctrl-C again. */
+const longestEndMs = 610_000;
+
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
-  const late = await Promise.race([ended, setTimeout(20_000, 'late', { ref: false })]);
+  const late = await Promise.race([ended, setTimeout(longestEndMs, 'late', { ref: false })]);
   if (late === 'late') child.kill('SIGKILL');
   await ended;
 }

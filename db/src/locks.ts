@@ -6,6 +6,8 @@ export interface Lease {
   name: string;
   /** Raised whenever the lock is taken: a write that bears it is refused once somebody else has taken it since. */
   fence: string;
+  /** Of the lock under which this one was taken. */
+  outer?: Lease | undefined;
   /** Aborts when the lock was lost: whoever works under it must stop. */
   signal: AbortSignal;
 }
@@ -54,12 +56,32 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   let alive: NodeJS.Timeout | undefined;
   let session: Sql | undefined;
   const loseAll = () => {
+    clearInterval(alive);
+    alive = undefined;
     for (const [name, { lost }] of held) lost.abort(new LockLostError(name));
     held.clear();
   };
   const open = () => {
     session ??= connect({ max: 1, onclose: loseAll, settings: { idle_session_timeout: idleMs } });
     return session;
+  };
+
+  /** A server that does not answer for so long has ended the session on its side, whatever the line says. */
+  const showLife = async () => {
+    const sql = open();
+    const late = new AbortController();
+    const isAlive = await Promise.race([
+      sql`select 1`.then(
+        () => true,
+        () => false,
+      ),
+      setTimeout(idleMs, false, { signal: late.signal, ref: false }).catch(() => false),
+    ]);
+    late.abort();
+    if (isAlive || session !== sql) return;
+    session = undefined;
+    loseAll();
+    await sql.end({ timeout: 0 });
   };
 
   const take = async (name: string, isShared: boolean): Promise<Held | undefined> => {
@@ -76,7 +98,8 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
       taken.fence = (await takeFromServer(open(), name, isShared)) ?? '';
       taken.lost.signal.throwIfAborted();
     } catch (error) {
-      if (held.get(name) === taken) held.delete(name);
+      if (held.get(name) !== taken) throw error;
+      held.delete(name);
       // The lock may have been given although what came with it failed.
       await unlock(open(), name, isShared);
       throw error;
@@ -105,7 +128,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
         taken = await take(name, isShared);
         if (taken === undefined && !waited) onWait?.();
       }
-      alive ??= setInterval(() => void open()`select 1`.catch(() => undefined), Math.min(aliveMs, idleMs / 3)).unref();
+      alive ??= setInterval(() => void showLife(), Math.min(aliveMs, idleMs / 3)).unref();
       try {
         return await work({ name, fence: taken.fence, signal: taken.lost.signal });
       } finally {

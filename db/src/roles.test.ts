@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
@@ -127,4 +128,41 @@ test('the daemon cannot lengthen its own arm: retention and functions are the ow
     daemon,
     `create or replace function keywarden.forget_open_walk(bigint) returns void language sql as 'select'`,
   );
+});
+
+/** What a role may, as docs/ROLES.md has it: of tables, then of functions. */
+async function readGrants(): Promise<string[]> {
+  const rows = await store.sql`
+    with tables as (
+      select n.nspname || '.' || c.relname as name, c.oid, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname in ('keywarden', 'keywarden_jobs') and c.relkind in ('r', 'p', 'v') and not c.relispartition
+    ), may as (
+      select t.name, r.role, string_agg(p.privilege || coalesce(columns.list, ''), ', ' order by p.place) as list
+      from tables t cross join unnest(array['keywarden_daemon', 'keywarden_report']) as r(role)
+        cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate']) with ordinality as p(privilege, place)
+        left join lateral (
+          select ' of ' || string_agg(a.attname, ' ' order by a.attnum) as list from pg_attribute a
+          where p.privilege = 'update' and a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+            and not has_table_privilege(r.role, t.oid, 'update') and has_column_privilege(r.role, t.oid, a.attnum, 'update')
+        ) columns on true
+      where has_table_privilege(r.role, t.oid, p.privilege) or columns.list is not null
+      group by t.name, r.role
+    ), functions as (
+      select n.nspname || '.' || f.proname || '()' as name, f.oid from pg_proc f join pg_namespace n on n.oid = f.pronamespace
+      where n.nspname in ('keywarden', 'keywarden_jobs') and f.prorettype <> 'trigger'::regtype
+    )
+    select name, coalesce((select list from may m where m.name = t.name and m.role = 'keywarden_daemon'), '') as daemon,
+      coalesce((select list from may m where m.name = t.name and m.role = 'keywarden_report'), '') as report, 0 as place
+    from tables t
+    union all
+    select name, case when has_function_privilege('keywarden_daemon', oid, 'execute') then 'execute' else '' end,
+      case when has_function_privilege('keywarden_report', oid, 'execute') then 'execute' else '' end, 1 from functions
+    order by place, name`;
+  return rows.map(({ name, daemon: may, report: mayToo }) => `| ${name} | ${may} | ${mayToo} |`);
+}
+
+test('docs/ROLES.md says of every table and function what each role may', async () => {
+  const text = readFileSync(new URL('../../docs/ROLES.md', import.meta.url), 'utf8');
+  const documented = text.split('\n').filter((line) => line.startsWith('| keywarden'));
+  expect(documented).toEqual(await readGrants());
 });

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   type ControlPlaneClient,
   ControlPlaneError,
@@ -15,7 +16,7 @@ import {
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/core/config';
 import { UserError } from '@keywarden/core/process';
 import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
+import type { Sql, Store } from '@keywarden/db/store';
 import type { Observer } from './observe/observer.ts';
 
 /** A connection that has authenticated. */
@@ -83,6 +84,14 @@ export async function openConnections(
   }
   if (connections.length === 0) throw failures[0];
   return connections;
+}
+
+/** Where a process counts its requests, beside all others of the store: by a session of its own, so that no request waits behind pages. */
+export function openBudgets({ connect }: Pick<Store, 'connect'>): LimiterStore {
+  return createSharedStore(createBudgetRows(connect({ max: 1 })), {
+    localMs: () => performance.now(),
+    sleep: setTimeout,
+  });
 }
 
 /** With a clock of their own, tests count by that. */

@@ -20,14 +20,15 @@ export async function startJobRun(sql: Sql, run: NewJobRun): Promise<string> {
   return String(row?.number);
 }
 
-/** Ends it; one that was done settles what a person was told of earlier ones. */
+/** Ends it; one that was done settles what a person was told of earlier ones of its account, or of its connections by another name. */
 export async function finishJobRun(
   sql: Sql,
   {
     number,
     outcome,
     error = null,
-  }: { number: string; outcome: 'done' | 'failed' | 'handed_back'; error?: object | null },
+    connections = [],
+  }: { number: string; outcome: 'done' | 'failed' | 'handed_back'; error?: object | null; connections?: string[] },
 ): Promise<void> {
   await sql`
     with finished as (
@@ -37,18 +38,28 @@ export async function finishJobRun(
     )
     update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job was done'
     from finished f where incident.kind = 'job_failed' and incident.closed_at is null and f.outcome = 'done'
-      and incident.scope = 'job ' || f.kind || ' ' || f.account`;
+      and (incident.scope = 'job ' || f.kind || ' ' || f.account or incident.detail ->> 'kind' = f.kind
+        and incident.detail -> 'connections' <> '[]' and incident.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)`;
 }
 
-/** A job failed as often as it is tried: an incident, with the error of its last attempt. */
-export async function openJobIncident(sql: Sql, { kind, account }: { kind: string; account: string }): Promise<void> {
+/** A job failed as often as it is tried: an incident, with its last error if it had one, unless another of its account was done since. */
+export async function openJobIncident(
+  sql: Sql,
+  {
+    kind,
+    account,
+    connections,
+    jobId,
+    diedAt,
+  }: { kind: string; account: string; connections: string[]; jobId: string | null; diedAt: Date },
+): Promise<void> {
   await sql`
     insert into keywarden.incident (kind, scope, detail)
     select 'job_failed', 'job ' || ${kind}::text || ' ' || ${account}::text, jsonb_build_object('kind', ${kind}::text, 'account', ${account}::text,
-      'error', (select error from keywarden.job_run where kind = ${kind} and account = ${account} and outcome = 'failed'
-        order by number desc limit 1))
+      'connections', ${JSON.stringify(connections)}::jsonb, 'error', (select error from keywarden.job_run
+        where job_id = ${jobId}::uuid and outcome = 'failed' order by number desc limit 1))
     where not exists (select from keywarden.job_run r where r.kind = ${kind} and r.account = ${account} and r.outcome = 'done'
-      and r.number > coalesce((select max(number) from keywarden.job_run where kind = ${kind} and account = ${account} and outcome = 'failed'), 0))
+      and r.finished_at > ${diedAt.toISOString()}::timestamptz)
     on conflict (kind, scope) where closed_at is null and key_number is null do update set detail = excluded.detail`;
 }
 

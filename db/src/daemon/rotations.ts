@@ -1,6 +1,8 @@
 import type { MintIntent, Rotation, RotationState } from '@keywarden/core/rotation';
 import { mayFollow } from '@keywarden/core/rotation';
 import type postgres from 'postgres';
+import { holdFence } from '../fence.ts';
+import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 import { closeIncidentsOfKey, openIncidentOfKey } from './incidents.ts';
 
@@ -138,6 +140,8 @@ export interface NewMint {
   creatorId: string;
   listing: string;
   at: string;
+  /** Of the key's scope: there is no intent if another process has taken its lock since. */
+  lease: Lease | undefined;
 }
 
 /** Commits the intent to mint a successor, before the call. False when the rotation has moved on meanwhile. */
@@ -147,6 +151,7 @@ export async function beginMint(
   mint: NewMint,
 ): Promise<boolean> {
   return await sql.begin(async (tx) => {
+    await holdFence(tx, mint.lease);
     const sequence = await nextSequence(tx, { number, state, to: 'minting' });
     const event = { number, sequence: sequence ?? 0, to: 'minting', why: null, at: mint.at } as const;
     if (sequence === undefined || !(await insertEvent(tx, event))) return false;

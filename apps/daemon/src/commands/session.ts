@@ -11,7 +11,7 @@ import {
 } from '@keywarden/core/process';
 import { endReplica } from '@keywarden/db/daemon';
 import { type Migrations, openStore, type StoreOptions } from '@keywarden/db/store';
-import { type Connection, openConnections } from '../connect.ts';
+import { type Connection, openBudgets, openConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { openWhenThere } from '../open-when-there.ts';
 import { createProgress } from '../progress.ts';
@@ -50,6 +50,7 @@ export async function withContext<T>(
       progress: createProgress(process.stderr),
       signal,
       limiters: new Map(),
+      budgets: openBudgets(store),
       variables: process.env,
       replica,
     });

@@ -32,7 +32,11 @@ async function run(order: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: `replica ${order.replica}`, role: 'keywarden_daemon' } as const;
   const store = await openStore({ ...options, databaseUrl: order.databaseUrl });
   const clock = await followClock(order.controlUrl);
-  const budgets = createSharedStore(createBudgetRows(store.sql), { localMs: () => performance.now(), now: clock.now });
+  const budgets = createSharedStore(createBudgetRows(store.connect({ max: 1 })), {
+    localMs: () => performance.now(),
+    now: clock.now,
+    sleep: setTimeout,
+  });
   const stop = new AbortController();
   const context: Context = {
     ...makeContext(store, {

@@ -97,7 +97,7 @@ async function create(
       const attempt = (currentMint(rotation)?.attempt ?? 0) + 1;
       const name = successorName(key.name, { id: rotation.id, attempt });
       const intent = { attempt, name, connection: minter.name, creatorId: minter.accountId, listing: listing.number };
-      if (!(await beginMint(store.sql, rotation, { ...intent, at: presentOf(minter) })))
+      if (!(await beginMint(store.sql, rotation, { ...intent, at: presentOf(minter), lease: context.lease })))
         return notNow('another process moves it on');
       const created = await call(minter, { key, name, signal });
       const mint = { attempt, keyId: created.id };

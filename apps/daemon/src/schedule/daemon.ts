@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UserError } from '@keywarden/core/process';
 import { openJobIncident } from '@keywarden/db/daemon';
 import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
-import { assertCurrent, type Sql } from '@keywarden/db/store';
+import { assertCurrent } from '@keywarden/db/store';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
+import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
 import { runJob } from './worker.ts';
 
@@ -38,6 +39,8 @@ const tickEvery = '*/5 * * * * *';
 const longestSkipMs = 55_000;
 /** While the store cannot be reached, one line in so long says so. */
 const complaintMs = 30_000;
+/** Accounts of which a replica does jobs of one kind at once. */
+const mostAtOnce = 4;
 /** What is left of the time to stop when running jobs are handed back. */
 const handBackShare = 0.3;
 
@@ -61,21 +64,6 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const asked = new AbortController();
   const forced = new AbortController();
   const running = new Set<Promise<void>>();
-  const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
-  for (const kind of jobKinds) {
-    await queues.work<JobData>(kind, polling, async ([job]) => {
-      if (job === undefined) return;
-      const done = runJob(worker, kind, job);
-      running.add(done);
-      await done.finally(() => running.delete(done));
-    });
-  }
-  await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
-    const { sourceName, data } = job ?? {};
-    const account = (data as JobData | undefined)?.account;
-    if (sourceName && account !== undefined) await openJobIncident(store.sql, { kind: sourceName, account });
-  });
-
   let tickedMs = performance.now();
   let skipUntilMs = 0;
   const tickNow = async () => {
@@ -90,33 +78,78 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     // Not past the next slot, by a tick of this machine's clock.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
   };
-  await tickNow();
-  const ticker = new Cron(tickEvery, { protect: true, catch: (error) => complain(error), unref: true }, async () => {
+
+  const startWorkers = async () => {
+    const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
+    for (const kind of jobKinds) {
+      const localConcurrency = jobs[kind].per === 'store' ? 1 : Math.min(mostAtOnce, config.connections.length);
+      await queues.work<JobData>(kind, { ...polling, localConcurrency }, async ([job]) => {
+        if (job === undefined) return;
+        const done = runJob(worker, kind, job);
+        running.add(done);
+        await done.finally(() => running.delete(done));
+      });
+    }
+    await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
+      if (job === undefined || job.sourceName === null) return;
+      const { sourceName, sourceId, createdOn } = job;
+      const { account, connections } = job.data as JobData; // as it was sent
+      await openJobIncident(store.sql, { kind: sourceName, account, connections, jobId: sourceId, diedAt: createdOn });
+    });
+  };
+
+  let ticker: Cron | undefined;
+  const stop = async () => {
+    ticker?.stop();
+    asked.abort(new Error('the daemon stops'));
+    const { ms } = config.shutdown_timeout;
+    const force = setTimeout(() => forced.abort(new Error('the daemon stops')), ms * (1 - handBackShare));
+    await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
+    const isOver = new AbortController();
+    const late = sleep(ms, 'late', { signal: isOver.signal }).catch(() => 'ended');
+    const end = await Promise.race([allEnded(running), late]);
+    isOver.abort();
+    clearTimeout(force);
+    if (end === 'late') log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
+    // Fails what it takes to be active still: a job that did not end in time is so free for others at once.
+    await queues.stop({ graceful: false, close: false }).catch((error: unknown) => complain(error));
+  };
+
+  try {
+    // Before there is work to do: a daemon that does not fit does none.
+    await tickNow();
+    await startWorkers();
+  } catch (error) {
+    forced.abort(error);
+    await stop();
+    throw error;
+  }
+  ticker = new Cron(tickEvery, { protect: true, catch: (error) => complain(error), unref: true }, async () => {
     if (performance.now() >= skipUntilMs) await tickNow();
   });
-
   return {
     running: () => running.size,
     tickedMs: () => tickedMs,
     tick: tickNow,
-    settled: async (kinds) => await settle(sql, kinds, context.signal),
-    async stop() {
-      ticker.stop();
-      asked.abort(new Error('the daemon stops'));
-      const { ms } = config.shutdown_timeout;
-      const force = setTimeout(() => forced.abort(new Error('the daemon stops')), ms * (1 - handBackShare));
-      await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
-      const isOver = new AbortController();
-      const late = sleep(ms, 'late', { signal: isOver.signal }).catch(() => 'ended');
-      const end = await Promise.race([Promise.allSettled(running), late]);
-      isOver.abort();
-      clearTimeout(force);
-      if (end === 'late')
-        log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
-      // Fails what it takes to be active still: a job that did not end in time is so free for others at once.
-      await queues.stop({ graceful: false, close: false }).catch((error: unknown) => complain(error));
+    settled: async (kinds) => {
+      for (;;) {
+        // The store may be away for a while: that is no reason to end.
+        const jobs = await countUnsettled(sql, kinds).catch((error: unknown) => {
+          asked.signal.throwIfAborted();
+          complain(error);
+          return undefined;
+        });
+        if (jobs === 0) return;
+        await sleep(250, undefined, { signal: asked.signal });
+      }
     },
+    stop,
   };
+}
+
+/** Resolves when nothing runs any more; what begins meanwhile is waited for, too. */
+async function allEnded(running: Set<Promise<void>>): Promise<void> {
+  while (running.size > 0) await Promise.allSettled(running);
 }
 
 /** Says that the queues cannot be reached once in a while, not with every try. */
@@ -127,8 +160,4 @@ function createComplaint(log: Context['log']): (error: unknown) => void {
     saidMs = performance.now();
     log.error({ err: error }, 'the queues cannot be worked with, and are tried again');
   };
-}
-
-async function settle(sql: Sql, kinds: readonly string[], signal: AbortSignal): Promise<void> {
-  while ((await countUnsettled(sql, kinds)) > 0) await sleep(250, undefined, { signal });
 }

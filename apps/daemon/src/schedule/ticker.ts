@@ -49,8 +49,8 @@ export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSl
     const next = cron.nextRun(new Date(nowMs));
     if (next !== null) nextMs = Math.min(nextMs, next.getTime() - nowMs);
     // One that is due this very second counts as come.
-    const [last] = cron.previousRuns(1, new Date(nowMs + 1000));
-    if (last === undefined || last.getTime() > nowMs || last.getTime() <= (lastMs.get(schedule) ?? 0)) continue;
+    const last = cron.previousRuns(2, new Date(nowMs + 1000)).find((at) => at.getTime() <= nowMs);
+    if (last === undefined || last.getTime() <= (lastMs.get(schedule) ?? 0)) continue;
     const isFirst = !lastMs.has(schedule);
     const jobs = await enqueueSlot(options, { schedule, slotMs: last.getTime(), isFirst });
     if (jobs !== undefined) enqueued.push({ schedule, slot: last.toISOString(), jobs });

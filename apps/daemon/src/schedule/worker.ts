@@ -35,6 +35,8 @@ class JobFailure extends Error {
 /** One attempt at a job, with its row in the store from begin to end. Throws what the queue is to keep, so that it is tried again. */
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
+  // Taken from the queue when the daemon was told to stop already.
+  if (stopping.asked.aborted) return await handBack(worker, kind, job);
   const { sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
@@ -64,7 +66,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
     };
     const work = async () => await run({ ...context, log, signal }, connections);
     await traced(`job ${kind}`, attributes, work, (error) => describeError(error).code);
-    await finishJobRun(sql, { number, outcome: 'done' });
+    await finishJobRun(sql, { number, outcome: 'done', connections });
     end('done');
     log.info({ ms: Math.round(performance.now() - startedMs) }, 'done');
   } catch (error) {
@@ -89,10 +91,12 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
 }
 
 /** Another of the same stands in the queue at once, for whoever is there. */
-async function handBack({ sql, queues }: Worker, kind: JobKind, { id, data }: Job<JobData>): Promise<void> {
+async function handBack({ sql, queues }: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   await sql.begin(async (tx) => {
     const db = overPostgres(tx);
-    await queues.complete(kind, id, undefined, { db });
-    await queues.send(kind, data, { singletonKey: data.account, db });
+    // Only what is this replica's still: another may have taken it over.
+    const answer = await queues.complete(kind, job, undefined, { db });
+    const { affected } = answer as { affected?: number }; // its types leave out what it says
+    if (affected === 1) await queues.send(kind, job.data, { singletonKey: job.data.account, db });
   });
 }

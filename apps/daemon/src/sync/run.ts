@@ -19,7 +19,7 @@ export async function withProcessLock<T>(
   return await store.locks.hold(what, { signal, onWait }, async (lease) => {
     const linked = linkSignals(signal, lease.signal);
     try {
-      return await work({ ...context, lease, signal: linked.signal });
+      return await work({ ...context, lease: { ...lease, outer: context.lease }, signal: linked.signal });
     } finally {
       linked.release();
     }

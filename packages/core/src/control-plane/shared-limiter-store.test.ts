@@ -7,13 +7,13 @@ import { virtualTime } from './virtual-time.ts';
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
 /** Rows as a database has them: read and saved in turns of their own, refused where another saved meanwhile. */
-function memoryRows(now: () => number) {
+function memoryRows(now: () => number, trip: () => Promise<void> = () => Promise.resolve()) {
   const saved = new Map<string, { version: number; text: string }>();
   const counts = { reads: 0, writes: 0, refused: 0 };
   const rows: BudgetRows = {
     async read(keys) {
       counts.reads += 1;
-      await Promise.resolve();
+      await trip();
       const found = keys.flatMap((key) => {
         const row = saved.get(key);
         return row === undefined ? [] : [[key, { version: String(row.version), state: JSON.parse(row.text) }] as const];
@@ -21,7 +21,7 @@ function memoryRows(now: () => number) {
       return { nowMs: now(), rows: new Map(found) };
     },
     async save(changed) {
-      await Promise.resolve();
+      await trip();
       const isCurrent = changed.every(({ key, version }) => String(saved.get(key)?.version ?? 0) === version);
       if (!isCurrent) {
         counts.refused += 1;
@@ -115,6 +115,78 @@ test('L1: no window holds more than the share, however requests are spread over 
     { numRuns: 60 },
   );
 }, 120_000);
+
+test('L1, the twin: replicas with a store each overrun the share that they have in common', async () => {
+  const time = virtualTime(1e12);
+  const limiters = [1, 2, 3].map(() => {
+    const { rows } = memoryRows(time.now);
+    return createLimiter({ account: 'a', share: 1, time, store: createSharedStore(rows, { localMs: time.now }) });
+  });
+  const sent: number[] = [];
+  const send = async (index: number) => {
+    await limiters[index % 3]?.wait('GET /a');
+    sent.push(time.now());
+  };
+  await Promise.all(Array.from({ length: 1400 }, (_, index) => send(index)));
+  expect(mostIn(sent, 60_000)).toBeGreaterThan(700);
+});
+
+test.each([20, 160, 400, 1500])(
+  'a store that takes %d ms to answer slows no busy route down for good, nor lets it go too fast',
+  async (tripMs) => {
+    const time = virtualTime(1e12);
+    const { rows } = memoryRows(time.now, () => time.sleep(tripMs));
+    const limiters = [1, 2].map(() =>
+      createLimiter({
+        account: 'a',
+        share: 1,
+        time,
+        store: createSharedStore(rows, { localMs: time.now, sleep: (ms) => time.sleep(ms) }),
+      }),
+    );
+    const sent: number[] = [];
+    await Promise.all(
+      Array.from({ length: 400 }, async (_, index) => {
+        await limiters[index % 2]?.wait('GET /a');
+        sent.push(time.now() - 1e12);
+      }),
+    );
+    expect(mostIn(sent, 1000)).toBeLessThanOrEqual(40);
+    // Two that reserve in turn from a store so slow may get half of the pace.
+    expect(Math.max(...sent)).toBeLessThanOrEqual(2 * boundMs(400, 1) + 10 * tripMs);
+  },
+);
+
+test('what lapsed is given back, also where another process saved first', async () => {
+  const time = virtualTime(1e12);
+  const { rows } = memoryRows(time.now);
+  let isDisturbed = false;
+  const disturbed: BudgetRows = {
+    read: rows.read,
+    async save(changed) {
+      if (!isDisturbed) return await rows.save(changed);
+      isDisturbed = false;
+      return false;
+    },
+  };
+  const make = (of: BudgetRows) =>
+    createLimiter({ account: 'a', share: 1, time, store: createSharedStore(of, { localMs: time.now }) });
+  const limiter = make(disturbed);
+  const impatient = new AbortController();
+  // Ten wait, and a block of ten is reserved; nine of them go away.
+  const waits = Array.from({ length: 10 }, (_, index) =>
+    limiter.wait('GET /a', index === 0 ? undefined : impatient.signal),
+  );
+  await waits[0];
+  impatient.abort();
+  await Promise.allSettled(waits);
+  await time.sleep(5000);
+  isDisturbed = true;
+  await limiter.wait('GET /a');
+  const { rows: saved } = await rows.read(['a']);
+  const { used } = (saved.get('a')?.state ?? { used: [] }) as { used: [number, number][] };
+  expect(used.reduce((sum, [, count]) => sum + count, 0)).toBeLessThanOrEqual(4);
+});
 
 test('what a replica reserved and did not use is given back with its next block', async () => {
   const time = virtualTime(1e12);

@@ -24,15 +24,38 @@ export interface SharedStoreOptions {
   localMs: () => number;
   /** Stands in for the rows' clock: for simulations. */
   now?: (() => number) | undefined;
+  /** Waits before what another process was faster with is tried again. */
+  sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
-/** Turns of one route that this process has reserved, each with when it may be taken, by this process's clock. */
+interface Turn {
+  /** By this process's clock: from when it may be taken, and until when. */
+  fromMs: number;
+  toMs: number;
+  /** By the rows' clock: until when it counts as not sent yet. */
+  untilMs: number;
+}
+
+/** Turns of one route that this process has reserved. */
 interface Block {
-  turns: { fromMs: number; toMs: number; untilMs: number }[];
+  turns: Turn[];
   taken: number;
   size: number;
   /** How many requests waited for it. */
   waiting: number;
+}
+
+/** A budget as it stands, and how a reservation looks at it. */
+interface Standing {
+  budget: Budget;
+  state: State;
+}
+
+/** When the rows were read, by their clock and by ours, before and after. */
+interface Reading {
+  nowMs: number;
+  askedMs: number;
+  answeredMs: number;
 }
 
 /** So far ahead turns are reserved, and so long each of them may be taken. */
@@ -41,81 +64,76 @@ const validMs = 300;
 const mostTurns = 64;
 /** A window is kept as so many counts at most. */
 const countsOfWindow = 400;
-/** The rows' clock may be read as much apart by two processes. */
-const toleranceMs = 50;
+/** What is counted later than this from now was counted before the clock was set back. */
+const furthestMs = 20_000;
+/** A store that takes longer to answer is none to count requests with; its turns lapse. */
+const longestTripMs = 5000;
 const negligibleMs = 1e-6;
-const mostAttempts = 20;
+const mostAttempts = 30;
+const backoffMs = 15;
 
 /**
  * A store that the limiters of many processes share: the same algorithm, with its state in rows. Turns are reserved in blocks, some of which are
  * due a little later, so that a busy route costs a fraction of a write a request; what a block leaves is given back with the next.
  */
-export function createSharedStore(rows: BudgetRows, { localMs, now }: SharedStoreOptions): LimiterStore {
+export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: SharedStoreOptions): LimiterStore {
   const blocks = new Map<string, Block>();
   const accountLeft = new Map<string, number>();
+  // From reading the rows to having saved them: turns are booked for later than that.
+  let saveMs = 0;
 
   const change = async <T>(
     budgets: readonly Budget[],
-    work: (states: { budget: Budget; state: State }[], nowMs: number) => { answer: T; isChanged: boolean },
+    work: (standings: Standing[], reading: Reading) => { answer: T; isChanged: boolean },
   ): Promise<T> => {
-    for (let attempt = 1; ; attempt += 1) {
+    for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
+      const askedMs = localMs();
       const read = await rows.read(budgets.map(({ key }) => key));
-      const nowMs = now?.() ?? read.nowMs;
-      const states = budgets.map((budget) => ({
+      const reading = { nowMs: now?.() ?? read.nowMs, askedMs, answeredMs: localMs() };
+      const standings = budgets.map((budget) => ({
         budget,
-        state: stateOf(read.rows.get(budget.key)?.state, budget, nowMs),
+        state: stateOf(read.rows.get(budget.key)?.state, budget, reading.nowMs),
       }));
-      const { answer, isChanged } = work(states, nowMs);
-      const mustSave = isChanged || states.some(({ state }) => state.wasAhead);
-      const changed = states.map(({ budget: { key }, state }) => ({
+      const { answer, isChanged } = work(standings, reading);
+      const mustSave = isChanged || standings.some(({ state }) => state.wasAhead);
+      const changed = standings.map(({ budget: { key }, state }) => ({
         key,
         version: read.rows.get(key)?.version ?? '0',
         state: { arrival: state.arrival, used: state.used },
       }));
       if (!mustSave || (await rows.save(changed))) {
-        for (const { budget, state } of states) accountLeft.set(budget.key, budget.max - countOf(state));
+        if (mustSave) saveMs = Math.min(longestTripMs, localMs() - reading.answeredMs);
+        for (const { budget, state } of standings) accountLeft.set(budget.key, budget.max - countOf(state));
         return answer;
       }
-      if (attempt === mostAttempts) throw new Error('the budgets of an account change too often to be reserved from');
+      await sleep?.(Math.random() * backoffMs * attempt);
     }
+    throw new Error('the budgets of an account change too often to be reserved from');
   };
 
   return {
     async take(budgets, _nowMs, waiting) {
       const key = budgets.map((budget) => budget.key).join('\n');
-      const own = blocks.get(key);
-      const turn = nextTurn(own, localMs());
-      if (own !== undefined && turn !== undefined) return takeTurn(own, turn, localMs());
-      const wanted = wantedAfter(own, waiting);
-      const askedMs = localMs();
-      const reserved = await change(budgets, (states, nowMs) => {
-        const returned = giveBack(states, own, nowMs);
-        const { turns, delayMs } = reserve(states, wanted, nowMs);
-        return { answer: { turns, delayMs, nowMs }, isChanged: returned || turns.length > 0 };
+      const last = blocks.get(key);
+      const turn = nextTurn(last, localMs());
+      if (last !== undefined && turn !== undefined) return takeTurn(last, turn, localMs());
+      blocks.delete(key);
+      const wanted = wantedAfter(last, waiting);
+      const { turns, delayMs } = await change(budgets, (standings, reading) => {
+        const isReturned = giveBack(standings, last?.turns ?? [], reading.nowMs);
+        const reserved = reserve(standings, { wanted, reading, saveMs });
+        return { answer: reserved, isChanged: isReturned || reserved.turns.length > 0 };
       });
-      const answeredMs = localMs();
-      const block: Block = {
-        turns: reserved.turns.map((at) => ({
-          fromMs: answeredMs + at - reserved.nowMs,
-          toMs: askedMs + at - reserved.nowMs + validMs,
-          untilMs: at + validMs,
-        })),
-        taken: 0,
-        size: reserved.turns.length,
-        waiting,
-      };
-      if (block.size === 0) {
-        blocks.delete(key);
-        return reserved.delayMs;
-      }
+      if (turns.length === 0) return delayMs;
+      const block = { turns, taken: 0, size: turns.length, waiting };
       blocks.set(key, block);
       const first = nextTurn(block, localMs());
-      // The answer came so late that its turns are over: they are given back, and others are asked for.
+      // The answer came so late that all of them are over: they are given back, and others are asked for.
       return first === undefined ? negligibleMs * 2 : takeTurn(block, first, localMs());
     },
     async add(budgets) {
-      await change(budgets, (states, nowMs) => {
-        for (const { budget, state } of states) book(budget, state, nowMs);
+      await change(budgets, (standings, { nowMs }) => {
+        for (const { budget, state } of standings) book(budget, state, { atMs: nowMs, untilMs: nowMs + validMs });
         return { answer: undefined, isChanged: true };
       });
     },
@@ -124,12 +142,12 @@ export function createSharedStore(rows: BudgetRows, { localMs, now }: SharedStor
 }
 
 /** The next turn of a block that is not over; those that are stay in it, to be given back. */
-function nextTurn(block: Block | undefined, nowMs: number): Block['turns'][number] | undefined {
+function nextTurn(block: Block | undefined, nowMs: number): Turn | undefined {
   return block?.turns.find(({ toMs }) => toMs > nowMs);
 }
 
 /** 0 takes it; else the ms until it comes. */
-function takeTurn(block: Block, turn: Block['turns'][number], nowMs: number): number {
+function takeTurn(block: Block, turn: Turn, nowMs: number): number {
   if (turn.fromMs - nowMs > negligibleMs) return turn.fromMs - nowMs;
   block.turns.splice(block.turns.indexOf(turn), 1);
   block.taken += 1;
@@ -145,19 +163,23 @@ function wantedAfter(last: Block | undefined, waiting: number): number {
   return last.turns.length === 0 ? Math.min(mostTurns, last.size * 2) : Math.max(1, last.taken);
 }
 
-/** Books as many turns as there is room for up to a little later, and answers with their times; or with when to ask again. */
+/** Books as many turns as there is room for up to a little later; or answers with when to ask again. */
 function reserve(
-  states: { budget: Budget; state: State }[],
-  wanted: number,
-  nowMs: number,
-): { turns: number[]; delayMs: number } {
-  const turns: number[] = [];
+  standings: Standing[],
+  { wanted, reading, saveMs }: { wanted: number; reading: Reading; saveMs: number },
+): { turns: Turn[]; delayMs: number } {
+  const { nowMs, askedMs, answeredMs } = reading;
+  // What is booked can be taken only when it has been saved; and of our clock we know the rows' within the time that the reading took.
+  const earliestMs = nowMs + saveMs;
+  const takenWithinMs = validMs + Math.min(longestTripMs, answeredMs - askedMs);
+  const turns: Turn[] = [];
   while (turns.length < wanted) {
-    const due = states.flatMap(({ budget, state }) => [paceMs(budget, state), roomAtMs(budget, state)]);
-    const dueMs = Math.max(nowMs, ...due);
-    if (dueMs > nowMs + aheadMs) return { turns, delayMs: dueMs - nowMs - aheadMs / 2 };
-    for (const { budget, state } of states) book(budget, state, dueMs);
-    turns.push(dueMs);
+    const due = standings.flatMap(({ budget, state }) => [paceMs(budget, state), roomAtMs(budget, state)]);
+    const atMs = Math.max(earliestMs, ...due);
+    if (atMs > earliestMs + aheadMs) return { turns, delayMs: atMs - earliestMs - aheadMs / 2 };
+    const untilMs = atMs + takenWithinMs;
+    for (const { budget, state } of standings) book(budget, state, { atMs, untilMs });
+    turns.push({ fromMs: answeredMs + atMs - nowMs, toMs: askedMs + untilMs - nowMs, untilMs });
   }
   return { turns, delayMs: 0 };
 }
@@ -175,10 +197,10 @@ function roomAtMs({ max, windowMs }: Budget, { used }: State): number {
   return Number.NEGATIVE_INFINITY;
 }
 
-/** Counts a request that may be sent from a time on. */
-function book({ windowMs, intervalMs }: Budget, state: State, atMs: number): void {
-  state.arrival = Math.max(state.arrival, atMs) + intervalMs;
-  const untilMs = countedUntil(windowMs, atMs + validMs);
+/** Counts a request that may be sent from a time on, and until another. */
+function book({ windowMs, intervalMs }: Budget, state: State, turn: { atMs: number; untilMs: number }): void {
+  state.arrival = Math.max(state.arrival, turn.atMs) + intervalMs;
+  const untilMs = countedUntil(windowMs, turn.untilMs);
   const entry = state.used.find(([until]) => until === untilMs);
   if (entry) entry[1] += 1;
   else state.used = [...state.used, [untilMs, 1] as [number, number]].toSorted(([a], [b]) => a - b);
@@ -190,18 +212,17 @@ function countedUntil(windowMs: number, untilMs: number): number {
   return Math.ceil(untilMs / stepMs) * stepMs;
 }
 
-/** What a block reserved and nobody took any more. */
-function giveBack(states: { budget: Budget; state: State }[], block: Block | undefined, nowMs: number): boolean {
+/** What was reserved and nobody took any more. */
+function giveBack(standings: Standing[], turns: Turn[], nowMs: number): boolean {
   let isChanged = false;
-  for (const { untilMs } of block?.turns ?? [])
-    for (const { budget, state } of states) {
+  for (const { untilMs } of turns)
+    for (const { budget, state } of standings) {
       const entry = state.used.find(([until]) => until === countedUntil(budget.windowMs, untilMs));
       if (entry === undefined || entry[1] === 0) continue;
       entry[1] -= 1;
       state.arrival = Math.max(nowMs, state.arrival - budget.intervalMs);
       isChanged = true;
     }
-  block?.turns.splice(0);
   return isChanged;
 }
 
@@ -209,8 +230,8 @@ function giveBack(states: { budget: Budget; state: State }[], block: Block | und
 function stateOf(saved: unknown, { windowMs, burst, intervalMs }: Budget, nowMs: number): State {
   // What this module has saved itself.
   const { arrival = 0, used = [] } = (saved ?? {}) as Partial<State>;
-  const latestMs = countedUntil(windowMs, nowMs + aheadMs + validMs + toleranceMs);
-  const wasAhead = (used.at(-1)?.[0] ?? 0) > latestMs;
+  const wasAhead = (used.at(-1)?.[0] ?? 0) > nowMs + furthestMs;
+  const latestMs = wasAhead ? countedUntil(windowMs, nowMs + validMs) : Number.POSITIVE_INFINITY;
   return {
     ...(wasAhead ? { wasAhead } : {}),
     arrival: wasAhead ? Math.min(arrival, nowMs + burst * intervalMs) : arrival,

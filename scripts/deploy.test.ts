@@ -1,0 +1,124 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gauges } from '@keywarden/db/read';
+import { createTestStore } from '@keywarden/db/testing';
+import { createSandbox, noLimits } from '@keywarden/sandbox';
+import { expect, inject, test } from 'vitest';
+import { parse } from 'yaml';
+import { root, run, settingsFor } from './processes.ts';
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+interface Rule {
+  alert: string;
+  expr: string;
+  labels: { severity: string };
+  annotations: { summary: string };
+}
+
+/** Names of metrics that our sources register. */
+function knownMetrics(): Set<string> {
+  const sources = ['apps/daemon/src/observe/observer.ts', 'apps/report/src/metrics.ts'].map(read).join('\n');
+  const names = [...sources.matchAll(/name: '(keywarden_\w+)'/g)].map(([, name = '']) => name);
+  const parts = names.flatMap((name) => [name, `${name}_count`, `${name}_sum`, `${name}_bucket`]);
+  return new Set([...parts, ...Object.keys(gauges)]);
+}
+
+test('every alert asks for metrics that there are, and its cure stands in docs/OPERATIONS.md', () => {
+  const { groups } = parse(read('deploy/alerts.yaml')) as { groups: { rules: Rule[] }[] };
+  const rules = groups.flatMap((group) => group.rules);
+  const known = knownMetrics();
+  const cures = read('docs/OPERATIONS.md');
+  expect(rules.length).toBeGreaterThan(8);
+  for (const { alert, expr, labels, annotations } of rules) {
+    for (const [name] of expr.matchAll(/keywarden_\w+/g)) expect(known).toContain(name);
+    expect(['warning', 'critical']).toContain(labels.severity);
+    expect(annotations.summary).toMatch(/\.$/);
+    expect(cures).toContain(`| ${alert} |`);
+  }
+});
+
+interface Service {
+  image: string;
+  read_only?: boolean;
+  cap_drop?: string[];
+  environment?: Record<string, string>;
+  depends_on?: Record<string, unknown>;
+  secrets?: string[];
+  volumes?: string[];
+  stop_grace_period?: string;
+}
+
+test('what the compose file names is there, and all of ours is hardened', () => {
+  const compose = parse(read('deploy/compose.yaml'), { merge: true }) as {
+    services: Record<string, Service>;
+    secrets: Record<string, unknown>;
+    volumes: Record<string, unknown>;
+  };
+  const { services, secrets, volumes } = compose;
+  expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'daemon', 'report']);
+  const variables = new Set(
+    [...read('packages/core/src/process/environment.ts').matchAll(/^ {2}([A-Z_]+):/gm)].map(([, name]) => name),
+  );
+  for (const [name, service] of Object.entries(services)) {
+    for (const other of Object.keys(service.depends_on ?? {})) expect(services).toHaveProperty(other);
+    for (const secret of service.secrets ?? []) expect(secrets).toHaveProperty(secret);
+    for (const volume of service.volumes ?? []) expect(volumes).toHaveProperty(volume.split(':')[0] ?? '');
+    if (name === 'postgres') continue;
+    expect([service.read_only, service.cap_drop]).toEqual([true, ['ALL']]);
+    for (const variable of Object.keys(service.environment ?? {})) expect(variables).toContain(variable);
+  }
+  // Longer than the daemon takes to hand back what it does.
+  expect(Number.parseInt(services.daemon?.stop_grace_period ?? '', 10)).toBeGreaterThan(30);
+});
+
+const units = readdirSync(join(root, 'deploy/systemd'));
+
+test('systemd takes the units as they are, and finds them well confined', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-units-'));
+  for (const unit of units) {
+    const text = read(`deploy/systemd/${unit}`);
+    const { main } = /ExecStart=\/usr\/bin\/node .*\/opt\/keywarden\/(?<main>\S+)/.exec(text)?.groups ?? {};
+    expect(existsSync(join(root, main ?? 'missing'))).toBe(true);
+    // Where Node stands on this machine: verify looks for the program.
+    writeFileSync(join(folder, unit), text.replace('/usr/bin/node', process.execPath));
+  }
+  const files = units.map((unit) => join(folder, unit));
+  const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
+  const verified = analyze('verify', '--man=no', ...files);
+  // A machine without systemd cannot say; what the units name was looked at above.
+  const ours = `${verified.stderr ?? ''}`.split('\n').filter((line) => line.includes('keywarden'));
+  expect(ours).toEqual([]);
+  const exposed = units.filter((unit) => {
+    const { error, status } = analyze('security', '--offline=true', '--threshold=20', join(folder, unit));
+    return error === undefined && status !== 0;
+  });
+  expect(exposed).toEqual([]);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('what the image holds works by itself: a database is migrated, checked and synced, as nobody writes beside it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-image-'));
+  const image = join(folder, 'app');
+  const built = spawnSync('sh', [join(root, 'deploy/build-image.sh'), image], { encoding: 'utf8' });
+  expect(`${built.stderr}`.replaceAll(/^npm (warn|notice).*$/gm, '').trim()).toBe('');
+  expect(built.status).toBe(0);
+  const dockerfile = read('deploy/Dockerfile');
+  expect(dockerfile).toMatch(/^USER 10001:10001$/m);
+  expect(dockerfile).toContain(read('package.json').match(/"node": "(24[\d.]+)"/)?.[1]);
+  const store = await createTestStore(inject('postgresUrl'));
+  const sandbox = await createSandbox({ limits: noLimits });
+  const settings = { ...settingsFor(store, sandbox, join(folder, 'data')), NODE_ENV: 'production' };
+  spawnSync('chmod', ['-R', 'a-w', image]);
+  const main = [process.execPath, '--disable-warning=ExperimentalWarning', join(image, 'apps/daemon/src/main.ts')];
+  for (const command of [['migrate'], ['check'], ['sync', '--json']]) {
+    const { code, stderr } = await run([...main, ...command], settings);
+    expect([command[0], code, stderr.includes('error')]).toEqual([command[0], 0, false]);
+  }
+  spawnSync('chmod', ['-R', 'u+w', image]);
+  rmSync(folder, { recursive: true, force: true });
+  await sandbox.close();
+  await store.close();
+}, 120_000);
