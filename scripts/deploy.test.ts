@@ -89,7 +89,8 @@ test('systemd takes the units as they are, and finds them well confined', () => 
   const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
   const verified = analyze('verify', '--man=no', ...files);
   // A machine without systemd cannot say; what the units name was looked at above.
-  const ours = `${verified.stderr ?? ''}`.split('\n').filter((line) => line.includes('keywarden'));
+  const said = verified.error === undefined ? verified.stderr : '';
+  const ours = said.split('\n').filter((line) => line.includes('keywarden'));
   expect(ours).toEqual([]);
   const exposed = units.filter((unit) => {
     const { error, status } = analyze('security', '--offline=true', '--threshold=20', join(folder, unit));
@@ -103,7 +104,7 @@ test('what the image holds works by itself: a database is migrated, checked and 
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-image-'));
   const image = join(folder, 'app');
   const built = spawnSync('sh', [join(root, 'deploy/build-image.sh'), image], { encoding: 'utf8' });
-  expect(`${built.stderr}`.replaceAll(/^npm (warn|notice).*$/gm, '').trim()).toBe('');
+  expect(built.stderr.replaceAll(/^npm (warn|notice).*$/gm, '').trim()).toBe('');
   expect(built.status).toBe(0);
   const dockerfile = read('deploy/Dockerfile');
   expect(dockerfile).toMatch(/^USER 10001:10001$/m);

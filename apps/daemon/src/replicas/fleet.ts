@@ -21,6 +21,8 @@ export interface Fleet {
   replicas: string[][];
   complaints: string[];
   tick(): void;
+  /** The live heap of each machine's replica, in MB. */
+  heaps(): Promise<number[]>;
   /** kill -9 of a machine's replica, and another in its place. */
   kill(machine: number): Promise<void>;
   close(): Promise<void>;
@@ -37,7 +39,7 @@ export async function startFleet(
   const start = async (folder: string): Promise<Machine> => {
     const replica = randomUUID();
     const child = fork(new URL('replica.ts', import.meta.url), {
-      execArgv: nodeOptions,
+      execArgv: [...nodeOptions, '--expose-gc'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     child.stderr?.setEncoding('utf8').on('data', (text: string) => complaints.push(text));
@@ -58,6 +60,15 @@ export async function startFleet(
     complaints,
     tick() {
       for (const { process } of machines) if (process.connected) process.send('tick');
+    },
+    async heaps() {
+      const answers = machines.map(async ({ process }) => {
+        const answered = once(process, 'message');
+        process.send('measure');
+        const [{ heapMb }] = (await answered) as [{ heapMb: number }];
+        return heapMb;
+      });
+      return await Promise.all(answers);
     },
     async kill(index) {
       const machine = machines[index];

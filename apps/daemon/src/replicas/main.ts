@@ -7,8 +7,9 @@ import { live } from './live.ts';
 
 interface Sample {
   day: number;
-  /** Of each replica, in MB. */
+  /** Of each replica, in MB; the heap without what is garbage. */
   resident: number[];
+  heap: number[];
   connections: number;
 }
 
@@ -37,14 +38,17 @@ try {
 }
 
 async function sample(day: number, fleet: Fleet): Promise<void> {
+  const heap = await fleet.heaps();
   const [row] = await store.sql`
     select count(*)::int as connections from pg_stat_activity where application_name like 'replica %'`;
   const resident = fleet
     .pids()
     .map((pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
-  samples.push({ day, resident, connections: Number(row?.connections) });
-  if (day % 20 === 0 || day < 3)
-    console.log(`day ${day}: ${resident.map(Math.round).join('/')} MB resident, ${row?.connections} connections`);
+  samples.push({ day, resident, heap, connections: Number(row?.connections) });
+  if (day % 5 === 0 || day < 3)
+    console.log(
+      `day ${day}: ${show(heap)} MB of live heap, ${show(resident)} MB resident, ${row?.connections} connections`,
+    );
 }
 
 /** Memory that grew from the second quarter to the last, and connections that did. */
@@ -55,13 +59,13 @@ function judge(all: Sample[]): string[] {
   const late = all.slice(-quarter);
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
   const wrong: string[] = [];
-  for (const index of early[0]?.resident.keys() ?? []) {
-    const [before, after] = [early, late].map((part) => median(part.map(({ resident }) => resident[index] ?? 0)));
-    console.log(
-      `replica ${index}: ${Math.round(before ?? 0)} MB in the second quarter, ${Math.round(after ?? 0)} MB in the last`,
-    );
-    if ((after ?? 0) > (before ?? 0) * 1.1) wrong.push(`the memory of replica ${index} grew`);
-  }
+  for (const what of ['heap', 'resident'] as const)
+    for (const index of early[0]?.[what].keys() ?? []) {
+      const [before = 0, after = 0] = [early, late].map((part) => median(part.map((each) => each[what][index] ?? 0)));
+      const mb = [before, after].map((value) => value.toFixed(1));
+      console.log(`replica ${index}: ${what} ${mb[0]} MB in the second quarter, ${mb[1]} MB in the last`);
+      if (after > before * 1.1) wrong.push(`the ${what} of replica ${index} grew`);
+    }
   const [before, after] = [early, late].map((part) => Math.max(...part.map(({ connections }) => connections)));
   if ((after ?? 0) > (before ?? 0)) wrong.push(`connections grew from ${before} to ${after}`);
   return wrong;
@@ -71,4 +75,8 @@ async function leftConnections({ sql }: TestStore): Promise<string[]> {
   const [row] = await sql`
     select count(*)::int as connections from pg_stat_activity where application_name like 'replica %'`;
   return row?.connections === 0 ? [] : [`${row?.connections} connections stay after the end`];
+}
+
+function show(values: number[]): string {
+  return values.map((value) => Math.round(value)).join('/');
 }

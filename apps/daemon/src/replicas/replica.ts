@@ -59,6 +59,11 @@ async function run(order: Order): Promise<void> {
   });
   process.on('message', (message) => {
     if (message === 'stop') stop.abort();
+    if (message === 'measure') {
+      // Only what lives is to be counted.
+      globalThis.gc?.();
+      process.send?.({ heapMb: process.memoryUsage().heapUsed / 2 ** 20 });
+    }
     // What a tick cannot do now the next one does.
     if (message === 'tick')
       void clock
