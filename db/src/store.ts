@@ -6,6 +6,7 @@ import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './retention.ts';
 
+export { distributeOperations } from './citus.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './retention.ts';

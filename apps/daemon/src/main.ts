@@ -174,7 +174,8 @@ function describe(done: (code: number) => void): Command {
   program
     .command('migrate')
     .description('bring the database up to date')
-    .action(async () => done(await migrateCommand()));
+    .option('--citus', 'distribute the operations over the nodes of its cluster')
+    .action(async (options: { citus?: boolean }) => done(await migrateCommand(options)));
   return program;
 
   function withSyncOptions(command: Command, kind: 'keys' | 'operations' | undefined): void {

@@ -82,6 +82,7 @@ export async function listOpenOperations(
 ): Promise<OpenOperation[]> {
   const pruned = and(
     eq(operationPruned.projectNumber, operation.projectNumber),
+    eq(operationPruned.projectNumber, projectNumber),
     eq(operationPruned.createdAt, operation.createdAt),
     eq(operationPruned.id, operation.id),
   );

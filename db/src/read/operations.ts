@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { operation, project } from '../schema/tables.ts';
 import { type List, type Reader, time, visible, when, within } from './list.ts';
 
@@ -18,8 +18,8 @@ export interface OperationFilter {
  * The control plane's time of the last completed walk that came down to the row, or past it: the row was served then (A6). Rows of the
  * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
  */
-const lastSeenUpstreamAt = sql`(select max(w.began_at) from keywarden.completed_walk w
-  where w.project_number = o.project_number and w.began_at >= o.created_at
+const lastSeenUpstreamAt = (project: SQL) => sql`(select max(w.began_at) from keywarden.completed_walk w
+  where w.project_number = ${project} and w.began_at >= o.created_at
     and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at)))`;
 
 const version = {
@@ -58,14 +58,14 @@ export async function findProjectNumbers(
 /** Operations, newest first, over all projects or some. */
 export function operationList(filter: Omit<OperationFilter, 'projectId'>, projects: string[] | null): List {
   const ofOne = projects?.length === 1;
+  // Said outright where it is one: the rows of a project are then asked of one place.
+  const number = ofOne ? sql`${projects[0]}::bigint` : sql`o.project_number`;
   return {
     from: sql`${operation} o join keywarden.project p on p.number = o.project_number`,
-    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt) },
+    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt(number)) },
     where: [
       when(projects, (numbers) =>
-        ofOne
-          ? sql`o.project_number = ${numbers[0]}::bigint`
-          : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
+        ofOne ? sql`o.project_number = ${number}` : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
       ),
       when(filter.branchId, (id) => sql`o.branch_id = ${id}`),
       when(filter.endpointId, (id) => sql`o.endpoint_id = ${id}`),

@@ -1,9 +1,9 @@
 import { exitCode } from '@keywarden/core/process';
-import { migrateStore, setOperationRetention } from '@keywarden/db/store';
+import { distributeOperations, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { withContext } from './session.ts';
 
-/** Brings the database up to date. */
-export async function migrateCommand(): Promise<number> {
+/** Brings the database up to date; `citus` distributes the operations over the nodes of its cluster. */
+export async function migrateCommand({ citus = false }: { citus?: boolean }): Promise<number> {
   return await withContext(
     async ({ store, config }) => {
       const applied = await migrateStore(store.sql);
@@ -11,6 +11,11 @@ export async function migrateCommand(): Promise<number> {
       console.log(
         applied === 0 ? 'The database is up to date.' : `Applied ${applied} migrations; the database is up to date.`,
       );
+      if (citus) {
+        const tables = await distributeOperations(store.sql);
+        const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
+        console.log(done);
+      }
       return exitCode.done;
     },
     { needsControlPlane: false, migrations: 'none' },
