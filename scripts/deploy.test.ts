@@ -47,6 +47,7 @@ interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, unknown>;
   secrets?: string[];
+  env_file?: string[];
   volumes?: string[];
   stop_grace_period?: string;
 }
@@ -70,6 +71,12 @@ test('what the compose file names is there, and all of ours is hardened', () => 
     expect([service.read_only, service.cap_drop]).toEqual([true, ['ALL']]);
     for (const variable of Object.keys(service.environment ?? {})) expect(variables).toContain(variable);
   }
+  // Each has a login of its own, and the report not the control plane's key.
+  expect(['migrate', 'daemon', 'report'].map((name) => services[name]?.env_file)).toEqual([
+    ['owner.env'],
+    ['keywarden.env'],
+    ['report.env'],
+  ]);
   // Longer than the daemon takes to hand back what it does.
   expect(Number.parseInt(services.daemon?.stop_grace_period ?? '', 10)).toBeGreaterThan(30);
 });
@@ -106,6 +113,14 @@ test('what the image holds works by itself: a database is migrated, checked and 
   const built = spawnSync('sh', [join(root, 'deploy/build-image.sh'), image], { encoding: 'utf8' });
   expect(built.stderr.replaceAll(/^npm (warn|notice).*$/gm, '').trim()).toBe('');
   expect(built.status).toBe(0);
+  const own = spawnSync(
+    'grep',
+    ['-rlE', "from '(vitest|@keywarden/sandbox|fast-check)'", '--include=*.ts', '--exclude-dir=node_modules', image],
+    {
+      encoding: 'utf8',
+    },
+  );
+  expect(own.stdout).toBe('');
   const dockerfile = read('deploy/Dockerfile');
   expect(dockerfile).toMatch(/^USER 10001:10001$/m);
   expect(dockerfile).toContain(read('package.json').match(/"node": "(24[\d.]+)"/)?.[1]);

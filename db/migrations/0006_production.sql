@@ -29,6 +29,8 @@ create index job_run_by_kind on keywarden.job_run (kind, account, number desc);
 --> statement-breakpoint
 create index job_run_by_time on keywarden.job_run (started_at);
 --> statement-breakpoint
+create index sync_run_by_connection on keywarden.sync_run (connection, kind, number desc) where status = 'finished';
+--> statement-breakpoint
 -- Who works under a lock has the fence that was raised when the lock was taken. Whoever lost the lock without noticing has an old one.
 create table keywarden.work_fence (
   name text primary key,
@@ -181,3 +183,6 @@ begin
   on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
 end
 $$;
+--> statement-breakpoint
+-- A function is everybody's until that is taken from it; what was granted by name stays.
+revoke execute on all functions in schema keywarden from public;

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import * as governance from './schema/governance.ts';
 import * as tables from './schema/tables.ts';
+import { openStore } from './store.ts';
 import { createTestStore, type TestStore } from './testing.ts';
 
 let store: TestStore;
@@ -37,4 +38,19 @@ test('a database with other migrations than ours is refused, not passed over', a
   await expect(assertCurrent(store.sql)).rejects.toThrow(/they are not the ones of this version/);
   await store.sql`delete from keywarden.migration`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/run keywarden migrate/);
+});
+
+test('a user who may not migrate is told what it takes', async () => {
+  const name = `weak_${Date.now()}`;
+  await store.sql.unsafe(`create user ${name} password 'weak-password'`);
+  await store.sql.unsafe(`create database ${name} owner ${name}`);
+  const url = Object.assign(new URL(store.url), {
+    username: name,
+    password: 'weak-password',
+    pathname: `/${name}`,
+  }).href;
+  const migrating = openStore({ databaseUrl: url, dataFolder: '.', applicationName: 'test', migrations: 'migrate' });
+  await expect(migrating).rejects.toThrow(/^The database's user may not migrate: /);
+  await store.sql.unsafe(`drop database ${name} with (force)`);
+  await store.sql.unsafe(`drop user ${name}`);
 });

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { UserError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/core/process';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
@@ -19,14 +19,23 @@ export async function migrateStore(sql: postgres.Sql): Promise<number> {
   try {
     await reserved`select pg_advisory_lock(${migrationLock})`;
     const missing = await countMissing(sql);
-    if (missing > 0) await migrate(drizzle(sql), config);
-    if (!(await hasQueues(sql))) await installQueues(reserved);
+    if (missing > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
+    if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
     await assertCurrent(sql);
     return missing;
   } finally {
     await reserved`select pg_advisory_unlock(${migrationLock})`.catch(() => undefined); // the session ends with it
     reserved.release();
   }
+}
+
+/** Another's tables, or roles that another database's owner made, are not this user's to change. */
+function refuseWeakUser(error: unknown): never {
+  if (!['42501', '42710'].includes(codeOf(error))) throw error;
+  throw new UserError(
+    "The database's user may not migrate: it must own the database, and may create roles or hold keywarden_daemon and keywarden_report WITH ADMIN OPTION; use its owner, or grant that.",
+    { exit: 2, cause: error },
+  );
 }
 
 /** Refuses a database whose schema is not the one that this version knows. */

@@ -161,6 +161,13 @@ async function readGrants(): Promise<string[]> {
   return rows.map(({ name, daemon: may, report: mayToo }) => `| ${name} | ${may} | ${mayToo} |`);
 }
 
+test('no function of ours is everybody’s', async () => {
+  const open = await store.sql`
+    select f.oid::regprocedure::text as name from pg_proc f, aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) a
+    where f.pronamespace::regnamespace::text in ('keywarden', 'keywarden_jobs') and a.grantee = 0`;
+  expect(open).toEqual([]);
+});
+
 test('docs/ROLES.md says of every table and function what each role may', async () => {
   const text = readFileSync(new URL('../../docs/ROLES.md', import.meta.url), 'utf8');
   const documented = text.split('\n').filter((line) => line.startsWith('| keywarden'));

@@ -1,4 +1,4 @@
-import { codeOf, UserError, usageError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/core/process';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
@@ -169,7 +169,10 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     );
   }
   if (role !== undefined && code === '22023') {
-    return usageError(`The database at ${host} has no role ${role} yet; run keywarden migrate.`);
+    return new UserError(`The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
+      exit: 2,
+      canRetry: true,
+    });
   }
   if (role !== undefined && code === '42501') {
     return new UserError(

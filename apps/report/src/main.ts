@@ -42,7 +42,7 @@ await runMain(async () => {
     statementTimeoutMs: 20_000,
   });
   try {
-    const accessSql = store.connect({ max: 3 });
+    const accessSql = store.connect({ max: 3, settings: { statement_timeout: 3000 } });
     const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, peerOf }), {
       host,
       port,

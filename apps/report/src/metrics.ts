@@ -1,6 +1,6 @@
 import { traceEnded } from '@keywarden/core/process';
 import type { MiddlewareHandler } from 'hono';
-import { routePath } from 'hono/route';
+import { matchedRoutes } from 'hono/route';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import type { Env } from './environment.ts';
 
@@ -30,8 +30,7 @@ export function createMetrics(): Metrics {
       const durationMs = performance.now() - startedMs;
       const { status } = c.res;
       // What no route is for is one: its paths are as many as somebody likes.
-      const pattern = routePath(c, -1);
-      const route = pattern.includes('*') ? 'none' : pattern;
+      const route = matchedRoutes(c).findLast(({ path }) => !path.includes('*'))?.path ?? 'none';
       seconds.observe({ method: c.req.method, route, status }, durationMs / 1000);
       const attributes = {
         'http.request.method': c.req.method,

@@ -44,7 +44,9 @@ export async function installQueues(session: Sql): Promise<void> {
     grant select on all tables in schema ${jobSchema} to keywarden_daemon, keywarden_report;
     grant insert, update, delete on all tables in schema ${jobSchema} to keywarden_daemon;
     revoke insert, delete on ${jobSchema}.version, ${jobSchema}.queue from keywarden_daemon;
+    revoke execute on all functions in schema ${jobSchema} from public;
     grant execute on all functions in schema ${jobSchema} to keywarden_daemon;
+    revoke execute on function ${jobSchema}.create_queue, ${jobSchema}.delete_queue from keywarden_daemon;
     grant usage on all sequences in schema ${jobSchema} to keywarden_daemon;
     comment on schema ${jobSchema} is '${installedQueues}'`);
 }

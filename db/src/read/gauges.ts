@@ -10,8 +10,8 @@ export interface Gauge {
 /** What is measured, with what it means. Times are the database's; those of coverage the control plane's. */
 export const gauges = {
   keywarden_sync_age_seconds: 'Since the last pass of a kind that finished through a connection',
-  keywarden_operations_known_age_seconds:
-    'Age of the time up to which every operation of every project of a connection is known',
+  keywarden_operations_unknown_age_seconds:
+    'Age of the oldest time of which a connection’s walked projects may lack operations that the control plane still has',
   keywarden_operations_known_ratio: 'Part of the life of a connection’s projects of which every operation is known',
   keywarden_projects: 'Projects of a connection by whether they were ever walked whole',
   keywarden_keys: 'Keys by kind and state',
@@ -35,13 +35,22 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
         left join keywarden.operation_coverage v on v.project_number = p.number
       where c.removed_at is null and p.missing_since is null
     )
-    select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', r.connection, 'kind', r.kind) as labels,
-      extract(epoch from now() - max(r.finished_at))::float8 as value
-    from keywarden.sync_run r join keywarden.connection c on c.name = r.connection and c.removed_at is null
-    where r.status = 'finished' group by r.connection, r.kind
+    select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
+      extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
+    from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
+      cross join (values ('keys'), ('operations')) k(kind) left join lateral (
+        select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
+        order by number desc limit 1) r on true
+    where c.removed_at is null group by c.name, k.kind
     union all
-    select 'keywarden_operations_known_age_seconds', jsonb_build_object('connection', connection),
-      extract(epoch from max(at) - min(coalesce(upper(known), created_at)))::float8 from live group by connection
+    -- Of what is younger than the control plane keeps, and than what it still had when the project was first walked.
+    select 'keywarden_operations_unknown_age_seconds', jsonb_build_object('connection', connection),
+      coalesce(max(extract(epoch from at - u.since)), 0)::float8
+    from live left join lateral (
+      select min(lower(r)) as since from unnest(
+        tstzmultirange(tstzrange(least(at, greatest(lower(known), at - interval '180 days')), at)) - known) r
+      where upper(r) - lower(r) > interval '1 second') u on true
+    where known is not null group by connection
     union all
     select 'keywarden_operations_known_ratio', jsonb_build_object('connection', connection), least(1, sum(k.seconds) /
       nullif(sum(extract(epoch from greatest(at - created_at, interval '1 second'))), 0))::float8

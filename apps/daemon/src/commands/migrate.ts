@@ -1,3 +1,4 @@
+import { hasConfigFile } from '@keywarden/core/config';
 import { exitCode } from '@keywarden/core/process';
 import { distributeOperations, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { withContext } from './session.ts';
@@ -5,9 +6,13 @@ import { withContext } from './session.ts';
 /** Brings the database up to date; `citus` distributes the operations over the nodes of its cluster. */
 export async function migrateCommand({ citus = false }: { citus?: boolean }): Promise<number> {
   return await withContext(
-    async ({ store, config }) => {
+    async ({ store, config, environment }) => {
       const applied = await migrateStore(store.sql);
-      await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
+      // Without a configuration nothing is known of how long operations are to be kept: what was set stays.
+      if (hasConfigFile(environment)) {
+        await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
+        console.log(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
+      }
       console.log(
         applied === 0 ? 'The database is up to date.' : `Applied ${applied} migrations; the database is up to date.`,
       );

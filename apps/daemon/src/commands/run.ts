@@ -42,7 +42,7 @@ async function run(context: Context): Promise<number> {
   // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
   const metrics = createMetrics();
   const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
-  const sql = store.connect({ max: 1 });
+  const sql = store.connect({ max: 2, settings: { statement_timeout: 8000 } });
   let daemon: Daemon | undefined;
   const app = createObserveApp({ metrics, sql, log, whyNotReady: () => whyNotReady(sql, daemon) });
   const { DAEMON_HOST: host, DAEMON_PORT: port, OTEL_EXPORTER_OTLP_ENDPOINT: collector } = context.environment;

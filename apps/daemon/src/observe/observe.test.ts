@@ -66,7 +66,7 @@ test('the figures say how the sync, its coverage, the keys, the findings and the
   const text = await answer.text();
   expect(valueOf(text, 'keywarden_sync_age_seconds', { connection: 'main', kind: 'operations' })).toBeLessThan(300);
   expect(valueOf(text, 'keywarden_operations_known_ratio', { connection: 'main' })).toBeGreaterThan(0.9);
-  expect(valueOf(text, 'keywarden_operations_known_age_seconds', { connection: 'main' })).toBeLessThan(3600);
+  expect(valueOf(text, 'keywarden_operations_unknown_age_seconds', { connection: 'main' })).toBeLessThan(3600);
   expect(valueOf(text, 'keywarden_projects', { connection: 'main', walked: 'true' })).toBe(3);
   const [keys] =
     await store.sql`select count(*)::int as live from keywarden.key where kind = 'organization' and gone_at is null`;

@@ -1,7 +1,7 @@
 import type { Hooks } from '@keywarden/core/client';
 import { traceEnded } from '@keywarden/core/process';
-import { readQueues } from '@keywarden/db/jobs';
-import { gauges, readGauges } from '@keywarden/db/read';
+import { type QueueState, readQueues } from '@keywarden/db/jobs';
+import { type Gauge as Figure, gauges, readGauges } from '@keywarden/db/read';
 import type { Sql } from '@keywarden/db/store';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -14,8 +14,8 @@ export interface Observer {
 
 export interface Metrics extends Observer {
   contentType: string;
-  /** All of it in Prometheus's text format. Rejects when the store does not answer. */
-  render(sql: Sql): Promise<string>;
+  /** All of it in Prometheus's text format: what this process does, whether the store answers, and if so what that says. */
+  render(read: () => Promise<Figures | undefined>, onFailure: (error: unknown) => void): Promise<string>;
 }
 
 /** The daemon's metrics: what this process does, and what the store says of the work of all. */
@@ -50,58 +50,85 @@ export function createMetrics(): Metrics {
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200],
     registers,
   });
-  const queueJobs = new Gauge({
+  const storeUp = new Gauge({
+    name: 'keywarden_store_up',
+    help: 'Whether the store answered this scrape',
+    registers,
+  });
+  return {
+    contentType: registry.contentType,
+    connection: (connection) => {
+      // A series that is born with its first event hides that one.
+      for (const status of ['401', '429']) requests.inc({ connection, route: 'GET /auth', status }, 0);
+      return {
+        onAttempt({ method, route, status, durationMs, attempt, requestId }) {
+          requests.inc({ connection, route: `${method} ${route}`, status: status ?? 'none' });
+          requestSeconds.observe({ connection }, durationMs / 1000);
+          traceEnded(
+            `${method} ${route}`,
+            {
+              'http.request.method': method,
+              'url.template': route,
+              'http.request.resend_count': attempt - 1,
+              'keywarden.connection': connection,
+              'keywarden.request_id': requestId,
+              ...(status === null ? {} : { 'http.response.status_code': status }),
+            },
+            { durationMs, isError: status === null || status >= 400 },
+          );
+        },
+        onWait: ({ waitMs }) => waitSeconds.observe({ connection }, waitMs / 1000),
+      };
+    },
+    job: (kind, outcome, seconds) => jobSeconds.observe({ kind, outcome }, seconds),
+    async render(read, onFailure) {
+      const figures = await read().catch((error: unknown) => {
+        onFailure(error);
+        return undefined;
+      });
+      storeUp.set(figures === undefined ? 0 : 1);
+      return `${await registry.metrics()}\n${figures === undefined ? '' : await renderFigures(figures)}`;
+    },
+  };
+}
+
+/** What the store says: figures with their labels, and the queues. */
+interface Figures {
+  figures: Figure[];
+  queues: QueueState[];
+}
+
+export async function readFigures(sql: Sql): Promise<Figures> {
+  const [figures, queues] = [await readGauges(sql), await readQueues(sql)];
+  return { figures, queues };
+}
+
+/** By a registry of their own: what is gone from the store is gone here, and what was never there is no zero. */
+async function renderFigures({ figures, queues }: Figures): Promise<string> {
+  const registers = [new Registry()];
+  for (const [name, help] of Object.entries(gauges)) {
+    const own = figures.filter((figure) => figure.name === name);
+    const [first] = own;
+    if (first === undefined) continue;
+    const gauge = new Gauge({ name, help, labelNames: Object.keys(first.labels), registers });
+    for (const { labels, value } of own) gauge.set(labels, value);
+  }
+  const jobs = new Gauge({
     name: 'keywarden_queue_jobs',
     help: 'Jobs that wait or run, on whatever replica',
     labelNames: ['kind', 'state'],
     registers,
   });
-  const queueAge = new Gauge({
+  const oldest = new Gauge({
     name: 'keywarden_queue_oldest_seconds',
     help: 'How long the job that waits longest could have begun',
     labelNames: ['kind'],
     registers,
   });
-  return {
-    contentType: registry.contentType,
-    connection: (connection) => ({
-      onAttempt({ method, route, status, durationMs, attempt, requestId }) {
-        requests.inc({ connection, route: `${method} ${route}`, status: status ?? 'none' });
-        requestSeconds.observe({ connection }, durationMs / 1000);
-        traceEnded(
-          `${method} ${route}`,
-          {
-            'http.request.method': method,
-            'url.template': route,
-            'http.request.resend_count': attempt - 1,
-            'keywarden.connection': connection,
-            'keywarden.request_id': requestId,
-            ...(status === null ? {} : { 'http.response.status_code': status }),
-          },
-          { durationMs, isError: status === null || status >= 400 },
-        );
-      },
-      onWait: ({ waitMs }) => waitSeconds.observe({ connection }, waitMs / 1000),
-    }),
-    job: (kind, outcome, seconds) => jobSeconds.observe({ kind, outcome }, seconds),
-    async render(sql) {
-      const [figures, queues] = await Promise.all([readGauges(sql), readQueues(sql)]);
-      queueJobs.reset();
-      queueAge.reset();
-      for (const { kind, waiting, running, oldestSeconds } of queues) {
-        queueJobs.set({ kind, state: 'waiting' }, waiting);
-        queueJobs.set({ kind, state: 'running' }, running);
-        if (oldestSeconds !== null) queueAge.set({ kind }, oldestSeconds);
-      }
-      // A registry of their own: what is gone from the store is gone here.
-      const current = new Registry();
-      for (const [name, help] of Object.entries(gauges)) {
-        const own = figures.filter((figure) => figure.name === name);
-        const labelNames = Object.keys(own[0]?.labels ?? {});
-        const gauge = new Gauge({ name, help, labelNames, registers: [current] });
-        for (const { labels, value } of own) gauge.set(labels, value);
-      }
-      return `${await registry.metrics()}\n${await current.metrics()}`;
-    },
-  };
+  for (const { kind, waiting, running, oldestSeconds } of queues) {
+    jobs.set({ kind, state: 'waiting' }, waiting);
+    jobs.set({ kind, state: 'running' }, running);
+    if (oldestSeconds !== null) oldest.set({ kind }, oldestSeconds);
+  }
+  return (await Promise.all(registers.map((registry) => registry.metrics()))).join('\n');
 }

@@ -1,8 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
 import { type ServerType, serve } from '@hono/node-server';
 import { codeOf, type Logger, UserError } from '@keywarden/core/process';
 import type { Sql } from '@keywarden/db/store';
 import { Hono } from 'hono';
-import type { Metrics } from './observer.ts';
+import { type Metrics, readFigures } from './observer.ts';
 
 export interface Observed {
   metrics: Pick<Metrics, 'contentType' | 'render'>;
@@ -18,20 +19,29 @@ export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): 
   const app = new Hono();
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
-    const why = await whyNotReady();
+    const why = await within(probeMs, whyNotReady(), 'the store does not answer in time');
     return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
   });
   app.get('/metrics', async (c) => {
-    try {
-      const text = await metrics.render(sql);
-      return c.body(text, 200, { 'content-type': metrics.contentType });
-    } catch (error) {
-      log.warn({ err: error }, 'the figures of the store cannot be read');
-      return c.text('the store does not answer\n', 503);
-    }
+    const text = await metrics.render(
+      async () => await within(figuresMs, readFigures(sql), undefined),
+      (error) => log.warn({ err: error }, 'the figures of the store cannot be read'),
+    );
+    return c.body(text, 200, { 'content-type': metrics.contentType });
   });
   app.notFound((c) => c.text('There are /healthz, /readyz and /metrics.\n', 404));
   return app;
+}
+
+/** Whoever asks has a time limit of its own, and a store that hangs says nothing. */
+const probeMs = 3000;
+const figuresMs = 8000;
+
+async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): Promise<T | U> {
+  const late = new AbortController();
+  const timer = setTimeout(ms, otherwise, { signal: late.signal, ref: false });
+  timer.catch(() => undefined); // ended below
+  return await Promise.race([work, timer]).finally(() => late.abort());
 }
 
 const usualPort = 8830;

@@ -19,6 +19,10 @@ export interface Life {
   minutes?: number;
   /** How many times one of the replicas is killed on the way. */
   kills: number;
+  /** One more than a route's burst makes each pass wait for its turns. */
+  projects?: number;
+  /** Counts no requests: for the twin of a test. */
+  isUnlimited?: boolean;
   /** Called after each simulated day. */
   onDay?: (day: number, fleet: Fleet) => Promise<void>;
   nodeOptions?: string[];
@@ -50,7 +54,18 @@ const policy = {
  * Replicas that live through simulated days of schedules beside a sandbox with its limits on: its clock goes to each time of a schedule, all
  * replicas tick at once, and the next time comes when the work is done.
  */
-export async function live({ store, seed, replicas, days, minutes, kills, onDay, nodeOptions }: Life): Promise<Lived> {
+export async function live({
+  store,
+  seed,
+  replicas,
+  days,
+  minutes,
+  kills,
+  onDay,
+  nodeOptions,
+  projects: count = 9,
+  isUnlimited = false,
+}: Life): Promise<Lived> {
   const random = createRandom(seed);
   const sandbox = await createSandbox({ limits: documentedLimits });
   const receiver = await startReceiver();
@@ -62,12 +77,12 @@ export async function live({ store, seed, replicas, days, minutes, kills, onDay,
     };
     return (await (await fetch(`${sandbox.controlUrl}/${path}`, init)).json()) as never;
   };
-  await control('POST', 'generate', { organizations: 3, projects: 9, keys: 60, operations: 2000, months: 8, seed });
+  await control('POST', 'generate', { organizations: 3, projects: count, keys: 60, operations: 2000, months: 8, seed });
   // What a killed replica had begun is taken over sooner than in earnest.
   await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
   const { url, adminKey: apiKey, controlUrl } = sandbox;
   const connection = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 0.9 };
-  const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl };
+  const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl, isUnlimited };
   const fleet = await startFleet(replicas, order, { nodeOptions: nodeOptions ?? process.execArgv });
   const scene: Scene = { store, sandbox, receiver, fleet, control, times: new Map(), kills: 0 };
   try {

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { createSharedStore } from '@keywarden/core/client';
+import { createSharedStore, type LimiterStore } from '@keywarden/core/client';
 import type { ChannelConfig, ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
-import { readEnvironment } from '@keywarden/core/process';
+import { createLogger, readEnvironment } from '@keywarden/core/process';
 import { createBudgetRows } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
@@ -22,6 +22,8 @@ export interface Order {
   replica: string;
   /** The sandbox's own controls. */
   controlUrl: string;
+  /** Counts no requests: for the twin of a test. */
+  isUnlimited: boolean;
 }
 
 process.on('disconnect', () => process.exit());
@@ -44,8 +46,9 @@ async function run(order: Order): Promise<void> {
       channels: order.channels,
       policy: policySchema.parse(order.policy),
     }),
+    log: createLogger({ level: 'fatal', format: 'json', name: order.replica }),
     environment: { ...readEnvironment({}), KEYWARDEN_DATA: order.dataFolder },
-    budgets,
+    budgets: order.isUnlimited ? unlimited : budgets,
     replica: order.replica,
   };
   await resumeEnforcement(context, 'the simulation');
@@ -77,6 +80,8 @@ async function run(order: Order): Promise<void> {
   await store.close();
   process.exit(0);
 }
+
+const unlimited: LimiterStore = { take: () => 0, add: () => undefined, left: () => 700 };
 
 /** The sandbox's time, which jumps. */
 async function followClock(controlUrl: string) {

@@ -97,6 +97,34 @@ test('a job that fails as often as it is tried is an incident, which ends when a
   expect(await outcomesOf('operations')).toEqual(['failed', 'failed', 'done']);
 }, 120_000);
 
+test('a store that is read-only, then full, then locked: the job is tried until it is well again, and nothing needs a hand', async () => {
+  await store.sql`update keywarden_jobs.queue set retry_delay = 1, retry_backoff = false`;
+  await store.sql.unsafe(`
+    create sequence public.troubles;
+    create function public.trouble() returns trigger language plpgsql as $$
+    begin
+      case nextval('public.troubles')
+        when 1 then raise exception 'cannot execute INSERT in a read-only transaction' using errcode = '25006';
+        when 2 then raise exception 'could not extend file: No space left on device' using errcode = '53100';
+        when 3 then raise exception 'canceling statement due to lock timeout' using errcode = '55P03';
+        else return new;
+      end case;
+    end $$;
+    create trigger trouble before insert on keywarden.sync_run for each row when (new.kind = 'operations') execute function public.trouble();
+    grant usage on sequence public.troubles to keywarden_daemon;
+    grant execute on function public.trouble() to keywarden_daemon`);
+  await start();
+  await until(async () => {
+    const outcomes = await outcomesOf('operations');
+    return outcomes.includes('done') ? outcomes : undefined;
+  });
+  expect(await outcomesOf('operations')).toEqual(['failed', 'failed', 'failed', 'done']);
+  const [stored] = await store.sql`select count(*)::int as operations from keywarden.operation`;
+  expect(stored?.operations).toBe(300);
+  const errors = (await runs()).flatMap(({ error }) => (error === null ? [] : [(error as { code: string }).code]));
+  expect(errors).toEqual(['25006', '53100', '55P03']);
+}, 120_000);
+
 const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
 
 test('a long job is handed back at once when its daemon is told to stop, and another goes on with it', async () => {

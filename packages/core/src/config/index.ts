@@ -4,6 +4,7 @@ export {
   type ChannelConfig,
   type Config,
   type ConnectionConfig,
+  hasConfigFile,
   parseConfig,
   readConfig,
   readCredential,

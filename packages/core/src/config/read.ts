@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { LineCounter, parseDocument } from 'yaml';
 import type { Policy } from '../policy/schema.ts';
 import { type Environment, readDataFile } from '../process/environment.ts';
@@ -74,6 +74,11 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
   const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
   return { connections, schedules, shutdown_timeout, operations, retention, channels, sinks, policy, usesSandbox };
+}
+
+/** Whether there is a configuration file; one that is named and is not there is refused elsewhere. */
+export function hasConfigFile({ KEYWARDEN_CONFIG: path }: Environment): boolean {
+  return existsSync(path ?? defaultFile);
 }
 
 function singleConnection(environment: Environment): ConnectionConfig | undefined {

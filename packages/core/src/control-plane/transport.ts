@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers';
 import { readBody } from './body.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
 import { parseJson } from './json.ts';
@@ -72,11 +73,9 @@ interface Running extends CallOptions {
 export function createTransport(options: TransportOptions): Call {
   const { limiter, time, random, callTimeoutMs } = options;
   const hooks = quiet(options.hooks);
-  return async function call(request) {
-    const { method, route } = request;
-    requireIds(request);
+  const tryAll = async (running: Running): Promise<Reply> => {
+    const { method, route } = running;
     const endsAt = time.now() + callTimeoutMs;
-    const running = { ...request, over: AbortSignal.timeout(callTimeoutMs) };
     for (let attempt = 1; ; attempt += 1) {
       const waitMs = await waitForTurn(options, running);
       hooks.onWait({ method, route, waitMs });
@@ -92,6 +91,17 @@ export function createTransport(options: TransportOptions): Call {
           ? new ControlPlaneError('aborted', 'the call was aborted between two attempts')
           : error;
       });
+    }
+  };
+  return async function call(request) {
+    requireIds(request);
+    // Not AbortSignal.timeout: its timer would stay for the whole time after a call that is long over.
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), callTimeoutMs).unref();
+    try {
+      return await tryAll({ ...request, over: over.signal });
+    } finally {
+      clearTimeout(timer);
     }
   };
 }

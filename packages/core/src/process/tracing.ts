@@ -1,4 +1,8 @@
+import { setTimeout } from 'node:timers/promises';
 import { type Attributes, context, SpanStatusCode, trace } from '@opentelemetry/api';
+
+/** A collector that is away, or hangs, holds up the end of a process no longer. */
+const lastSpansMs = 2000;
 
 /** Spans go nowhere until `startTracing` has been called. */
 const tracer = () => trace.getTracer('keywarden');
@@ -28,8 +32,10 @@ export async function startTracing(endpoint: string | undefined, service: string
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    // A collector that is away must not hold up the end.
-    await provider.shutdown().catch(() => undefined);
+    await Promise.race([
+      provider.shutdown().catch(() => undefined),
+      setTimeout(lastSpansMs, undefined, { ref: false }),
+    ]);
   };
 }
 
