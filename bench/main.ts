@@ -1,4 +1,5 @@
 import { benchClient } from './client.ts';
+import { benchIdle } from './idle.ts';
 import { benchIngest } from './ingest.ts';
 import { benchPolicy } from './policy.ts';
 import { benchReplicas, benchSoak } from './replicas.ts';
@@ -9,6 +10,7 @@ import { benchSimulate } from './simulate.ts';
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   client: benchClient,
+  idle: benchIdle,
   ingest: benchIngest,
   policy: benchPolicy,
   replicas: benchReplicas,

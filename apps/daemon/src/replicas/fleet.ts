@@ -82,9 +82,11 @@ export async function startFleet(
     },
     async close() {
       for (const { process, folder } of machines) {
-        const ended = once(process, 'exit');
-        process.send('stop');
-        await ended;
+        if (process.connected) {
+          const ended = once(process, 'exit');
+          process.send('stop');
+          await ended;
+        }
         rmSync(folder, { recursive: true, force: true });
       }
     },

@@ -56,6 +56,7 @@ async function run(order: Order): Promise<void> {
     replica: order.replica,
     now: clock.now,
     superviseSeconds: 2,
+    pollSeconds: 5,
     onUnfit: (error) => {
       throw error;
     },

@@ -38,7 +38,7 @@ async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
     config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
     replica,
   };
-  const daemon = await startDaemon(context, { replica, onUnfit });
+  const daemon = await startDaemon(context, { replica, onUnfit, pollSeconds: 2 });
   daemons.push(daemon);
   return { daemon, replica };
 }

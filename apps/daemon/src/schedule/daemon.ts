@@ -15,6 +15,8 @@ export interface DaemonOptions {
   now?: () => number;
   /** How often what died is looked for; seconds. */
   superviseSeconds?: number;
+  /** How often jobs that are tried again are looked for; seconds. New ones are heard of at once. */
+  pollSeconds?: number;
   /** Hears of what only ends the daemon: another schema than the one it knows. */
   onUnfit: (error: unknown) => void;
 }
@@ -32,8 +34,6 @@ export interface Daemon {
   stop(): Promise<void>;
 }
 
-/** New jobs are heard of at once; what is tried again is found by asking. */
-const polling = { pollingIntervalSeconds: 5, notifyPollingIntervalSeconds: 10 };
 const tickEvery = '*/5 * * * * *';
 /** The clock of the database may be set: it is asked at least as often. */
 const longestSkipMs = 55_000;
@@ -50,7 +50,8 @@ const handBackShare = 0.3;
  */
 export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
   const { store, log, config } = context;
-  const { replica, now, onUnfit, superviseSeconds = 20 } = options;
+  const { replica, now, onUnfit, superviseSeconds = 60, pollSeconds = 30 } = options;
+  const polling = { pollingIntervalSeconds: Math.min(5, pollSeconds), notifyPollingIntervalSeconds: pollSeconds };
   // A session of its own: neither waits behind the work, whose pool may be busy.
   const sql = store.connect({ max: 1, parsesJson: true });
   const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });

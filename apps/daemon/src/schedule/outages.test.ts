@@ -45,7 +45,13 @@ async function begin(policy?: Policy): Promise<void> {
 async function startIt(): Promise<void> {
   const { context } = bed;
   const replica = context.replica ?? '';
-  const options = { replica, superviseSeconds: 1, onUnfit: () => undefined, now: () => Date.now() + offsetMs };
+  const options = {
+    replica,
+    superviseSeconds: 1,
+    pollSeconds: 2,
+    onUnfit: () => undefined,
+    now: () => Date.now() + offsetMs,
+  };
   daemon = await startDaemon(context, options);
 }
 
