@@ -62,8 +62,12 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
     held.clear();
   };
   const open = () => {
-    session ??= connect({ max: 1, onclose: loseAll, settings: { idle_session_timeout: idleMs } });
-    return session;
+    if (session !== undefined) return session;
+    // One that was given up may close late: what another holds by then is not lost with it.
+    const onclose = () => void (session === opened && loseAll());
+    const opened: Sql = connect({ max: 1, onclose, settings: { idle_session_timeout: idleMs } });
+    session = opened;
+    return opened;
   };
 
   /** A server that does not answer for so long has ended the session on its side, whatever the line says. */
