@@ -21,7 +21,8 @@ export interface Metrics extends Observer {
 /** The daemon's metrics: what this process does, and what the store says of the work of all. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  // The lag of the event loop is sampled by a timer: each 10 ms, as is the default, would be the most that an idle daemon does.
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
   const requests = new Counter({
     name: 'keywarden_control_plane_requests_total',
