@@ -3,7 +3,7 @@ import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/d
 import type { Fleet } from './fleet.ts';
 import { live } from './live.ts';
 
-// Replicas beside a sandbox, on an accelerated clock: `days DAYS REPLICAS KILLS SEED`, or `soak MINUTES REPLICAS`. Ends with 1 if anything was wrong.
+// Replicas beside a sandbox, on an accelerated clock: `days DAYS REPLICAS KILLS SEED PROJECTS`, or `soak MINUTES REPLICAS`. Ends with 1 if anything was wrong.
 
 interface Sample {
   day: number;
@@ -18,8 +18,9 @@ const postgres = await startTestPostgres();
 const store = await createTestStore(postgres.url);
 const samples: Sample[] = [];
 try {
-  const [first = 7, replicas = 3, kills = 0, seed = 1] = numbers.map(Number);
-  const span = mode === 'soak' ? { days: 100_000, minutes: first } : { days: first };
+  const [first = 7, replicas = 3, kills = 0, seed = 1, projects = 48] = numbers.map(Number);
+  // A soak is of many times of schedules, each with little to do.
+  const span = mode === 'soak' ? { days: 100_000, minutes: first, projects: 3 } : { days: first, projects };
   const startedMs = performance.now();
   const lived = await live({ store, seed, replicas, kills, ...span, onDay: (day, fleet) => sample(day, fleet) });
   const seconds = Math.round((performance.now() - startedMs) / 1000);
