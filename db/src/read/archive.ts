@@ -62,7 +62,8 @@ export async function listArchivedOperations(
   { project, projectId, id, below, page }: ArchivedOperations,
 ): Promise<ArchivePage> {
   const list: List = {
-    from: sql`keywarden.operation o`,
+    rows: sql`keywarden.operation o`,
+    from: sql``,
     item: {
       id: sql`o.id`,
       project_id: sql`${projectId}::text`,

@@ -25,8 +25,13 @@ interface OrderColumn {
  * evidence are of one make; `order` ends with something unique.
  */
 export interface List {
-  /** The tables and their joins. */
+  /** The tables and their joins; only the joins where `rows` is given. */
   from: SQL;
+  /**
+   * Rows that a cluster may keep on other nodes, called o. They are cut to the page there, alone, by `where` and `order`; the rest is then made
+   * of the page.
+   */
+  rows?: SQL;
   /** What an item has, by name, in order. */
   item: Record<string, SQL>;
   where: (SQL | undefined)[];
@@ -42,7 +47,7 @@ export interface Page {
 
 /** Reads one page by one row comparison, which an index serves at any depth; one row more than asked tells whether others follow. */
 export async function readPage(db: Reader, list: List, { limit, after }: PageRequest): Promise<Page> {
-  const rows = await db.execute(sql`${select(list, after)} limit ${limit + 1}`);
+  const rows = await db.execute(select(list, { limit: limit + 1, after }));
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
   return {
@@ -71,19 +76,24 @@ export function toStatement(statement: SQL): { text: string; params: ParameterOr
   return { text, params: params as ParameterOrJSON<never>[] };
 }
 
-/** A list as a statement of its own; each row has its `item`, and its place as `at0`, `at1` and so on. */
-export function select({ from, item, where, order, direction }: List, after: Position | null = null): SQL {
+/** A list as a statement of its own; each row has its `item`, and its place as `at0`, `at1` and so on. Without a limit it is all of it. */
+export function select(
+  { from, rows, item, where, order, direction }: List,
+  { limit = null, after = null }: { limit?: number | null; after?: Position | null } = {},
+): SQL {
   const positions = order.map(({ by }, index) => sql`(${by})::text as ${sql.identifier(`at${index}`)}`);
   const columns = Object.entries(item).map(([name, value]) => sql`${value} as ${sql.identifier(name)}`);
   const tests = [...where, afterPosition(order, direction, after)].filter((test) => test !== undefined);
   const turn = sql.raw(direction);
+  const ordered = sql`order by ${sql.join(
+    order.map(({ by }) => sql`${by} ${turn}`),
+    sql`, `,
+  )}`;
+  const page = sql`where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)} ${ordered} limit ${limit}`;
   return sql`select ${sql.join(positions, sql`, `)}, row_to_json(_item)::text as item
-    from ${from} cross join lateral (select ${sql.join(columns, sql`, `)}) _item
-    where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)}
-    order by ${sql.join(
-      order.map(({ by }) => sql`${by} ${turn}`),
-      sql`, `,
-    )}`;
+    from ${rows === undefined ? sql`` : sql`(select o.* from ${rows} ${page}) o`} ${from}
+      cross join lateral (select ${sql.join(columns, sql`, `)}) _item
+    ${rows === undefined ? page : ordered}`;
 }
 
 function afterPosition(order: OrderColumn[], direction: List['direction'], after: Position | null): SQL | undefined {

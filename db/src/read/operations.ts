@@ -1,5 +1,5 @@
-import { type SQL, sql } from 'drizzle-orm';
-import { operation, project } from '../schema/tables.ts';
+import { sql } from 'drizzle-orm';
+import { project } from '../schema/tables.ts';
 import { type List, type Reader, time, visible, when, within } from './list.ts';
 
 export interface OperationFilter {
@@ -18,8 +18,8 @@ export interface OperationFilter {
  * The control plane's time of the last completed walk that came down to the row, or past it: the row was served then (A6). Rows of the
  * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
  */
-const lastSeenUpstreamAt = (project: SQL) => sql`(select max(w.began_at) from keywarden.completed_walk w
-  where w.project_number = ${project} and w.began_at >= o.created_at
+const lastSeenUpstreamAt = sql`(select max(w.began_at) from keywarden.completed_walk w
+  where w.project_number = o.project_number and w.began_at >= o.created_at
     and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at)))`;
 
 const version = {
@@ -57,15 +57,16 @@ export async function findProjectNumbers(
 
 /** Operations, newest first, over all projects or some. */
 export function operationList(filter: Omit<OperationFilter, 'projectId'>, projects: string[] | null): List {
-  const ofOne = projects?.length === 1;
-  // Said outright where it is one: the rows of a project are then asked of one place.
-  const number = ofOne ? sql`${projects[0]}::bigint` : sql`o.project_number`;
   return {
-    from: sql`${operation} o join keywarden.project p on p.number = o.project_number`,
-    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt(number)) },
+    rows: sql`keywarden.operation o`,
+    from: sql`join keywarden.project p on p.number = o.project_number`,
+    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt) },
     where: [
+      // Said outright where it is one: its index then has the rows in order, and a cluster asks one node.
       when(projects, (numbers) =>
-        ofOne ? sql`o.project_number = ${number}` : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
+        numbers.length === 1
+          ? sql`o.project_number = ${numbers[0]}::bigint`
+          : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
       ),
       when(filter.branchId, (id) => sql`o.branch_id = ${id}`),
       when(filter.endpointId, (id) => sql`o.endpoint_id = ${id}`),
@@ -85,13 +86,13 @@ export function operationList(filter: Omit<OperationFilter, 'projectId'>, projec
 /** The versions of an operation that were seen, newest first; the first is the one that stands. */
 export function operationVersionList(projects: string[], id: string): List {
   return {
-    from: sql`(
+    rows: sql`(
       select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
         total_duration_ms, extra, seen_at, null::timestamptz as replaced_at from keywarden.operation
       union all
       select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
-        total_duration_ms, extra, seen_at, replaced_at from keywarden.operation_version) o
-      join keywarden.project p on p.number = o.project_number`,
+        total_duration_ms, extra, seen_at, replaced_at from keywarden.operation_version) o`,
+    from: sql`join keywarden.project p on p.number = o.project_number`,
     item: { ...version, replaced_at: time(sql`o.replaced_at`) },
     where: [sql`o.project_number = any(${sql.param(projects)}::bigint[])`, sql`o.id = ${id}::uuid`],
     order: [

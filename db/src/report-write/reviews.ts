@@ -28,7 +28,7 @@ export const mostReviewed = 20_000;
 /** Opens a review over the keys as they are shown now. Answers with its number; null where there is no key, or too many. */
 export async function openReview(sql: Sql, review: NewReview): Promise<string | null> {
   const { title, filter, asked, asOf, holes, keepForDays, by } = review;
-  const keys = fragment`${select(keyList(filter, { organizations: null }))} limit ${mostReviewed + 1}`;
+  const keys = select(keyList(filter, { organizations: null }), { limit: mostReviewed + 1 });
   return await sql.begin(async (tx) => {
     const counting = toStatement(fragment`select count(*)::int as keys from (${keys}) k`);
     const [counted] = await tx.unsafe(counting.text, counting.params);

@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import {
+  announceExpiredMonths,
+  countOperationsSince,
+  dropExpiredMonth,
+  listOpenOperations,
+  makeOperationPartitions,
+  markOperationPruned,
+  saveOperationPage,
+} from './daemon/index.ts';
+import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
+import { findRefusals, isDistributed } from './distributed-statements.ts';
+import {
+  listArchivedOperations,
+  openSnapshot,
+  operationBucketList,
+  operationList,
+  operationVersionList,
+  readPage,
+  readTotals,
+} from './read/index.ts';
+import { type Db, type Sql, setOperationRetention } from './store.ts';
+import { createTestStore, type TestStore } from './testing.ts';
+
+// Each statement that the apps have for operations is run, and looked at by the plan that Postgres made of it: either all of it is bound to one
+// project, which a cluster gives whole to that project's node, or its words must be ones that a cluster takes.
+
+let store: TestStore;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterAll(async () => await store.close());
+
+interface Plan {
+  'Relation Name'?: string;
+  'Index Cond'?: string;
+  'Recheck Cond'?: string;
+  Filter?: string;
+  Plans?: Plan[];
+}
+
+interface Seen {
+  query: string;
+  /** Each scan or change of a distributed table, with the conditions that bind it. */
+  scans: { table: string; conditions: string }[];
+}
+
+function scansOf(plan: Plan): Seen['scans'] {
+  const { 'Relation Name': table = '', 'Index Cond': index, 'Recheck Cond': recheck, Filter: filter } = plan;
+  const own = isDistributed(table) ? [{ table, conditions: [index, recheck, filter].join(' ') }] : [];
+  return [...own, ...(plan.Plans ?? []).flatMap(scansOf)];
+}
+
+/** Runs work on a session that tells the plan of every statement, also of those within functions. */
+async function watch(work: (sql: Sql, db: Db) => Promise<void>): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  const sql = postgres(store.url, {
+    max: 1,
+    onnotice({ message = '' }) {
+      const json = /plan:\s*(\{[\s\S]*\})/.exec(message)?.[1];
+      if (json === undefined) return;
+      const { 'Query Text': query, Plan: plan } = JSON.parse(json) as { 'Query Text': string; Plan: Plan };
+      const scans = scansOf(plan);
+      if (scans.length > 0) seen.push({ query, scans });
+    },
+  });
+  await sql
+    .unsafe(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+    set auto_explain.log_format = json; set auto_explain.log_verbose = on; set client_min_messages = log; set plan_cache_mode = force_custom_plan;
+    set enable_partition_pruning = off`)
+    .simple();
+  try {
+    await work(sql, drizzle(sql));
+  } finally {
+    await sql.end();
+  }
+  return seen;
+}
+
+/** A change shows its table twice: as what it changes, without a condition, and as what it scans. */
+function isBound({ scans }: Seen): boolean {
+  const conditions = scans.map((scan) => scan.conditions).filter((text) => text.trim() !== '');
+  return conditions.length > 0 && conditions.every((text) => /project_number = '?\d+/.test(text));
+}
+
+/** Of each statement that a cluster would refuse, its first words and why. */
+function refusalsOf(all: Seen[]): string[] {
+  return all
+    .filter((each) => !isBound(each))
+    .flatMap(({ query }) => findRefusals(query).map((why) => `${query.trim().slice(0, 300)}: ${why}`));
+}
+
+async function makeProjects(count: number): Promise<string[]> {
+  const controlPlane = await makeControlPlane(store.sql);
+  const projects: string[] = [];
+  for (let index = 0; index < count; index += 1) projects.push(await makeProject(store.sql, controlPlane));
+  return projects;
+}
+
+const since = '2026-05-01T00:00:00Z';
+
+test('what the daemon writes and asks of a project is bound to it', async () => {
+  const projects = await makeProjects(2);
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  const seen = await watch(async (sql, db) => {
+    for (const project of projects) {
+      const operations = [makeWireOperation(1), makeWireOperation(2)];
+      await saveOperationPage(sql, { project, operations });
+      const later = { ...makeWireOperation(1), status: 'failed', updatedAt: '2026-05-20T00:00:00Z' };
+      await saveOperationPage(sql, {
+        project,
+        operations: [later, makeWireOperation(3)],
+        proof: { from: since, isFromIncluded: true, below: '2026-05-02T00:00:00Z' },
+        walk: { beganAt: '2026-05-21T00:00:00Z', floor: null, next: null, reached: since, isEnd: true },
+      });
+      await countOperationsSince(sql, { project, since, max: 1000 });
+      const asked = { project, before: '2026-06-01T00:00:00Z', stillSince: since, limit: 10, maxDepth: 100 };
+      await listOpenOperations(db, asked);
+      const [{ createdAt, id } = makeWireOperation(1)] = operations;
+      await markOperationPruned(sql, { project, createdAt, id });
+      const page = { limit: 10, after: null };
+      await listArchivedOperations(db, { project, projectId: 'p', id, below: '2026-06-01T00:00:00Z', page });
+      await readPage(db, operationList({}, [project]), { limit: 1, after: null });
+    }
+  });
+  const tables = new Set(seen.flatMap(({ scans }) => scans.map(({ table }) => table.replace(/_\d{4}_\d\d$/, ''))));
+  expect(tables).toEqual(new Set(['operation', 'operation_pruned', 'operation_version']));
+  // Versions and marks are only added, by rows that name the project.
+  const unbound = seen.filter(({ scans }) => scans.some(({ conditions }) => conditions.trim() !== ''));
+  expect(unbound.filter((each) => !isBound(each)).map(({ query }) => query)).toEqual([]);
+});
+
+test('what is asked over several projects is in words that a cluster takes', async () => {
+  const projects = await makeProjects(3);
+  const filter = { branchId: 'b', endpointId: 'e', action: 'a', status: 's', from: since, to: '2026-06-01T00:00:00Z' };
+  const id = makeWireOperation(1).id;
+  const lists = [null, projects].flatMap((some) => [
+    operationList({}, some),
+    operationList(filter, some),
+    operationBucketList({ size: 'day', by: ['action', 'status', 'project'] }, some),
+    operationBucketList({ ...filter, size: 'month', by: [] }, some),
+  ]);
+  lists.push(operationVersionList(projects, id));
+  const seen = await watch(async (sql, db) => {
+    await makeOperationPartitions(sql, ['2020-01', '2026-05']);
+    for (const project of projects) await saveOperationPage(sql, { project, operations: [makeWireOperation(1)] });
+    for (const list of lists) {
+      const first = await readPage(db, list, { limit: 1, after: null });
+      await readPage(db, list, { limit: 1, after: first.next });
+    }
+    const snapshot = await openSnapshot(sql);
+    for (const list of lists) for await (const items of snapshot.stream(list)) expect(items.length).toBeGreaterThan(-1);
+    await snapshot.close();
+    await readTotals(db, since);
+    await setOperationRetention(sql, Date.now() - Date.UTC(2020, 2, 1));
+    await announceExpiredMonths(sql);
+    await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
+    await dropExpiredMonth(sql, { month: '2020-01', by: 'ada' });
+  });
+  const over = seen.filter((each) => !isBound(each));
+  expect(over.length).toBeGreaterThan(2 * lists.length);
+  expect(refusalsOf(seen)).toEqual([]);
+});
+
+test('no other file of ours asks for operations', () => {
+  const files = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' });
+  const asking = files.filter(
+    (file) =>
+      /(?<!test)\.ts$/.test(file) &&
+      /keywarden\.operation(_version|_pruned)?\b|\boperation(Version|Pruned)?\b.*from '.*schema\/tables/.test(
+        readFileSync(new URL(file, import.meta.url), 'utf8'),
+      ),
+  );
+  expect(asking.filter((file) => !/testing|citus|distributed-statements/.test(file)).toSorted()).toEqual([
+    'daemon/operation-pages.ts',
+    'daemon/walks.ts',
+    'read/archive.ts',
+    'read/operations.ts',
+    'read/totals.ts',
+  ]);
+});
+
+const twins = [
+  ['a join that is not cut', 'select 1 from keywarden.operation o join keywarden.key k on true'],
+  [
+    'a lateral over something',
+    'select 1 from keywarden.key k, lateral (select 1 from keywarden.operation o limit k.number) x',
+  ],
+  ['an expression', 'select (select count(*) from keywarden.operation o where o.id = k.id) from keywarden.key k'],
+  [
+    'a subquery of each row',
+    'select (select max(w.day) from keywarden.completed_walk w where w.day < o.created_at) from keywarden.operation o',
+  ],
+  [
+    'a page that is cut too late',
+    'select 1 from (select * from keywarden.operation) o join keywarden.project p on true limit 5',
+  ],
+  ['two that are joined', 'select 1 from keywarden.operation o join keywarden.operation_version v on v.id = o.id'],
+  ['rows that are locked', 'select 1 from keywarden.operation for update'],
+  [
+    'a change by what others hold',
+    'delete from keywarden.operation_pruned where id in (select id from keywarden.operation)',
+  ],
+  ['within a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
+] as const;
+test.each(twins)('the twin: %s is found', (_name, statement) => {
+  expect(findRefusals(statement)).not.toEqual([]);
+});
+
+test('the twin: what is asked over all projects is seen to be bound to none', async () => {
+  const seen = await watch(async (sql) => {
+    await sql`select id from keywarden.operation where created_at > '2026-05-01'`;
+  });
+  expect(seen.map(isBound)).toEqual([false]);
+});
