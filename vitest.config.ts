@@ -6,6 +6,7 @@ export default defineConfig({
     globalSetup: ['db/src/testing-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    execArgv: [`--import=${new URL('scripts/preload.mjs', import.meta.url).href}`],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ['default', './scripts/closing-line.ts'],

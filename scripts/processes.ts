@@ -17,11 +17,13 @@ export interface Started {
   ended: Promise<Ended>;
 }
 
+const preload = new URL('preload.mjs', import.meta.url).href;
+const node = [process.execPath, '--disable-warning=ExperimentalWarning', `--import=${preload}`];
 /** The pinned Node, by which the tests themselves run, with one of our entry points. */
 export const entry = {
-  keywarden: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}apps/daemon/src/main.ts`],
-  report: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}apps/report/src/main.ts`],
-  sandbox: [process.execPath, '--disable-warning=ExperimentalWarning', `${root}packages/sandbox/src/main.ts`],
+  keywarden: [...node, `${root}apps/daemon/src/main.ts`],
+  report: [...node, `${root}apps/report/src/main.ts`],
+  sandbox: [...node, `${root}packages/sandbox/src/main.ts`],
   start: [process.execPath, `${root}scripts/run.mjs`, 'start'],
 };
 

@@ -3,14 +3,19 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const at = (...parts) => join(root, ...parts);
 const pinnedNode = at('node_modules', 'node', 'bin', 'node');
 const stampFile = at('node_modules', '.keywarden-installed');
 // A small young generation, and an old one that may not grow lazily, halve a service's resident size for a tenth of its time.
-const nodeFlags = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=6', '--max-old-space-size=1024'];
+const nodeFlags = [
+  '--disable-warning=ExperimentalWarning',
+  '--max-semi-space-size=6',
+  '--max-old-space-size=1024',
+  `--import=${pathToFileURL(at('scripts/preload.mjs')).href}`,
+];
 const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
 const checks = [...turbo, 'types', 'lint', 'formatting', 'unused'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
