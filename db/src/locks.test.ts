@@ -108,3 +108,36 @@ test('a process that hangs with a lock is silent, and the server gives the lock 
   end();
   await first;
 });
+
+test('a session that was given up and closes late takes nothing from its successor', async () => {
+  const closes: (() => void)[] = [];
+  const idleMs = 300;
+  const locks = createLocks(
+    ({ onclose, settings }) => {
+      closes.push(() => onclose?.());
+      return store.connect({ max: 1, settings: { ...settings, idle_session_timeout: 0 } });
+    },
+    { idleMs },
+  );
+  const first = untilTold();
+  const second = untilTold();
+  const ended = locks.hold('e', { signal: never }, first.work);
+  const lost = await first.begun;
+  const [holder] = await store.sql<{ pid: number }[]>`select pid from pg_locks where locktype = 'advisory' and granted
+    and (classid::bigint << 32 | objid::bigint) = hashtextextended('e', 0)`;
+  // The server says nothing any more, and the line stays open.
+  process.kill(Number(holder?.pid), 'SIGSTOP');
+  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
+  const after = locks.hold('f', { signal: never }, second.work);
+  const lease = await second.begun;
+  closes[0]?.();
+  expect(closes.length).toBe(2);
+  expect(lease.signal.aborted).toBe(false);
+  const refused = new AbortController();
+  const waiting = other.locks.hold('f', { signal: refused.signal, onWait: () => refused.abort() }, async () => 'taken');
+  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+  process.kill(Number(holder?.pid), 'SIGCONT');
+  for (const { end } of [first, second]) end();
+  await Promise.all([ended, after]);
+  expect(await other.locks.hold('f', { signal: never }, async () => 'taken')).toBe('taken');
+});

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { within } from '@keywarden/core/process';
 import type { PoolOptions, Sql } from './store.ts';
 
 /** What is held while work under a lock goes on. */
@@ -73,15 +74,11 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   /** A server that does not answer for so long has ended the session on its side, whatever the line says. */
   const showLife = async () => {
     const sql = open();
-    const late = new AbortController();
-    const isAlive = await Promise.race([
-      sql`select 1`.then(
-        () => true,
-        () => false,
-      ),
-      setTimeout(idleMs, false, { signal: late.signal, ref: false }).catch(() => false),
-    ]);
-    late.abort();
+    const answer = sql`select 1`.then(
+      () => true,
+      () => false,
+    );
+    const isAlive = await within(idleMs, answer, false);
     if (isAlive || session !== sql) return;
     session = undefined;
     loseAll();

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { UserError } from '@keywarden/core/process';
+import { type Logger, UserError, within } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
-import { assertCurrent } from '@keywarden/db/store';
+import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
@@ -98,15 +98,8 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
 
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
-    try {
-      await assertCurrent(accessSql);
-      await pingStore(accessSql);
-      return c.json({ status: 'ready' });
-    } catch (error) {
-      const why = error instanceof UserError ? error.message : 'the store does not answer';
-      log.warn({ err: error }, 'the report is not ready');
-      return c.json({ status: 'not ready', why }, 503);
-    }
+    const why = await within(probeMs, whyNotReady(accessSql, log), 'the store does not answer in time');
+    return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
   });
   app.use(readTransport(transport, peerOf));
   app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
@@ -175,4 +168,18 @@ function refuseInvalid(result: Result): void {
   const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
   const what = isUnknown ? 'is not known here' : issue.message;
   throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists what there is.`);
+}
+
+/** Whoever asks has a time limit of its own, and a store that hangs says nothing. */
+const probeMs = 3000;
+
+async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
+  try {
+    await assertCurrent(sql);
+    await pingStore(sql);
+    return null;
+  } catch (error) {
+    log.warn({ err: error }, 'the report is not ready');
+    return error instanceof UserError ? error.message : 'the store does not answer';
+  }
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { aborted, exitCode, startTracing, UserError } from '@keywarden/core/process';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
@@ -54,9 +55,9 @@ async function run(context: Context): Promise<number> {
     await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
     if (!context.signal.aborted) {
       working.progress = silentProgress;
-      await sayReady(context, connections);
-      log.info({ schedules: config.schedules, replica }, 'the daemon runs');
+      await Promise.race([stopping, unfit.promise, sayReady(context, connections)]);
     }
+    if (!context.signal.aborted) log.info({ schedules: config.schedules, replica }, 'the daemon runs');
     await Promise.race([stopping, unfit.promise]);
   } finally {
     await daemon?.stop();
@@ -82,16 +83,25 @@ async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string
   }
 }
 
-/** Whoever started this process over a channel (npm start) hears that the store is filled. */
+const readyPauseMs = 5000;
+
+/** Whoever started this process over a channel (npm start) hears that the store is filled. A store that goes away just then ends no daemon. */
 async function sayReady(context: Context, connections: Connection[]): Promise<void> {
-  const { id, document } = await planKeys(context, connections);
-  const { items, held, reported } = document;
-  process.send?.({
-    ready: {
-      totals: await readTotals(context.store.db, unservedBefore(connections)),
-      plan: { id, revoke: items.length, held: held.length, report: reported.length },
-    },
-  });
+  while (!context.signal.aborted) {
+    try {
+      const { id, document } = await planKeys(context, connections);
+      const { items, held, reported } = document;
+      const totals = await readTotals(context.store.db, unservedBefore(connections));
+      process.send?.({
+        ready: { totals, plan: { id, revoke: items.length, held: held.length, report: reported.length } },
+      });
+      return;
+    } catch (error) {
+      if (error instanceof UserError && !error.canRetry) throw error;
+      context.log.warn({ err: error }, 'the first plan cannot be made, and is tried again');
+      await setTimeout(readyPauseMs, undefined, { signal: context.signal }).catch(() => undefined);
+    }
+  }
 }
 
 /** Longer than any six months: what is older is served no more. */

@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import { type ServerType, serve } from '@hono/node-server';
-import { codeOf, type Logger, UserError } from '@keywarden/core/process';
+import { codeOf, type Logger, UserError, within } from '@keywarden/core/process';
 import type { Sql } from '@keywarden/db/store';
 import { Hono } from 'hono';
 import { type Metrics, readFigures } from './observer.ts';
@@ -36,13 +35,6 @@ export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): 
 /** Whoever asks has a time limit of its own, and a store that hangs says nothing. */
 const probeMs = 3000;
 const figuresMs = 8000;
-
-async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): Promise<T | U> {
-  const late = new AbortController();
-  const timer = setTimeout(ms, otherwise, { signal: late.signal, ref: false });
-  timer.catch(() => undefined); // ended below
-  return await Promise.race([work, timer]).finally(() => late.abort());
-}
 
 const usualPort = 8830;
 

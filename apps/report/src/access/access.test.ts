@@ -160,6 +160,25 @@ test('probes, the description and its assets are open; pages have a strict polic
   expect(text).toContain('/v1/operations');
 });
 
+test('a store whose line is dead is one that does not answer in time: the probe does not hang with it', async () => {
+  const { db, sql, connect } = await bed.store.as('keywarden_report');
+  const accessSql = connect({ max: 1 });
+  const transport = { isTls: false, proxies: [] };
+  const app = createApp({ db, sql, accessSql, log, transport, peerOf: () => '127.0.0.1' });
+  expect((await app.request('/readyz')).status).toBe(200);
+  const [backend] = await accessSql`select pg_backend_pid() as pid`;
+  process.kill(Number(backend?.pid), 'SIGSTOP');
+  try {
+    const answer = await app.request('/readyz');
+    expect([answer.status, await answer.json()]).toEqual([
+      503,
+      { status: 'not ready', why: 'the store does not answer in time' },
+    ]);
+  } finally {
+    process.kill(Number(backend?.pid), 'SIGCONT');
+  }
+});
+
 test('when the store fails the answer has a code and a request id, and nothing of the query', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
   const { secret } = await createToken((await broken.as('keywarden_daemon')).sql, {

@@ -1,5 +1,5 @@
 export { type Environment, ensureDataFolder, readDataFile, readEnvironment } from './environment.ts';
 export { codeOf, exitCode, runMain, UserError, usageError } from './errors.ts';
-export { aborted, linkSignals, stopSignal } from './lifetime.ts';
+export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

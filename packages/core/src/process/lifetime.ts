@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 /** A terminal and npm pass one Ctrl-C on twice: what comes so soon after the first is the same wish. */
 const sameWishMs = 500;
 
@@ -53,4 +55,12 @@ export function linkSignals(...signals: AbortSignal[]): { signal: AbortSignal; r
       for (const signal of signals) signal.removeEventListener('abort', stop);
     },
   };
+}
+
+/** What work gives, or something else after so many ms; the work is not stopped. */
+export async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): Promise<T | U> {
+  const over = new AbortController();
+  const timer = setTimeout(ms, otherwise, { signal: over.signal, ref: false });
+  timer.catch(() => undefined); // ended below
+  return await Promise.race([work, timer]).finally(() => over.abort());
 }
