@@ -27,31 +27,43 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
     );
   return await sql.begin(async (tx) => {
     const missing: string[] = [];
-    for (const table of [...referenceTables, ...distributedTables])
-      if (!(await isKnown(tx, table))) missing.push(table);
+    for (const table of referenceTables) if (!(await stands(tx, table, 'copied'))) missing.push(table);
+    for (const table of distributedTables) if (!(await stands(tx, table, 'distributed'))) missing.push(table);
     if (missing.length === 0) return [];
-    await prepare(tx);
+    if (missing.includes('project')) await prepareProjects(tx);
+    await tx`alter table keywarden.completed_walk drop constraint if exists completed_walk_project_number_fkey`;
     for (const table of missing) {
       const name = `keywarden.${table}`;
       const beside = table === 'operation' ? 'none' : 'keywarden.operation';
       if (referenceTables.some((each) => each === table)) await tx`select create_reference_table(${name})`;
       else await tx`select create_distributed_table(${name}, 'project_number', colocate_with => ${beside})`;
     }
+    await tx`
+      alter table keywarden.completed_walk
+        add constraint completed_walk_project_number_fkey foreign key (project_number) references keywarden.project`;
     return missing;
   });
 }
 
-async function isKnown(tx: postgres.TransactionSql, table: string): Promise<boolean> {
-  const [row] = await tx`select 1 from citus_tables where table_name = ${`keywarden.${table}`}::regclass`;
+/** Whether a table stands in the cluster as it is to. Throws a UserError for one that stands there in another way. */
+async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
+  const [row] = await tx`
+    select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how
+    from pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
+  if (row !== undefined && row.how !== as)
+    throw new UserError(
+      `keywarden.${table} stands in the cluster in another way than this version asks for; run select undistribute_table('keywarden.${table}') first.`,
+      { exit: 2 },
+    );
   return row !== undefined;
 }
 
 /**
- * What Citus does not take with it. Foreign keys between local tables and those on all nodes would make half the schema Citus's own; neither app can
- * delete what they point to. A generated number must be one that may be given, and columns' grants are not copied to the nodes: there the table's
- * stands for them. Roles that work on other nodes must be able to log in there, and print times there as the apps have their own sessions do.
+ * What Citus does not take along with projects. Foreign keys between local tables and those on all nodes would make half the schema Citus's own;
+ * neither app can delete what they point to. A generated number must be one that may be given, and columns' grants are not copied to the nodes: there
+ * the table's stands for them. Roles that work on other nodes must be able to log in there, and print times there as the apps have their own sessions do.
  */
-async function prepare(tx: postgres.TransactionSql): Promise<void> {
+async function prepareProjects(tx: postgres.TransactionSql): Promise<void> {
   await tx`alter table keywarden.project drop constraint if exists project_control_plane_number_fkey`;
   for (const table of ['operation_coverage', 'open_walk'])
     await tx.unsafe(`alter table keywarden.${table} drop constraint if exists ${table}_project_number_fkey`);

@@ -10,9 +10,10 @@ import {
   makeOperationPartitions,
   markOperationPruned,
   saveOperationPage,
+  saveProjects,
 } from './daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
-import { findRefusals, isDistributed } from './distributed-statements.ts';
+import { findMutableCases, findRefusals, isDistributed, isReference } from './distributed-statements.ts';
 import {
   listArchivedOperations,
   openSnapshot,
@@ -35,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 interface Plan {
+  'Node Type': string;
   'Relation Name'?: string;
   'Index Cond'?: string;
   'Recheck Cond'?: string;
@@ -46,12 +48,20 @@ interface Seen {
   query: string;
   /** Each scan or change of a distributed table, with the conditions that bind it. */
   scans: { table: string; conditions: string }[];
+  /** It changes a distributed table or a reference table. */
+  isChange: boolean;
 }
 
 function scansOf(plan: Plan): Seen['scans'] {
   const { 'Relation Name': table = '', 'Index Cond': index, 'Recheck Cond': recheck, Filter: filter } = plan;
   const own = isDistributed(table) ? [{ table, conditions: [index, recheck, filter].join(' ') }] : [];
   return [...own, ...(plan.Plans ?? []).flatMap(scansOf)];
+}
+
+function isChange(plan: Plan): boolean {
+  const { 'Node Type': type, 'Relation Name': table = '' } = plan;
+  const isOwn = type === 'ModifyTable' && (isDistributed(table) || isReference(table));
+  return isOwn || (plan.Plans ?? []).some(isChange);
 }
 
 /** Runs work on a session that tells the plan of every statement, also of those within functions. */
@@ -63,8 +73,8 @@ async function watch(work: (sql: Sql, db: Db) => Promise<void>): Promise<Seen[]>
       const json = /plan:\s*(\{[\s\S]*\})/.exec(message)?.[1];
       if (json === undefined) return;
       const { 'Query Text': query, Plan: plan } = JSON.parse(json) as { 'Query Text': string; Plan: Plan };
-      const scans = scansOf(plan);
-      if (scans.length > 0) seen.push({ query, scans });
+      const one = { query, scans: scansOf(plan), isChange: isChange(plan) };
+      if (one.scans.length > 0 || one.isChange) seen.push(one);
     },
   });
   await sql
@@ -88,9 +98,13 @@ function isBound({ scans }: Seen): boolean {
 
 /** Of each statement that a cluster would refuse, its first words and why. */
 function refusalsOf(all: Seen[]): string[] {
-  return all
-    .filter((each) => !isBound(each))
-    .flatMap(({ query }) => findRefusals(query).map((why) => `${query.trim().slice(0, 300)}: ${why}`));
+  return all.flatMap((each) => {
+    const why = [
+      ...(isBound(each) ? [] : findRefusals(each.query)),
+      ...(each.isChange ? findMutableCases(each.query) : []),
+    ];
+    return why.map((one) => `${each.query.trim().slice(0, 300)}: ${one}`);
+  });
 }
 
 async function makeProjects(count: number): Promise<string[]> {
@@ -101,6 +115,18 @@ async function makeProjects(count: number): Promise<string[]> {
 }
 
 const since = '2026-05-01T00:00:00Z';
+
+const wireProject = (id: string) => ({
+  id,
+  name: id,
+  orgId: 'o',
+  regionId: 'r',
+  pgVersion: 17,
+  ownerId: 'ada',
+  createdAt: since,
+  updatedAt: since,
+  extra: null,
+});
 
 test('what the daemon writes and asks of a project is bound to it', async () => {
   const projects = await makeProjects(2);
@@ -128,6 +154,7 @@ test('what the daemon writes and asks of a project is bound to it', async () => 
   });
   const tables = new Set(seen.flatMap(({ scans }) => scans.map(({ table }) => table.replace(/_\d{4}_\d\d$/, ''))));
   expect(tables).toEqual(new Set(['operation', 'operation_pruned', 'operation_version']));
+  expect(refusalsOf(seen)).toEqual([]);
   // Versions and marks are only added, by rows that name the project.
   const unbound = seen.filter(({ scans }) => scans.some(({ conditions }) => conditions.trim() !== ''));
   expect(unbound.filter((each) => !isBound(each)).map(({ query }) => query)).toEqual([]);
@@ -162,6 +189,21 @@ test('what is asked over several projects is in words that a cluster takes', asy
   });
   const over = seen.filter((each) => !isBound(each));
   expect(over.length).toBeGreaterThan(2 * lists.length);
+  expect(refusalsOf(seen)).toEqual([]);
+});
+
+test('what changes projects and walks, of which all nodes have a copy, is in words that a cluster takes', async () => {
+  const controlPlane = await makeControlPlane(store.sql);
+  const place = { controlPlane, seenAt: '2026-05-01T00:00:00Z', organizationId: 'o', unavailableIds: [] };
+  const seen = await watch(async (sql) => {
+    await saveProjects(sql, place, [wireProject('a'), wireProject('b')]);
+    await saveProjects(sql, { ...place, seenAt: '2026-05-02T00:00:00Z' }, [wireProject('a')]);
+    const [row] =
+      await sql`select number from keywarden.project where id = 'a' and control_plane_number = ${controlPlane}`;
+    const walk = { beganAt: since, floor: null, next: null, reached: since, isEnd: true };
+    await saveOperationPage(sql, { project: String(row?.number), operations: [], walk });
+  });
+  expect(seen.filter((each) => each.isChange).length).toBeGreaterThanOrEqual(6);
   expect(refusalsOf(seen)).toEqual([]);
 });
 
@@ -208,6 +250,13 @@ const twins = [
 ] as const;
 test.each(twins)('the twin: %s is found', (_name, statement) => {
   expect(findRefusals(statement)).not.toEqual([]);
+});
+
+test.each([
+  `update keywarden.project set gone_at = case when missing_since > $1::timestamptz - interval '1 day' then null else now() end`,
+  'insert into keywarden.completed_walk as w select 1 on conflict (day) do update set began_at = coalesce(w.began_at, now())',
+])('the twin: %s may not stand in a case', (statement) => {
+  expect(findMutableCases(statement)).not.toEqual([]);
 });
 
 test('the twin: what is asked over all projects is seen to be bound to none', async () => {

@@ -14,7 +14,7 @@ interface Step {
 
 const inner = (table: string) => table.replace(/_\d{4}_\d\d$/, '');
 export const isDistributed = (table: string) => distributedTables.some((each) => each === inner(table));
-const isReference = (table: string) => referenceTables.some((each) => each === table);
+export const isReference = (table: string) => referenceTables.some((each) => each === table);
 
 /** What a cluster would refuse of a statement that is not bound to one project; see docs/adr/0017. Empty where it would take it. */
 export function findRefusals(statement: string): string[] {
@@ -113,4 +113,41 @@ function subqueriesOf(expression: unknown): SelectStmt[] {
     return subselect !== undefined && 'SelectStmt' in subselect ? [subselect.SelectStmt] : [];
   }
   return Object.values(expression).flatMap(subqueriesOf);
+}
+
+/**
+ * What a cluster would refuse of any change of its tables, bound or not: within a case or a coalesce nothing may depend on settings or the clock.
+ * By form alone, for the parser knows no types: no function, and no time that an interval is taken from.
+ */
+export function findMutableCases(statement: string): string[] {
+  return changesIn(parseSync(statement)).flatMap((change) =>
+    partsOf(change, ['CaseExpr', 'CoalesceExpr']).flatMap((part) => [
+      ...partsOf(part, ['FuncCall']).map(() => 'a function within a case'),
+      ...partsOf(part, ['A_Expr'])
+        .filter(isTimeLessInterval)
+        .map(() => 'a time less an interval within a case'),
+    ]),
+  );
+}
+
+function changesIn(tree: unknown): unknown[] {
+  return partsOf(tree, ['UpdateStmt', 'InsertStmt']).filter((change) => {
+    const { relation } = change as { relation?: { relname?: string } };
+    return isDistributed(relation?.relname ?? '') || isReference(relation?.relname ?? '');
+  });
+}
+
+function isTimeLessInterval(expression: unknown): boolean {
+  const { name, lexpr, rexpr } = expression as Record<'name' | 'lexpr' | 'rexpr', unknown>;
+  const isSum = /"sval":"[+-]"/.test(JSON.stringify(name));
+  return isSum && [lexpr, rexpr].some((side) => /^\{"TypeCast".*"sval":"interval"/.test(JSON.stringify(side)));
+}
+
+/** The parts of these kinds anywhere in a tree, in each other, too. */
+function partsOf(tree: unknown, kinds: string[]): unknown[] {
+  if (typeof tree !== 'object' || tree === null) return [];
+  return Object.entries(tree).flatMap(([kind, part]) => [
+    ...(kinds.includes(kind) ? [part] : []),
+    ...partsOf(part, kinds),
+  ]);
 }

@@ -133,9 +133,10 @@ export async function saveProjects(
       select count(*)::int as n from keywarden.project
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
     const isSudden = isSuddenDrop(Number(known?.n), there.length);
+    // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
-        gone_at = case when missing_since is null or ${isSudden} and missing_since > ${seenAt}::timestamptz - interval '1 day'
+        gone_at = case when missing_since is null or ${isSudden} and ${seenAt}::timestamptz - missing_since < interval '1 day'
           then null else ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null
         and last_seen_at < ${seenAt}::timestamptz and not (id = any(${there}))`;

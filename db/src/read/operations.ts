@@ -85,16 +85,15 @@ export function operationList(filter: Omit<OperationFilter, 'projectId'>, projec
 
 /** The versions of an operation that were seen, newest first; the first is the one that stands. */
 export function operationVersionList(projects: string[], id: string): List {
+  const bound = sql`project_number = any(${sql.param(projects)}::bigint[]) and id = ${id}::uuid`;
+  const columns = sql`project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
+    total_duration_ms, extra, seen_at`;
   return {
-    rows: sql`(
-      select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
-        total_duration_ms, extra, seen_at, null::timestamptz as replaced_at from keywarden.operation
-      union all
-      select project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
-        total_duration_ms, extra, seen_at, replaced_at from keywarden.operation_version) o`,
+    rows: sql`(select ${columns}, null::timestamptz as replaced_at from keywarden.operation where ${bound}
+      union all select ${columns}, replaced_at from keywarden.operation_version where ${bound}) o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,
     item: { ...version, replaced_at: time(sql`o.replaced_at`) },
-    where: [sql`o.project_number = any(${sql.param(projects)}::bigint[])`, sql`o.id = ${id}::uuid`],
+    where: [],
     order: [
       { by: sql`coalesce(o.replaced_at, 'infinity')`, type: 'timestamptz' },
       { by: sql`o.project_number`, type: 'bigint' },
