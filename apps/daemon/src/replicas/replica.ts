@@ -82,7 +82,13 @@ async function run(order: Order): Promise<void> {
   process.exit(0);
 }
 
-const unlimited: LimiterStore = { take: () => 0, add: () => undefined, left: () => 700 };
+const unlimited: LimiterStore = {
+  take: () => 0,
+  add: () => undefined,
+  left: () => 700,
+  limited: () => undefined,
+  slowness: () => ({ blockedMs: 0, pace: 1 }),
+};
 
 /** The sandbox's time, which jumps. */
 async function followClock(controlUrl: string) {

@@ -1,4 +1,5 @@
 import type { Budget } from './limits.ts';
+import { type Slowdown, type Slowness, slowDown, slownessAt } from './slowdown.ts';
 
 /**
  * Where the requests of an account are counted. Replicas that share one store share one budget; each call must then be one atomic
@@ -14,6 +15,10 @@ export interface LimiterStore {
   add: (budgets: readonly Budget[], nowMs: number) => Promise<void> | void;
   /** How many more requests the windows that end now would take. */
   left: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
+  /** Hears that the account of a budget was answered 429. */
+  limited: (account: Budget, nowMs: number, retryAfterMs: number) => Promise<void> | void;
+  /** How slow the account is after what was answered 429, as far as is known without asking. */
+  slowness: (account: string, nowMs: number) => Slowness;
 }
 
 interface Count {
@@ -26,6 +31,7 @@ interface Count {
 /** A store for the clients of one process. */
 export function createMemoryStore(): LimiterStore {
   const counts = new Map<string, Count>();
+  const slow = new Map<string, Slowdown>();
   const countOf = ({ key, windowMs, burst, intervalMs }: Budget, nowMs: number): Count => {
     const count = counts.get(key) ?? { times: [], arrival: 0 };
     counts.set(key, count);
@@ -54,6 +60,8 @@ export function createMemoryStore(): LimiterStore {
       add(budgets, nowMs);
       return 0;
     },
+    limited: ({ key }, nowMs, retryAfterMs) => void slow.set(key, slowDown(slow.get(key), nowMs, retryAfterMs)),
+    slowness: (account, nowMs) => slownessAt(slow.get(account), nowMs),
   };
 }
 

@@ -205,8 +205,7 @@ test('a 429 that others of the account caused makes everything wait, and slows t
 test('the fault of a limiter’s store is told without its text, and nothing was sent', async () => {
   const { client, sandbox } = await clientBed();
   const store = {
-    add: () => undefined,
-    left: () => 0,
+    ...createMemoryStore(),
     take: () => {
       throw new Error('postgres://user:password@host is down');
     },

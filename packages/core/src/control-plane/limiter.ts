@@ -9,8 +9,8 @@ export interface Limiter {
   /** Counts a request that was sent before its account was known. */
   record(route: string): Promise<void>;
   /**
-   * Hears that the control plane answered 429: others of the account use it too. Everything of this limiter waits for `retryAfterMs`, a second
-   * at least, and its pace halves and comes back within five minutes.
+   * Hears that the control plane answered 429: others of the account use it too. All limiters that share the store wait for `retryAfterMs`, a
+   * second at least, and their pace halves and comes back within five minutes.
    */
   limited(retryAfterMs: number): void;
   /** How many requests are left of the account's share of a minute; null where nothing is counted. */
@@ -39,9 +39,6 @@ interface Waiter {
   stop(reason: unknown): void;
 }
 
-const recoveryMs = 300_000;
-const minPace = 1 / 8;
-
 /**
  * A limiter by the generic cell rate algorithm, with a log of each window beside it: bursts and full rate together would overrun
  * a sliding window. One request of each route goes in turn, so that a long walk does not hold up a revocation.
@@ -51,14 +48,13 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
   const queues = new Map<string, Waiter[]>();
   let isPumping = false;
   let wake = new AbortController();
-  let slow = { pace: 1, at: Number.NEGATIVE_INFINITY, blockedUntil: Number.NEGATIVE_INFINITY };
 
-  const paceAt = (nowMs: number) => Math.min(1, slow.pace + Math.max(0, nowMs - slow.at) / recoveryMs);
-  const budgets = (route: string): readonly Budget[] => budgetsOf(account, route, share * paceAt(time.now()));
+  const budgets = (route: string): readonly Budget[] =>
+    budgetsOf(account, route, share * store.slowness(account, time.now()).pace);
 
   /** Lets one waiter of each route go that may; answers with the ms until the next may. */
   const grantTurns = async (): Promise<number> => {
-    const blockedMs = slow.blockedUntil - time.now();
+    const { blockedMs } = store.slowness(account, time.now());
     if (blockedMs > 0) return blockedMs;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
@@ -133,14 +129,9 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
       await store.add(budgets(route), time.now());
     },
     limited(retryAfterMs) {
-      const nowMs = time.now();
-      const isNew = nowMs >= slow.blockedUntil;
-      const blockedUntil = Math.max(slow.blockedUntil, nowMs + Math.max(retryAfterMs, 1000));
-      slow = {
-        pace: isNew ? Math.max(minPace, paceAt(nowMs) / 2) : slow.pace,
-        at: blockedUntil,
-        blockedUntil,
-      };
+      const [perMinute] = budgetsOf(account, '', share);
+      // This process knows at once; if the others cannot be told they hear a 429 of their own.
+      void Promise.resolve(store.limited(perMinute, time.now(), retryAfterMs)).catch(() => undefined);
     },
   };
 }

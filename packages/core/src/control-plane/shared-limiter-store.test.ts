@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
+import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 import { virtualTime } from './virtual-time.ts';
 
@@ -221,4 +222,40 @@ test('a clock that was set back an hour holds nothing up for longer than a windo
   const beforeMs = time.now();
   await make().wait('GET /a');
   expect(time.now() - beforeMs).toBeLessThanOrEqual(64_000);
+});
+
+/** When replicas send 60 requests each, after the first of them was answered 429; in ms from then. */
+async function sendAfter429(stores: (time: ReturnType<typeof virtualTime>) => LimiterStore[]) {
+  const time = virtualTime(1e12);
+  const limiters = stores(time).map((store) => createLimiter({ account: 'a', share: 1, time, store }));
+  for (const limiter of limiters) await limiter.wait('GET /a');
+  const startedMs = time.now();
+  limiters[0]?.limited(3000);
+  return await Promise.all(
+    limiters.map(async (limiter) => {
+      const sent: number[] = [];
+      for (let index = 0; index < 60; index += 1) {
+        await limiter.wait(`GET /${index % 9}`);
+        sent.push(time.now() - startedMs);
+      }
+      return sent;
+    }),
+  );
+}
+
+test('a 429 that one replica was answered makes all of them wait, and slows them for a while', async () => {
+  const sent = await sendAfter429((time) => {
+    const { rows } = memoryRows(time.now);
+    // Their clocks have nothing in common but their pace.
+    return [0, 5e9, -7e8].map((apartMs) => createSharedStore(rows, { localMs: () => time.now() + apartMs }));
+  });
+  for (const times of sent) expect(times[0]).toBeGreaterThanOrEqual(3000);
+  const all = sent.flat();
+  // 180 requests at half the pace of 700 a minute, after half the burst.
+  expect(Math.max(...all) - Math.min(...all)).toBeGreaterThan(((180 - 40) * 60_000) / 700);
+});
+
+test('the twin: replicas that count by themselves hear nothing of it', async () => {
+  const [, second = []] = await sendAfter429(() => [createMemoryStore(), createMemoryStore()]);
+  expect(second[0]).toBeLessThan(3000);
 });

@@ -1,5 +1,6 @@
 import type { LimiterStore } from './limiter-store.ts';
 import type { Budget } from './limits.ts';
+import { type Slowdown, slowDown, slownessAt } from './slowdown.ts';
 
 /** What is known of a budget over all replicas. Times are ms since 1970, of the rows' own clock. */
 interface State {
@@ -7,6 +8,8 @@ interface State {
   arrival: number;
   /** Requests that may have been sent up to a time, oldest first. */
   used: [untilMs: number, count: number][];
+  /** Of an account that was answered 429. */
+  slow?: Slowdown | undefined;
   /** What was saved was of a later time: the clock was set back. */
   wasAhead?: boolean;
 }
@@ -79,6 +82,8 @@ const backoffMs = 15;
 export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: SharedStoreOptions): LimiterStore {
   const blocks = new Map<string, Block>();
   const accountLeft = new Map<string, number>();
+  /** What is known of accounts that were answered 429, by this process's clock. */
+  const slow = new Map<string, Slowdown>();
   // From reading the rows to having saved them: turns are booked for later than that.
   let saveMs = 0;
 
@@ -95,11 +100,13 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
         state: stateOf(read.rows.get(budget.key)?.state, budget, reading.nowMs),
       }));
       const { answer, isChanged } = work(standings, reading);
+      for (const { budget, state } of standings)
+        if (state.slow !== undefined) slow.set(budget.key, shifted(state.slow, reading.answeredMs - reading.nowMs));
       const mustSave = isChanged || standings.some(({ state }) => state.wasAhead);
       const changed = standings.map(({ budget: { key }, state }) => ({
         key,
         version: read.rows.get(key)?.version ?? '0',
-        state: { arrival: state.arrival, used: state.used },
+        state: { arrival: state.arrival, used: state.used, slow: state.slow },
       }));
       if (!mustSave || (await rows.save(changed))) {
         if (mustSave) saveMs = Math.min(longestTripMs, localMs() - reading.answeredMs);
@@ -121,6 +128,8 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       const wanted = wantedAfter(last, waiting);
       const { turns, delayMs } = await change(budgets, (standings, reading) => {
         const isReturned = giveBack(standings, last?.turns ?? [], reading.nowMs);
+        const blockedMs = Math.max(...standings.map(({ state }) => slownessAt(state.slow, reading.nowMs).blockedMs));
+        if (blockedMs > 0) return { answer: { turns: [], delayMs: blockedMs }, isChanged: isReturned };
         const reserved = reserve(standings, { wanted, reading, saveMs });
         return { answer: reserved, isChanged: isReturned || reserved.turns.length > 0 };
       });
@@ -137,6 +146,14 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
         return { answer: undefined, isChanged: true };
       });
     },
+    async limited(account, _nowMs, retryAfterMs) {
+      slow.set(account.key, slowDown(slow.get(account.key), localMs(), retryAfterMs));
+      await change([account], (standings, { nowMs }) => {
+        for (const { state } of standings) state.slow = slowDown(state.slow, nowMs, retryAfterMs);
+        return { answer: undefined, isChanged: true };
+      });
+    },
+    slowness: (account) => slownessAt(slow.get(account), localMs()),
     left: (budgets) => Math.min(...budgets.map(({ key, max }) => accountLeft.get(key) ?? max)),
   };
 }
@@ -229,16 +246,25 @@ function giveBack(standings: Standing[], turns: Turn[], nowMs: number): boolean 
 /** The saved state as of now: without what has left the window; where the clock was set back, what it says of later counts as of now. */
 function stateOf(saved: unknown, { windowMs, burst, intervalMs }: Budget, nowMs: number): State {
   // What this module has saved itself.
-  const { arrival = 0, used = [] } = (saved ?? {}) as Partial<State>;
+  const { arrival = 0, used = [], slow } = (saved ?? {}) as Partial<State>;
   const wasAhead = (used.at(-1)?.[0] ?? 0) > nowMs + furthestMs;
   const latestMs = wasAhead ? countedUntil(windowMs, nowMs + validMs) : Number.POSITIVE_INFINITY;
   return {
     ...(wasAhead ? { wasAhead } : {}),
     arrival: wasAhead ? Math.min(arrival, nowMs + burst * intervalMs) : arrival,
+    // Once the pace is whole again there is nothing left to know.
+    slow: slownessAt(slow, nowMs).pace < 1 ? slow : undefined,
     used: used
       .filter(([untilMs, count]) => count > 0 && untilMs + windowMs > nowMs)
       .map(([untilMs, count]) => [Math.min(untilMs, latestMs), count]),
   };
 }
+
+/** The same by another clock. */
+const shifted = ({ pace, at, blockedUntil }: Slowdown, byMs: number): Slowdown => ({
+  pace,
+  at: at + byMs,
+  blockedUntil: blockedUntil + byMs,
+});
 
 const countOf = ({ used }: State) => used.reduce((sum, [, count]) => sum + count, 0);
