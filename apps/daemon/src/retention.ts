@@ -3,6 +3,7 @@ import {
   announceExpiredMonths,
   dropExpiredMonth,
   type ExpiredMonth,
+  forgetAccesses,
   readOperationRetention,
 } from '@keywarden/db/daemon';
 import type { Context } from './context.ts';
@@ -39,6 +40,11 @@ export async function enforceRetention(context: Context): Promise<void> {
     context.log.warn({ months: named }, what);
   }
   await dropDueMonths(context, { months, by: 'the daemon' });
+  const { access_log: accessLog } = context.config.retention;
+  if (accessLog === undefined) return;
+  const rows = await forgetAccesses(context.store.sql, accessLog.ms);
+  if (rows > 0)
+    context.log.info({ rows }, 'forgot who asked the report for what, longer ago than retention.access_log');
 }
 
 function inWords(ms: number | null): string {

@@ -71,7 +71,7 @@ export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 /** What a command works with, on a store. */
 export function makeContext(
   store: Store,
-  config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks'>>,
+  config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks' | 'retention'>>,
 ): Context {
   return {
     store,

@@ -59,7 +59,13 @@ export {
   savePlan,
 } from './plans.ts';
 export { createBudgetRows } from './request-budgets.ts';
-export { announceExpiredMonths, dropExpiredMonth, type ExpiredMonth, readOperationRetention } from './retention.ts';
+export {
+  announceExpiredMonths,
+  dropExpiredMonth,
+  type ExpiredMonth,
+  forgetAccesses,
+  readOperationRetention,
+} from './retention.ts';
 export {
   beginRevocation,
   listGoneKeys,

@@ -3,8 +3,9 @@ import { listCoverage } from '../read/index.ts';
 import { type Sql, setOperationRetention } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
 import { makeOperationPartitions, saveOperationPage } from './operation-pages.ts';
-import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
+import { announceExpiredMonths, dropExpiredMonth, forgetAccesses, readOperationRetention } from './retention.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
+import { createToken } from './tokens.ts';
 
 const dayMs = 86_400_000;
 let store: TestStore;
@@ -70,4 +71,22 @@ test('a retention that is lengthened takes its announcements back: shortened aga
   await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run has named them a day ago/);
+});
+
+test('accesses are forgotten after what is configured, and never within a year', async () => {
+  const { number: token } = await createToken(sql, { name: 'ada', role: 'viewer', organizationIds: null });
+  const days = [10, 364, 366, 401];
+  await store.sql`
+    insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)
+    select now() - day * interval '1 day', gen_random_uuid(), ${token}, '127.0.0.1', 'GET', '/v1/keys', 200
+    from unnest(${days.map(String)}::text[]::int[]) as day`;
+  const left = async () => {
+    const rows = await store.sql`
+      select round(extract(epoch from now() - at) / 86400)::int as days from keywarden.access_log order by at desc`;
+    return rows.map((row) => row.days);
+  };
+  expect(await forgetAccesses(sql, 400 * dayMs)).toBe(1);
+  expect(await left()).toEqual([10, 364, 366]);
+  expect(await forgetAccesses(sql, dayMs)).toBe(1);
+  expect(await left()).toEqual([10, 364]);
 });

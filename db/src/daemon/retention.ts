@@ -36,6 +36,12 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   }));
 }
 
+/** Forgets who asked the report for what longer ago than so many ms, and than a year. Answers with how many rows went. */
+export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
+  const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
+  return Number(row?.rows);
+}
+
 /** Drops a month that a dry run named a day ago. Throws a UserError where the database refuses. */
 export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
   try {

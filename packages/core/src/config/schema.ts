@@ -24,6 +24,7 @@ const connectionSchema = z
 
 /** The control plane serves six months; keeping less than seven would drop what the next walk brings back. */
 const shortestRetentionMs = 214 * 86_400_000;
+const shortestAccessLogMs = 365 * 86_400_000;
 
 const shortestSettleMs = 600_000;
 
@@ -47,6 +48,11 @@ const retentionSchema = z.strictObject({
   operations: duration
     .refine(({ ms }) => ms >= shortestRetentionMs, {
       error: 'operations are kept for at least 214d, which is longer than the control plane itself keeps them',
+    })
+    .optional(),
+  access_log: duration
+    .refine(({ ms }) => ms >= shortestAccessLogMs, {
+      error: 'who asked the report for what is kept for at least 365d: a yearly review asks for it',
     })
     .optional(),
 });

@@ -132,5 +132,16 @@ begin
 end
 $$;
 --> statement-breakpoint
+-- Forgets who asked the report for what, if that is longer ago than this, and than a year: whoever has the daemon's role wipes out no tracks.
+create function keywarden.forget_accesses(before interval) returns bigint
+language sql security definer set search_path = keywarden, pg_temp as $$
+  with gone as (
+    delete from access_log where at < now() - greatest(before, interval '365 days') returning 1
+  )
+  select count(*) from gone;
+$$;
+--> statement-breakpoint
+grant execute on function keywarden.forget_accesses(interval) to keywarden_daemon;
+--> statement-breakpoint
 -- A function is everybody's until that is taken from it; what was granted by name stays.
 revoke execute on all functions in schema keywarden from public;

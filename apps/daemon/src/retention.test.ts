@@ -1,0 +1,26 @@
+import { defaultPolicy } from '@keywarden/core/policy';
+import { createToken } from '@keywarden/db/daemon';
+import { createTestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
+import { enforceRetention } from './retention.ts';
+import { makeContext } from './testing.ts';
+
+test('the daily look forgets who asked the report for what only where that is configured', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const daemon = await store.as('keywarden_daemon');
+  const { number: token } = await createToken(daemon.sql, { name: 'ada', role: 'viewer', organizationIds: null });
+  await store.sql`
+    insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)
+    values (now() - interval '500 days', gen_random_uuid(), ${token}, '127.0.0.1', 'GET', '/v1/keys', 200)`;
+  const accesses = async () => {
+    const [row] = await store.sql`select count(*)::int as rows from keywarden.access_log`;
+    return row?.rows;
+  };
+  const config = { connections: [], channels: [], policy: defaultPolicy };
+  await enforceRetention(makeContext(daemon, config));
+  expect(await accesses()).toBe(1);
+  const retention = { access_log: { text: '400d', ms: 400 * 86_400_000 } };
+  await enforceRetention(makeContext(daemon, { ...config, retention }));
+  expect(await accesses()).toBe(0);
+  await store.close();
+});
