@@ -1,3 +1,4 @@
+import { aborted } from '@keywarden/core/process';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
@@ -83,7 +84,7 @@ test('who loses its lock hears of it, and what it writes once another holds the 
   const page = { project, operations: [makeWireOperation(1)] };
   expect(await saveOperationPage(store.sql, { ...page, lease: lost })).toEqual({ inserted: 1, changed: 0 });
   await endSessionOf('c');
-  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
+  await aborted(lost.signal);
   await other.locks.hold('c', { signal: never }, async (lease) => {
     const late = saveOperationPage(store.sql, { project, operations: [makeWireOperation(2)], lease: lost });
     await expect(late).rejects.toMatchObject({ code: 'KW002' });
@@ -127,7 +128,7 @@ test('a session that was given up and closes late takes nothing from its success
     and (classid::bigint << 32 | objid::bigint) = hashtextextended('e', 0)`;
   // The server says nothing any more, and the line stays open.
   process.kill(Number(holder?.pid), 'SIGSTOP');
-  await new Promise((resolve) => lost.signal.addEventListener('abort', resolve));
+  await aborted(lost.signal);
   const after = locks.hold('f', { signal: never }, second.work);
   const lease = await second.begun;
   closes[0]?.();
