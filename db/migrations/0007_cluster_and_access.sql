@@ -5,11 +5,12 @@ declare
   is_distributed boolean := false;
   bytes bigint := pg_total_relation_size(measured);
 begin
-  if to_regclass('pg_dist_partition') is not null then
-    execute 'select exists (select from pg_dist_partition where logicalrelid = $1)' into is_distributed using measured;
+  -- By their schema: of a name that is nowhere else a caller could make one of its own, and this runs as the owner.
+  if to_regclass('pg_catalog.pg_dist_partition') is not null then
+    execute 'select exists (select from pg_catalog.pg_dist_partition where logicalrelid = $1)' into is_distributed using measured;
   end if;
   if is_distributed then
-    execute 'select citus_total_relation_size($1)' into bytes using measured;
+    execute 'select pg_catalog.citus_total_relation_size($1)' into bytes using measured;
   end if;
   return bytes;
 end

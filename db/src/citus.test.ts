@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { distributedTables, distributeOperations, referenceTables } from './citus.ts';
+import { makeOperationPartitions } from './daemon/index.ts';
+import { setOperationRetention } from './store.ts';
 import { createTestStore, type TestStore } from './testing.ts';
 
 // No Citus is at hand where this was written: what it is told is checked on functions of the same names that only remember it.
@@ -15,16 +17,22 @@ test('without Citus it is refused in one sentence', async () => {
 });
 
 test('operations are distributed by project, the projects stand on every node, and again nothing is done', async () => {
-  await store.sql.unsafe(`
-    create table told (number int generated always as identity, what text);
-    create table pg_dist_partition (logicalrelid regclass, partmethod "char", repmodel "char");
-    create table pg_dist_node (groupid int);
+  // Where Citus has its own.
+  await store.sql
+    .unsafe(`
+    set allow_system_table_mods = on;
+    create table keywarden.told (number int generated always as identity, what text);
+    create table pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char", repmodel "char");
+    create table pg_catalog.pg_dist_node (groupid int);
     insert into pg_dist_node values (1);
-    create function create_reference_table(name regclass) returns void language sql as $$
-      insert into told (what) values (format('reference %s', name)); insert into pg_dist_partition values (name, 'n', 't') $$;
-    create function create_distributed_table(name regclass, key text, colocate_with text) returns void language sql as $$
-      insert into told (what) values (format('%s by %s beside %s', name, key, colocate_with)); insert into pg_dist_partition values (name, 'h', 's') $$;
-    create function citus_total_relation_size(regclass) returns bigint language sql as 'select 123456789'`);
+    create function pg_catalog.create_reference_table(name regclass) returns void language sql as $$
+      insert into keywarden.told (what) values (format('reference %s', name)); insert into pg_dist_partition values (name, 'n', 't') $$;
+    create function pg_catalog.create_distributed_table(name regclass, key text, colocate_with text) returns void language sql as $$
+      insert into keywarden.told (what) values (format('%s by %s beside %s', name, key, colocate_with));
+      insert into pg_dist_partition values (name, 'h', 's') $$;
+    create function pg_catalog.citus_total_relation_size(regclass) returns bigint language sql as 'select 123456789';
+    reset allow_system_table_mods`)
+    .simple();
   await expect(distributeOperations(store.sql)).rejects.toThrow(/^The coordinator is no node of its own cluster, /);
   await store.sql`insert into pg_dist_node values (0)`;
   expect(await distributeOperations(store.sql)).toEqual([
@@ -34,7 +42,7 @@ test('operations are distributed by project, the projects stand on every node, a
     'operation_version',
     'operation_pruned',
   ]);
-  const told = (await store.sql`select what from told order by number`).map(({ what }) =>
+  const told = (await store.sql`select what from keywarden.told order by number`).map(({ what }) =>
     String(what).replaceAll('keywarden.', ''),
   );
   expect(told).toEqual([
@@ -94,4 +102,18 @@ test('every unique index of what is distributed has the project, and no foreign 
     [from, to].some((name) => distributed.has(name) || reference.has(name)),
   );
   expect(between.map(({ from, to }) => `${from} to ${to}`)).toEqual(['completed_walk to project']);
+});
+
+test('the daemon cannot have the owner read a table of its own in the place of a cluster’s', async () => {
+  const plain = await createTestStore(inject('postgresUrl'));
+  const { sql } = await plain.as('keywarden_daemon');
+  await makeOperationPartitions(sql, ['2020-01']);
+  await setOperationRetention(plain.sql, Date.now() - Date.UTC(2020, 2, 1));
+  await sql.begin(async (tx) => {
+    await tx`create temp table pg_dist_partition as select 'keywarden.operation'::regclass as logicalrelid`;
+    await tx`create function pg_temp.citus_total_relation_size(regclass) returns bigint language sql as 'select 1 / 0'`;
+    const [month] = await tx`select bytes from keywarden.announce_operation_drops()`;
+    expect(Number(month?.bytes)).toBeGreaterThan(0);
+  });
+  await plain.close();
 });

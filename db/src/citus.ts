@@ -19,7 +19,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
       { exit: 2 },
     );
   const [cluster] = await sql`
-    select bool_or(groupid <> 0) and not bool_or(groupid = 0) as is_coordinator_apart from pg_dist_node`;
+    select bool_or(groupid <> 0) and not bool_or(groupid = 0) as is_coordinator_apart from pg_catalog.pg_dist_node`;
   if (cluster?.is_coordinator_apart)
     throw new UserError(
       "The coordinator is no node of its own cluster, and could not join what it keeps with what all nodes have; run select citus_set_coordinator_host('its address') there.",
@@ -49,7 +49,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
 async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
   const [row] = await tx`
     select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how
-    from pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
+    from pg_catalog.pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
   if (row !== undefined && row.how !== as)
     throw new UserError(
       `keywarden.${table} stands in the cluster in another way than this version asks for; run select undistribute_table('keywarden.${table}') first.`,

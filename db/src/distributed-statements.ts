@@ -1,4 +1,4 @@
-import { type Node, parseSync, type SelectStmt } from 'libpg-query';
+import { type DeleteStmt, type Node, parseSync, type SelectStmt, type UpdateStmt } from 'libpg-query';
 import { distributedTables, referenceTables } from './citus.ts';
 
 // By Postgres's own parser: what a cluster asks of a statement on more than one project. For tests.
@@ -24,30 +24,47 @@ export function findRefusals(statement: string): string[] {
   return refusals;
 }
 
-function visitStatement(node: Node, refuse: (text: string) => void): void {
-  if ('DeclareCursorStmt' in node && node.DeclareCursorStmt.query !== undefined)
-    visitStatement(node.DeclareCursorStmt.query, refuse);
-  if ('ExplainStmt' in node && node.ExplainStmt.query !== undefined) visitStatement(node.ExplainStmt.query, refuse);
-  if ('SelectStmt' in node) visitSelect(node.SelectStmt, [], refuse);
-  const changed =
-    'DeleteStmt' in node
-      ? { ...node.DeleteStmt, from: node.DeleteStmt.usingClause }
-      : 'UpdateStmt' in node
-        ? { ...node.UpdateStmt, from: node.UpdateStmt.fromClause }
-        : undefined;
-  if (changed === undefined || !isDistributed(changed.relation?.relname ?? '')) return;
-  if (changed.from !== undefined || subqueriesOf(changed.whereClause).length > 0)
-    refuse(`${changed.relation?.relname} is changed by what other tables hold`);
+type Refuse = (text: string) => void;
+
+/** What stands in another's FROM beside something else: it must be cut before that. */
+const beside: Step = { within: {}, as: 'from', isAlone: false, isLateral: false };
+
+function visitStatement(node: Node, refuse: Refuse): void {
+  if ('SelectStmt' in node) return visitSelect(node.SelectStmt, [], refuse);
+  if ('DeclareCursorStmt' in node) return visitQuery(node.DeclareCursorStmt.query, refuse);
+  if ('ExplainStmt' in node) return visitQuery(node.ExplainStmt.query, refuse);
+  if ('DeleteStmt' in node) return visitChange(node.DeleteStmt, node.DeleteStmt.usingClause, refuse);
+  if ('UpdateStmt' in node) return visitChange(node.UpdateStmt, node.UpdateStmt.fromClause, refuse);
+  if (mentionsDistributed(node)) refuse(`${Object.keys(node)[0]} is of no form that is known to be taken`);
 }
 
-function visitSelect(select: SelectStmt, path: Step[], refuse: (text: string) => void): void {
+function visitQuery(query: Node | undefined, refuse: Refuse): void {
+  if (query !== undefined) visitStatement(query, refuse);
+}
+
+function visitChange(change: DeleteStmt | UpdateStmt, from: Node[] | undefined, refuse: Refuse): void {
+  const isOwn = isDistributed(change.relation?.relname ?? '');
+  if (isOwn && (from !== undefined || subqueriesOf(change.whereClause).length > 0))
+    refuse(`${change.relation?.relname} is changed by what other tables hold`);
+  if (!isOwn && mentionsDistributed(change)) refuse('another table is changed by what distributed tables hold');
+}
+
+const mentionsDistributed = (tree: unknown): boolean =>
+  partsOf(tree, ['RangeVar', 'relation']).some((table) =>
+    isDistributed(String((table as { relname?: string }).relname)),
+  );
+
+function visitSelect(select: SelectStmt, path: Step[], refuse: Refuse): void {
   const into = (as: Step['as'], { isAlone = true, isLateral = false } = {}): Step[] => [
     ...path,
     { within: select, as, isAlone, isLateral },
   ];
   for (const cte of select.withClause?.ctes ?? [])
-    if ('CommonTableExpr' in cte && cte.CommonTableExpr.ctequery !== undefined)
-      visitStatement(cte.CommonTableExpr.ctequery, refuse);
+    if ('CommonTableExpr' in cte) {
+      const { ctequery: query } = cte.CommonTableExpr;
+      if (query !== undefined && 'SelectStmt' in query) visitSelect(query.SelectStmt, [beside], refuse);
+      else visitQuery(query, refuse);
+    }
   for (const side of [select.larg, select.rarg]) if (side !== undefined) visitSelect(side, into('side'), refuse);
   const items = (select.fromClause ?? []).flatMap(itemsOf);
   for (const item of items) {
@@ -62,7 +79,7 @@ function visitSelect(select: SelectStmt, path: Step[], refuse: (text: string) =>
 }
 
 /** A select that has a distributed table in its own FROM. */
-function check(select: SelectStmt, items: Node[], path: Step[], refuse: (text: string) => void): void {
+function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse): void {
   for (const item of items) {
     const table = 'RangeVar' in item ? (item.RangeVar.relname ?? '') : undefined;
     if (table === undefined || !(isDistributed(table) || isReference(table)))
@@ -117,30 +134,40 @@ function subqueriesOf(expression: unknown): SelectStmt[] {
 
 /**
  * What a cluster would refuse of any change of its tables, bound or not: within a case or a coalesce nothing may depend on settings or the clock.
- * By form alone, for the parser knows no types: no function, and no time that an interval is taken from.
+ * By form alone, for the parser knows no types: no function, no cast, no sum, and no interval that is taken from a time.
  */
 export function findMutableCases(statement: string): string[] {
   return changesIn(parseSync(statement)).flatMap((change) =>
     partsOf(change, ['CaseExpr', 'CoalesceExpr']).flatMap((part) => [
-      ...partsOf(part, ['FuncCall']).map(() => 'a function within a case'),
+      ...partsOf(part, ['FuncCall', 'SQLValueFunction']).map(() => 'a function within a case'),
       ...partsOf(part, ['A_Expr'])
-        .filter(isTimeLessInterval)
-        .map(() => 'a time less an interval within a case'),
+        .filter(isTimeAndInterval)
+        .map(() => 'a time and an interval within a case'),
+      ...partsOf(part, ['TypeCast'])
+        .filter(isCastOfColumn)
+        .map(() => 'a cast within a case'),
     ]),
   );
 }
 
 function changesIn(tree: unknown): unknown[] {
-  return partsOf(tree, ['UpdateStmt', 'InsertStmt']).filter((change) => {
+  return partsOf(tree, ['UpdateStmt', 'InsertStmt', 'DeleteStmt']).filter((change) => {
     const { relation } = change as { relation?: { relname?: string } };
     return isDistributed(relation?.relname ?? '') || isReference(relation?.relname ?? '');
   });
 }
 
-function isTimeLessInterval(expression: unknown): boolean {
+function isTimeAndInterval(expression: unknown): boolean {
   const { name, lexpr, rexpr } = expression as Record<'name' | 'lexpr' | 'rexpr', unknown>;
-  const isSum = /"sval":"[+-]"/.test(JSON.stringify(name));
-  return isSum && [lexpr, rexpr].some((side) => /^\{"TypeCast".*"sval":"interval"/.test(JSON.stringify(side)));
+  if (JSON.stringify(name).includes('"sval":"+"')) return true;
+  const isInterval = (side: unknown) => /^\{"TypeCast".*"sval":"interval"/.test(JSON.stringify(side));
+  return JSON.stringify(name).includes('"sval":"-"') && [lexpr, rexpr].some(isInterval);
+}
+
+/** A parameter and a constant are of their type from the beginning; anything else is converted when it is asked for. */
+function isCastOfColumn(cast: unknown): boolean {
+  const { arg } = cast as { arg?: Node };
+  return arg !== undefined && !('ParamRef' in arg) && !('A_Const' in arg);
 }
 
 /** The parts of these kinds anywhere in a tree, in each other, too. */

@@ -128,17 +128,21 @@ test('a session that was given up and closes late takes nothing from its success
     and (classid::bigint << 32 | objid::bigint) = hashtextextended('e', 0)`;
   // The server says nothing any more, and the line stays open.
   process.kill(Number(holder?.pid), 'SIGSTOP');
-  await aborted(lost.signal);
-  const after = locks.hold('f', { signal: never }, second.work);
-  const lease = await second.begun;
-  closes[0]?.();
-  expect(closes.length).toBe(2);
-  expect(lease.signal.aborted).toBe(false);
-  const refused = new AbortController();
-  const waiting = other.locks.hold('f', { signal: refused.signal, onWait: () => refused.abort() }, async () => 'taken');
-  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
-  process.kill(Number(holder?.pid), 'SIGCONT');
-  for (const { end } of [first, second]) end();
-  await Promise.all([ended, after]);
+  try {
+    await aborted(lost.signal);
+    const after = locks.hold('f', { signal: never }, second.work);
+    const lease = await second.begun;
+    closes[0]?.();
+    expect(closes.length).toBe(2);
+    expect(lease.signal.aborted).toBe(false);
+    const refused = new AbortController();
+    const asking = { signal: refused.signal, onWait: () => refused.abort() };
+    const waiting = other.locks.hold('f', asking, async () => 'taken');
+    await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+    for (const { end } of [first, second]) end();
+    await Promise.all([ended, after]);
+  } finally {
+    process.kill(Number(holder?.pid), 'SIGCONT');
+  }
   expect(await other.locks.hold('f', { signal: never }, async () => 'taken')).toBe('taken');
 });

@@ -20,7 +20,10 @@ test('the daily look forgets who asked the report for what only where that is co
   await enforceRetention(makeContext(daemon, config));
   expect(await accesses()).toBe(1);
   const retention = { access_log: { text: '400d', ms: 400 * 86_400_000 } };
-  await enforceRetention(makeContext(daemon, { ...config, retention }));
+  // The database keeps operations for ever: of that the job complains, and this is done all the same.
+  const operations = { text: '300d', ms: 300 * 86_400_000 };
+  const working = enforceRetention(makeContext(daemon, { ...config, retention: { ...retention, operations } }));
+  await expect(working).rejects.toThrow(/run keywarden migrate/);
   expect(await accesses()).toBe(0);
   await store.close();
 });

@@ -33,6 +33,11 @@ export async function dropDueMonths(
 
 /** The daemon's daily look. */
 export async function enforceRetention(context: Context): Promise<void> {
+  const { access_log: accessLog } = context.config.retention;
+  // First: that one retention cannot be held to is no reason to keep what another is over.
+  const rows = accessLog === undefined ? 0 : await forgetAccesses(context.store.sql, accessLog.ms);
+  if (rows > 0)
+    context.log.info({ rows }, 'forgot who asked the report for what, longer ago than retention.access_log');
   const months = await findExpiredMonths(context);
   const named = months.filter(({ isDue }) => !isDue).map(({ month }) => month);
   if (named.length > 0) {
@@ -40,11 +45,6 @@ export async function enforceRetention(context: Context): Promise<void> {
     context.log.warn({ months: named }, what);
   }
   await dropDueMonths(context, { months, by: 'the daemon' });
-  const { access_log: accessLog } = context.config.retention;
-  if (accessLog === undefined) return;
-  const rows = await forgetAccesses(context.store.sql, accessLog.ms);
-  if (rows > 0)
-    context.log.info({ rows }, 'forgot who asked the report for what, longer ago than retention.access_log');
 }
 
 function inWords(ms: number | null): string {

@@ -97,8 +97,11 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   });
 
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  // One question at a time: a store that hangs is not asked again by each probe.
+  let asking: Promise<string | null> | undefined;
   app.get('/readyz', async (c) => {
-    const why = await within(probeMs, whyNotReady(accessSql, log), 'the store does not answer in time');
+    asking ??= whyNotReady(accessSql, log).finally(() => (asking = undefined));
+    const why = await within(probeMs, asking, 'the store does not answer in time');
     return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
   });
   app.use(readTransport(transport, peerOf));

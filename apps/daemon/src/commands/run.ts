@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { aborted, exitCode, startTracing, UserError } from '@keywarden/core/process';
+import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/core/process';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
@@ -38,6 +38,7 @@ async function run(context: Context): Promise<number> {
   await removeOtherConnections(store.sql, names);
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
 
+  const over = new AbortController();
   const unfit = Promise.withResolvers<never>();
   unfit.promise.catch(() => undefined); // it may come after the end
   // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
@@ -55,11 +56,13 @@ async function run(context: Context): Promise<number> {
     await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
     if (!context.signal.aborted) {
       working.progress = silentProgress;
-      await Promise.race([stopping, unfit.promise, sayReady(context, connections)]);
+      const starting = { ...context, signal: AbortSignal.any([context.signal, over.signal]) };
+      await Promise.race([stopping, unfit.promise, sayReady(starting, connections)]);
     }
     if (!context.signal.aborted) log.info({ schedules: config.schedules, replica }, 'the daemon runs');
     await Promise.race([stopping, unfit.promise]);
   } finally {
+    over.abort();
     await daemon?.stop();
     await stopListening();
     await endTracing();
@@ -97,11 +100,18 @@ async function sayReady(context: Context, connections: Connection[]): Promise<vo
       });
       return;
     } catch (error) {
-      if (error instanceof UserError && !error.canRetry) throw error;
+      if (context.signal.aborted) return;
+      if (!mayPass(error)) throw error;
       context.log.warn({ err: error }, 'the first plan cannot be made, and is tried again');
       await setTimeout(readyPauseMs, undefined, { signal: context.signal }).catch(() => undefined);
     }
   }
+}
+
+/** What the store or the line to it said, not what is wrong with us. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof UserError) return error.canRetry;
+  return error instanceof Error && codeOf(error) !== error.name && !codeOf(error).startsWith('ERR_');
 }
 
 /** Longer than any six months: what is older is served no more. */

@@ -54,10 +54,11 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
 
   /** Lets one waiter of each route go that may; answers with the ms until the next may. */
   const grantTurns = async (): Promise<number> => {
-    const { blockedMs } = store.slowness(account, time.now());
-    if (blockedMs > 0) return blockedMs;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
+      // For each: the turn of the one before may have brought word of a 429.
+      const { blockedMs } = store.slowness(account, time.now());
+      if (blockedMs > 0) return blockedMs;
       const delayMs = await store.take(budgets(route), time.now(), queues.get(route)?.length ?? 1);
       if (delayMs > 0) {
         nextMs = Math.min(nextMs, delayMs);

@@ -1,41 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
-import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
+import { memoryRows } from './testing.ts';
 import { virtualTime } from './virtual-time.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
-
-/** Rows as a database has them: read and saved in turns of their own, refused where another saved meanwhile. */
-function memoryRows(now: () => number, trip: () => Promise<void> = () => Promise.resolve()) {
-  const saved = new Map<string, { version: number; text: string }>();
-  const counts = { reads: 0, writes: 0, refused: 0 };
-  const rows: BudgetRows = {
-    async read(keys) {
-      counts.reads += 1;
-      await trip();
-      const found = keys.flatMap((key) => {
-        const row = saved.get(key);
-        return row === undefined ? [] : [[key, { version: String(row.version), state: JSON.parse(row.text) }] as const];
-      });
-      return { nowMs: now(), rows: new Map(found) };
-    },
-    async save(changed) {
-      await trip();
-      const isCurrent = changed.every(({ key, version }) => String(saved.get(key)?.version ?? 0) === version);
-      if (!isCurrent) {
-        counts.refused += 1;
-        return false;
-      }
-      counts.writes += 1;
-      for (const { key, version, state } of changed)
-        saved.set(key, { version: Number(version) + 1, text: JSON.stringify(state) });
-      return true;
-    },
-  };
-  return { rows, counts };
-}
 
 /** When each of `count` requests was let go, in ms from the first, by so many replicas with a share of one account. */
 async function sendTimes(
@@ -222,40 +192,4 @@ test('a clock that was set back an hour holds nothing up for longer than a windo
   const beforeMs = time.now();
   await make().wait('GET /a');
   expect(time.now() - beforeMs).toBeLessThanOrEqual(64_000);
-});
-
-/** When replicas send 60 requests each, after the first of them was answered 429; in ms from then. */
-async function sendAfter429(stores: (time: ReturnType<typeof virtualTime>) => LimiterStore[]) {
-  const time = virtualTime(1e12);
-  const limiters = stores(time).map((store) => createLimiter({ account: 'a', share: 1, time, store }));
-  for (const limiter of limiters) await limiter.wait('GET /a');
-  const startedMs = time.now();
-  limiters[0]?.limited(3000);
-  return await Promise.all(
-    limiters.map(async (limiter) => {
-      const sent: number[] = [];
-      for (let index = 0; index < 60; index += 1) {
-        await limiter.wait(`GET /${index % 9}`);
-        sent.push(time.now() - startedMs);
-      }
-      return sent;
-    }),
-  );
-}
-
-test('a 429 that one replica was answered makes all of them wait, and slows them for a while', async () => {
-  const sent = await sendAfter429((time) => {
-    const { rows } = memoryRows(time.now);
-    // Their clocks have nothing in common but their pace.
-    return [0, 5e9, -7e8].map((apartMs) => createSharedStore(rows, { localMs: () => time.now() + apartMs }));
-  });
-  for (const times of sent) expect(times[0]).toBeGreaterThanOrEqual(3000);
-  const all = sent.flat();
-  // 180 requests at half the pace of 700 a minute, after half the burst.
-  expect(Math.max(...all) - Math.min(...all)).toBeGreaterThan(((180 - 40) * 60_000) / 700);
-});
-
-test('the twin: replicas that count by themselves hear nothing of it', async () => {
-  const [, second = []] = await sendAfter429(() => [createMemoryStore(), createMemoryStore()]);
-  expect(second[0]).toBeLessThan(3000);
 });

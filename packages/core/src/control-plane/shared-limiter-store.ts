@@ -1,6 +1,6 @@
 import type { LimiterStore } from './limiter-store.ts';
 import type { Budget } from './limits.ts';
-import { type Slowdown, slowDown, slownessAt } from './slowdown.ts';
+import { joined, type Slowdown, shifted, slowDown, slownessAt } from './slowdown.ts';
 
 /** What is known of a budget over all replicas. Times are ms since 1970, of the rows' own clock. */
 interface State {
@@ -72,6 +72,8 @@ const furthestMs = 20_000;
 /** A store that takes longer to answer is none to count requests with; its turns lapse. */
 const longestTripMs = 5000;
 const negligibleMs = 1e-6;
+/** What the clocks of two differ by while they are read makes less of a pace. */
+const negligiblePace = 0.02;
 const mostAttempts = 30;
 const backoffMs = 15;
 
@@ -83,7 +85,7 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
   const blocks = new Map<string, Block>();
   const accountLeft = new Map<string, number>();
   /** What is known of accounts that were answered 429, by this process's clock. */
-  const slow = new Map<string, Slowdown>();
+  const slow = new Map<string, Slowdown | undefined>();
   // From reading the rows to having saved them: turns are booked for later than that.
   let saveMs = 0;
 
@@ -101,7 +103,7 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       }));
       const { answer, isChanged } = work(standings, reading);
       for (const { budget, state } of standings)
-        if (state.slow !== undefined) slow.set(budget.key, shifted(state.slow, reading.answeredMs - reading.nowMs));
+        slow.set(budget.key, joined(slow.get(budget.key), shifted(state.slow, reading.answeredMs - reading.nowMs)));
       const mustSave = isChanged || standings.some(({ state }) => state.wasAhead);
       const changed = standings.map(({ budget: { key }, state }) => ({
         key,
@@ -126,10 +128,18 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       if (last !== undefined && turn !== undefined) return takeTurn(last, turn, localMs());
       blocks.delete(key);
       const wanted = wantedAfter(last, waiting);
+      // What the budgets were made for.
+      const pace = paceOf(
+        budgets.map((budget) => slow.get(budget.key)),
+        localMs(),
+      );
       const { turns, delayMs } = await change(budgets, (standings, reading) => {
         const isReturned = giveBack(standings, last?.turns ?? [], reading.nowMs);
-        const blockedMs = Math.max(...standings.map(({ state }) => slownessAt(state.slow, reading.nowMs).blockedMs));
-        if (blockedMs > 0) return { answer: { turns: [], delayMs: blockedMs }, isChanged: isReturned };
+        const known = standings.map(({ state }) => state.slow);
+        const blockedMs = Math.max(...known.map((each) => slownessAt(each, reading.nowMs).blockedMs));
+        // Slower than was thought: it is asked for again, with budgets for that.
+        const delayMs = paceOf(known, reading.nowMs) < pace - negligiblePace ? Math.max(blockedMs, 1) : blockedMs;
+        if (delayMs > 0) return { answer: { turns: [], delayMs }, isChanged: isReturned };
         const reserved = reserve(standings, { wanted, reading, saveMs });
         return { answer: reserved, isChanged: isReturned || reserved.turns.length > 0 };
       });
@@ -147,9 +157,11 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       });
     },
     async limited(account, _nowMs, retryAfterMs) {
-      slow.set(account.key, slowDown(slow.get(account.key), localMs(), retryAfterMs));
-      await change([account], (standings, { nowMs }) => {
-        for (const { state } of standings) state.slow = slowDown(state.slow, nowMs, retryAfterMs);
+      const before = slow.get(account.key);
+      slow.set(account.key, slowDown(before, localMs(), retryAfterMs));
+      await change([account], (standings, { nowMs, answeredMs }) => {
+        for (const { state } of standings)
+          state.slow = slowDown(joined(state.slow, shifted(before, nowMs - answeredMs)), nowMs, retryAfterMs);
         return { answer: undefined, isChanged: true };
       });
     },
@@ -260,11 +272,7 @@ function stateOf(saved: unknown, { windowMs, burst, intervalMs }: Budget, nowMs:
   };
 }
 
-/** The same by another clock. */
-const shifted = ({ pace, at, blockedUntil }: Slowdown, byMs: number): Slowdown => ({
-  pace,
-  at: at + byMs,
-  blockedUntil: blockedUntil + byMs,
-});
+const paceOf = (slow: (Slowdown | undefined)[], nowMs: number) =>
+  Math.min(...slow.map((each) => slownessAt(each, nowMs).pace));
 
 const countOf = ({ used }: State) => used.reduce((sum, [, count]) => sum + count, 0);

@@ -3,9 +3,8 @@
  * Times are ms of one clock.
  */
 export interface Slowdown {
-  /** Above 0 and at most 1, as of `at`. */
+  /** Above 0 and at most 1, as of `blockedUntil`. */
   pace: number;
-  at: number;
   blockedUntil: number;
 }
 
@@ -20,22 +19,32 @@ export interface Slowness {
 const recoveryMs = 300_000;
 const minPace = 1 / 8;
 const minBlockMs = 1000;
-/** The longest that a 429 is heeded for (readRetryAfterMs): what says more was written before the clock was set back. */
-const maxBlockMs = 300_000;
+/** Longer than any 429 is heeded for (readRetryAfterMs): what says more was written before the clock was set back, and counts for nothing. */
+const impossibleMs = 310_000;
 
 export function slownessAt(slow: Slowdown | undefined, nowMs: number): Slowness {
-  if (slow === undefined) return { blockedMs: 0, pace: 1 };
-  const at = Math.min(slow.at, nowMs + maxBlockMs);
-  return {
-    blockedMs: Math.min(maxBlockMs, Math.max(0, slow.blockedUntil - nowMs)),
-    pace: Math.min(1, slow.pace + Math.max(0, nowMs - at) / recoveryMs),
-  };
+  if (slow === undefined || slow.blockedUntil > nowMs + impossibleMs) return { blockedMs: 0, pace: 1 };
+  const overMs = nowMs - slow.blockedUntil;
+  return { blockedMs: Math.max(0, -overMs), pace: Math.min(1, slow.pace + Math.max(0, overMs) / recoveryMs) };
 }
 
 /** A 429 that was answered: of several that come together only the first halves the pace. */
 export function slowDown(slow: Slowdown | undefined, nowMs: number, retryAfterMs: number): Slowdown {
   const { blockedMs, pace } = slownessAt(slow, nowMs);
-  const blockedUntil = nowMs + Math.max(blockedMs, retryAfterMs, minBlockMs);
-  const isNew = slow === undefined || blockedMs === 0;
-  return { pace: isNew ? Math.max(minPace, pace / 2) : slow.pace, at: blockedUntil, blockedUntil };
+  return {
+    pace: blockedMs > 0 ? pace : Math.max(minPace, pace / 2),
+    blockedUntil: nowMs + Math.max(blockedMs, retryAfterMs, minBlockMs),
+  };
+}
+
+/** What two know of one account, taken together. */
+export function joined(one: Slowdown | undefined, other: Slowdown | undefined): Slowdown | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const blockedUntil = Math.max(one.blockedUntil, other.blockedUntil);
+  return { pace: Math.min(slownessAt(one, blockedUntil).pace, slownessAt(other, blockedUntil).pace), blockedUntil };
+}
+
+/** The same by a clock that is so many ms ahead. */
+export function shifted(slow: Slowdown | undefined, byMs: number): Slowdown | undefined {
+  return slow === undefined ? undefined : { pace: slow.pace, blockedUntil: slow.blockedUntil + byMs };
 }

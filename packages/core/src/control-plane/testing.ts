@@ -4,6 +4,7 @@ import { createSandbox, type Sandbox, type SandboxOptions } from '@keywarden/san
 import { expect, onTestFinished } from 'vitest';
 import { type ClientOptions, createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
+import type { BudgetRows } from './shared-limiter-store.ts';
 
 /** A sandbox for one test, with a client whose waits are only written down, in ms. */
 export async function clientBed(options: SandboxOptions = {}) {
@@ -54,4 +55,34 @@ export async function failure(call: Promise<unknown>): Promise<ControlPlaneError
   expect(error).toBeInstanceOf(ControlPlaneError);
   // The line above has just checked it.
   return error as ControlPlaneError;
+}
+
+/** Rows as a database has them: read and saved in turns of their own, refused where another saved meanwhile. */
+export function memoryRows(now: () => number, trip: () => Promise<void> = () => Promise.resolve()) {
+  const saved = new Map<string, { version: number; text: string }>();
+  const counts = { reads: 0, writes: 0, refused: 0 };
+  const rows: BudgetRows = {
+    async read(keys) {
+      counts.reads += 1;
+      await trip();
+      const found = keys.flatMap((key) => {
+        const row = saved.get(key);
+        return row === undefined ? [] : [[key, { version: String(row.version), state: JSON.parse(row.text) }] as const];
+      });
+      return { nowMs: now(), rows: new Map(found) };
+    },
+    async save(changed) {
+      await trip();
+      const isCurrent = changed.every(({ key, version }) => String(saved.get(key)?.version ?? 0) === version);
+      if (!isCurrent) {
+        counts.refused += 1;
+        return false;
+      }
+      counts.writes += 1;
+      for (const { key, version, state } of changed)
+        saved.set(key, { version: Number(version) + 1, text: JSON.stringify(state) });
+      return true;
+    },
+  };
+  return { rows, counts };
 }

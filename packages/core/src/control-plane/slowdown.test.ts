@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { createLimiter } from './limiter.ts';
+import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
+import { budgetsOf } from './limits.ts';
+import { createSharedStore } from './shared-limiter-store.ts';
+import { joined, slowDown, slownessAt } from './slowdown.ts';
+import { memoryRows } from './testing.ts';
+import { virtualTime } from './virtual-time.ts';
+
+type Time = ReturnType<typeof virtualTime>;
+
+/** When replicas send 60 requests each, after the first of them was answered 429; in ms from then. */
+async function sendAfter429(stores: (time: Time) => LimiterStore[]) {
+  const time = virtualTime(1e12);
+  const limiters = stores(time).map((store) => createLimiter({ account: 'a', share: 1, time, store }));
+  for (const limiter of limiters) await limiter.wait('GET /a');
+  const startedMs = time.now();
+  limiters[0]?.limited(3000);
+  return await Promise.all(
+    limiters.map(async (limiter) => {
+      const sent: number[] = [];
+      for (let index = 0; index < 60; index += 1) {
+        await limiter.wait(`GET /${index % 9}`);
+        sent.push(time.now() - startedMs);
+      }
+      return sent;
+    }),
+  );
+}
+
+test('a 429 that one replica was answered makes all of them wait, and slows them for a while', async () => {
+  const sent = await sendAfter429((time) => {
+    const { rows } = memoryRows(time.now);
+    // Their clocks have nothing in common but their pace.
+    return [0, 5e9, -7e8].map((apartMs) => createSharedStore(rows, { localMs: () => time.now() + apartMs }));
+  });
+  for (const times of sent) expect(times[0]).toBeGreaterThanOrEqual(3000);
+  const all = sent.flat();
+  // 180 requests at half the pace of 700 a minute, after half the burst.
+  expect(Math.max(...all) - Math.min(...all)).toBeGreaterThan(((180 - 40) * 60_000) / 700);
+});
+
+test('the twin: replicas that count by themselves hear nothing of it', async () => {
+  const [, second = []] = await sendAfter429(() => [createMemoryStore(), createMemoryStore()]);
+  expect(second[0]).toBeLessThan(3000);
+});
+
+test('a replica that has sent nothing yet begins at the pace that the account has', async () => {
+  const time = virtualTime(1e12);
+  const { rows } = memoryRows(time.now);
+  const [first, fresh] = [0, 9e9].map((apartMs) => {
+    const store = createSharedStore(rows, { localMs: () => time.now() + apartMs });
+    return createLimiter({ account: 'a', share: 1, time, store });
+  });
+  for (let index = 0; index < 3; index += 1) {
+    first?.limited(1000);
+    await time.sleep(1001);
+  }
+  const startedMs = time.now();
+  const sent = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      await fresh?.wait('GET /a');
+      return time.now() - startedMs;
+    }),
+  );
+  // An eighth of the burst of 40, and a little more for what has come back since.
+  expect(sent.filter((at) => at < 100).length).toBeLessThanOrEqual(6);
+});
+
+test('a clock that is set back makes nobody wait for longer than a 429 can', async () => {
+  for (const backMs of [100_000, 3_600_000, 86_400_000]) {
+    let backByMs = 0;
+    const time = virtualTime(1e12);
+    const now = () => time.now() - backByMs;
+    const { rows } = memoryRows(now);
+    const stores: [LimiterStore, LimiterStore] = [
+      createMemoryStore(),
+      createSharedStore(rows, { localMs: () => time.now() + 7 }),
+    ];
+    for (const store of stores) {
+      backByMs = 0;
+      const [account] = budgetsOf('a', 'GET /a', 1);
+      await store.limited(account, now(), 3000);
+      backByMs = backMs;
+      expect(store.slowness('a', now()).blockedMs).toBeLessThan(310_000);
+    }
+    // Whoever reads the row for the first time now.
+    const limiter = createLimiter({
+      account: 'a',
+      share: 1,
+      time,
+      store: createSharedStore(rows, { localMs: time.now }),
+    });
+    const startedMs = time.now();
+    await limiter.wait('GET /a');
+    expect(time.now() - startedMs).toBeLessThan(310_000);
+  }
+});
+
+test('what was read before a 429 was heard does not undo it, and what cannot be written is known still', async () => {
+  const time = virtualTime(1e12);
+  const { rows } = memoryRows(time.now, async () => await time.sleep(50));
+  const store = createSharedStore(
+    { ...rows, save: () => Promise.reject(new Error('read-only')) },
+    { localMs: time.now },
+  );
+  const other = createSharedStore(rows, { localMs: time.now });
+  const budgets = budgetsOf('a', 'GET /a', 1);
+  await other.limited(budgets[0], time.now(), 1000);
+  await time.sleep(1500);
+  const reading = Promise.resolve(store.take(budgets, time.now(), 1)).catch(() => 0);
+  const written = Promise.resolve(store.limited(budgets[0], time.now(), 30_000)).catch(() => 'refused');
+  expect(await written).toBe('refused');
+  await reading;
+  expect(store.slowness('a', time.now()).blockedMs).toBeGreaterThan(29_000);
+});
+
+test('a pace comes back within five minutes, and what two know is joined to what both allow', () => {
+  const once = slowDown(undefined, 0, 10_000);
+  expect(slownessAt(once, 0)).toEqual({ blockedMs: 10_000, pace: 0.5 });
+  expect(slownessAt(once, 160_000).pace).toBeCloseTo(1);
+  const together = slowDown(once, 5000, 10_000);
+  expect(together).toEqual({ pace: 0.5, blockedUntil: 15_000 });
+  // The first has come back by then: only the second counts.
+  const later = slowDown(undefined, 400_000, 1000);
+  expect(joined(once, later)).toEqual(later);
+  expect(joined(undefined, later)).toEqual(later);
+});
