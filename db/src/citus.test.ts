@@ -110,7 +110,7 @@ test('the daemon cannot have the owner read a table of its own in the place of a
   await makeOperationPartitions(sql, ['2020-01']);
   await setOperationRetention(plain.sql, Date.now() - Date.UTC(2020, 2, 1));
   await sql.begin(async (tx) => {
-    await tx`create temp table pg_dist_partition as select 'keywarden.operation'::regclass as logicalrelid`;
+    await tx`create temp table pg_dist_partition as select 'keywarden.operation_2020_01'::regclass as logicalrelid`;
     await tx`create function pg_temp.citus_total_relation_size(regclass) returns bigint language sql as 'select 1 / 0'`;
     const [month] = await tx`select bytes from keywarden.announce_operation_drops()`;
     expect(Number(month?.bytes)).toBeGreaterThan(0);
