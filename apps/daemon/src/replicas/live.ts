@@ -37,6 +37,8 @@ export interface Scene {
   control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
   /** The times of schedules that were gone to, by schedule. */
   times: Map<string, number[]>;
+  /** When the first of them was gone to, by the sandbox's clock. */
+  beganMs: number;
   kills: number;
 }
 
@@ -84,15 +86,20 @@ export async function live({
   const connection = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 0.9 };
   const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl, isUnlimited };
   const fleet = await startFleet(replicas, order, { nodeOptions: nodeOptions ?? process.execArgv });
-  const scene: Scene = { store, sandbox, receiver, fleet, control, times: new Map(), kills: 0 };
+  const scene: Scene = { store, sandbox, receiver, fleet, control, times: new Map(), beganMs: 0, kills: 0 };
   try {
     await settled(store);
     const projects = await control<{ id: string }[]>('GET', 'projects');
     const beganMs = await nowMs(scene);
+    scene.beganMs = beganMs;
     const stopAtMs = performance.now() + (minutes ?? Number.POSITIVE_INFINITY) * 60_000;
     const killsAt = Array.from({ length: kills }, () => beganMs + random.next() * days * dayMs);
     let day = 0;
-    for (let atMs = beganMs; atMs < beganMs + days * dayMs && performance.now() < stopAtMs; atMs = await goOn(scene)) {
+    for (
+      let atMs = beganMs;
+      atMs < beganMs + days * dayMs && performance.now() < stopAtMs;
+      atMs = await goOn(scene, atMs)
+    ) {
       await addWork(scene, random, projects);
       if (killsAt.some((killMs) => killMs <= atMs)) {
         killsAt.splice(
@@ -119,15 +126,15 @@ export async function live({
   }
 }
 
-/** Goes to the next time of any schedule, and lets all replicas tick. */
-async function goOn(scene: Scene): Promise<number> {
-  const from = await nowMs(scene);
+/** Goes to the next time of any schedule after the last one, also if the clock has come there by itself, and lets all replicas tick. */
+async function goOn(scene: Scene, from: number): Promise<number> {
   const next = crons.map(
     ([kind, cron]) => [kind, cron.nextRun(new Date(from))?.getTime() ?? Number.POSITIVE_INFINITY] as const,
   );
   const atMs = Math.min(...next.map(([, time]) => time));
   for (const [kind, time] of next) if (time === atMs) scene.times.set(kind, [...(scene.times.get(kind) ?? []), atMs]);
-  await scene.control('POST', 'clock', { advance_seconds: (atMs - (await nowMs(scene))) / 1000 + 1 });
+  const aheadMs = atMs + 1000 - (await nowMs(scene));
+  if (aheadMs > 0) await scene.control('POST', 'clock', { advance_seconds: aheadMs / 1000 });
   // A tick may come between two reads of the clock: they tick until the time was taken.
   for (;;) {
     scene.fleet.tick();
