@@ -1,14 +1,29 @@
 import { defineConfig } from 'vitest/config';
+import { makeScratchFolder } from './packages/testkit/src/vitest/scratch-folder.ts';
+
+// Inherited by the workers and by the processes that tests start; the global set-up removes it.
+process.env.TMPDIR = makeScratchFolder();
+
+/** Tests that take long at any size: `npm run test:long` runs them. */
+const long = '**/*.long.test.ts';
+/** Property and simulation tests, whose size TEST_SIZE sets: both suites run them. */
+const seeded = '**/*.seeded.test.ts';
+const isLong = process.env.TEST_SUITE === 'long';
+if (isLong) process.env.TEST_SIZE ||= '1';
 
 export default defineConfig({
   test: {
-    include: ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+    include: isLong
+      ? [long, seeded]
+      : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+    exclude: isLong ? ['**/node_modules/**'] : ['**/node_modules/**', long],
     globalSetup: ['db/src/testing-setup.ts'],
+    setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
     pool: 'forks',
     // One more than two cores: much of the work is waiting for processes.
     maxWorkers: 3,
     execArgv: [`--import=${new URL('scripts/preload.mjs', import.meta.url).href}`],
-    testTimeout: 120_000,
+    testTimeout: isLong ? 900_000 : 120_000,
     hookTimeout: 120_000,
     reporters: ['default', './scripts/closing-line.ts'],
   },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, type Sandbox } from '@keywarden/sandbox';
+import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, run, settingsFor, start } from './processes.ts';
 
@@ -175,7 +176,7 @@ test.each(['keywarden', 'sandbox'] as const)(
 test('a second sandbox on one data folder is refused', async () => {
   const settings = { KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-twice-')), SANDBOX_PORT: '0' };
   const first = start(entry.sandbox, settings);
-  while (!first.output().includes('listens on')) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(() => first.output().includes('listens on'));
   const second = await run(entry.sandbox, settings);
   expect(second.stderr.trim()).toMatch(
     /^Another sandbox runs on the data folder .*; stop it, or set KEYWARDEN_DATA to another folder\.$/,
@@ -221,7 +222,7 @@ test('the good one works, and its summary for machines is JSON alone', async () 
 
 test('a daemon that is told to stop exits 0 and says nothing alarming', async () => {
   const daemon = start([...entry.keywarden, 'run'], good());
-  while (!daemon.output().includes('the daemon runs')) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(() => daemon.output().includes('the daemon runs'));
   daemon.child.kill('SIGTERM');
   const { code, stderr } = await daemon.ended;
   expect(code).toBe(0);

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, run, type Started, settingsFor, start } from './processes.ts';
 
@@ -37,12 +37,12 @@ const settings = (change: Record<string, string> = {}) => ({
 });
 
 async function says(daemon: Started, words: string | RegExp): Promise<string> {
-  for (;;) {
+  return await until(() => {
     const found = new RegExp(words).exec(daemon.output());
     if (found) return found[1] ?? found[0];
     if (daemon.child.exitCode !== null) throw new Error(`the daemon ended: ${daemon.output()}`);
-    await setTimeout(25);
-  }
+    return undefined;
+  });
 }
 
 /** A line to the database that is not there before it is opened. */
@@ -102,16 +102,19 @@ test('a second signal ends a daemon at once that finishes what it does', async (
   await store.sql`delete from keywarden.schedule_slot`;
   const daemon = start([...entry.keywarden, 'run'], settings());
   await control('DELETE', 'stats');
-  for (;;) {
+  await until(async () => {
     const { by_route: routes } = (await (await control('GET', 'stats')).json()) as { by_route: Record<string, object> };
-    if (routes[`GET ${path}`]) break;
-    await setTimeout(25);
-  }
-  daemon.child.kill('SIGTERM');
+    return routes[`GET ${path}`];
+  });
+  let sent = 0;
+  await until(() => {
+    if (daemon.child.exitCode !== null) return true;
+    daemon.child.kill('SIGTERM');
+    sent += 1;
+    return false;
+  });
   // What comes at once after the first is taken for the same wish.
-  await setTimeout(700);
-  expect(daemon.child.exitCode).toBeNull();
-  daemon.child.kill('SIGTERM');
+  expect(sent).toBeGreaterThan(1);
   expect((await daemon.ended).code).toBe(1);
   await control('PUT', 'faults', []);
 }, 60_000);

@@ -1,10 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { createToken } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, root, run, settingsFor, start } from './processes.ts';
 
@@ -56,7 +56,7 @@ test('the report answers under Deno', async () => {
     organizationIds: null,
   });
   const report = start([...deno, source('report')], settings);
-  while (!report.output().includes('the report listens')) await setTimeout(50);
+  await until(() => report.output().includes('the report listens'));
   const url = /"url":"([^"]+)"/.exec(report.output())?.[1];
   const response = await fetch(`${url}/v1/operations?limit=3`, { headers: { authorization: `Bearer ${secret}` } });
   expect(response.status).toBe(200);

@@ -115,7 +115,13 @@ test('what the image holds works by itself: a database is migrated, checked and 
   expect(built.status).toBe(0);
   const own = spawnSync(
     'grep',
-    ['-rlE', "from '(vitest|@keywarden/sandbox|fast-check)'", '--include=*.ts', '--exclude-dir=node_modules', image],
+    [
+      '-rlE',
+      "from '(vitest|@keywarden/sandbox|@keywarden/testkit|fast-check)'",
+      '--include=*.ts',
+      '--exclude-dir=node_modules',
+      image,
+    ],
     {
       encoding: 'utf8',
     },

@@ -18,12 +18,17 @@ const nodeFlags = [
 ];
 const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
 const checks = [...turbo, 'types', 'lint', 'formatting', 'unused'];
+const vitest = [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
 
-/** Each script of package.json: the steps that it runs in turn; the caller's arguments go to the last. */
+/**
+ * Each script of package.json: the steps that it runs in turn. The caller's arguments go to the last, which then runs alone: who names a
+ * test file waits for that file only.
+ */
 const scripts = {
   start: [source('scripts/start.ts')],
-  test: [checks, [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run']],
+  test: [checks, vitest],
+  'test:long': [vitest],
   check: [checks],
   format: [['biome', 'format', '--write', '.']],
   keywarden: [source('apps/daemon/src/main.ts')],
@@ -46,8 +51,9 @@ export async function run(name, args) {
     );
     process.exit(2);
   }
-  for (const [index, step] of steps.entries()) {
-    const code = await runStep(index === steps.length - 1 ? [...step, ...args] : step);
+  const suite = name === 'test:long' ? { TEST_SUITE: 'long' } : {};
+  for (const step of args.length > 0 ? [[...(steps.at(-1) ?? []), ...args]] : steps) {
+    const code = await runStep(step, suite);
     if (code !== 0) process.exit(code);
   }
 }
@@ -78,12 +84,12 @@ function install() {
 }
 
 /** Runs one command with the pinned Node first on its PATH; stops it when this process is stopped or loses its parent. */
-function runStep([command, ...args]) {
+function runStep([command, ...args], env = {}) {
   const PATH = [at('node_modules', 'node', 'bin'), at('node_modules', '.bin'), process.env.PATH].join(delimiter);
   const isOurs = command === pinnedNode;
   const child = spawn(command, args, {
     cwd: isOurs ? process.cwd() : root,
-    env: { ...process.env, PATH, TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' },
+    env: { ...process.env, ...env, PATH, TURBO_TELEMETRY_DISABLED: '1', DO_NOT_TRACK: '1' },
     stdio: ['inherit', 'inherit', 'inherit', ...(isOurs ? ['ipc'] : [])],
   });
   const forward = (signal) => child.kill(signal);

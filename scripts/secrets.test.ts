@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createToken } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, run, settingsFor, start } from './processes.ts';
 
@@ -96,7 +97,7 @@ test('no command prints one, at any level of the log, whether it goes well or fa
 
 test('no answer of the report and no line of its log has one', async () => {
   const report = start(entry.report, settings);
-  while (!report.output().includes('the report listens')) await new Promise((resolve) => setTimeout(resolve, 50));
+  await until(() => report.output().includes('the report listens'));
   const url = /"url":"([^"]+)"/.exec(report.output())?.[1];
   for (const path of [
     'v1/keys',

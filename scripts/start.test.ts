@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { until } from '@keywarden/testkit';
 import { afterAll, expect, test } from 'vitest';
 import { entry, type Started, start } from './processes.ts';
 
@@ -25,11 +25,10 @@ interface Running {
 async function startAll(): Promise<Running> {
   const started = start(entry.start, settings, { detached: true });
   latest = started;
-  const hasEnded = started.ended.then(() => true);
-  while (!started.output().includes('Ctrl-C stops')) {
-    const ended = await Promise.race([hasEnded, setTimeout(50, false)]);
-    if (ended) throw new Error(`npm start ended: ${started.output()}`);
-  }
+  await until(() => {
+    if (started.child.exitCode !== null) throw new Error(`npm start ended: ${started.output()}`);
+    return started.output().includes('Ctrl-C stops');
+  });
   const find = (pattern: RegExp) => pattern.exec(started.output())?.[1] ?? '';
   const sandbox = find(/Sandbox +(http:\S+)/);
   const controls = sandbox.replace('/api/v2', '/_sandbox');
@@ -73,11 +72,7 @@ async function get<T>(url: string, token?: string): Promise<T> {
 }
 
 async function untilReady({ report, token }: Running): Promise<void> {
-  for (;;) {
-    const answer = await get(`${report}/v1/keys?limit=1`, token).catch(() => undefined);
-    if (answer !== undefined) return;
-    await setTimeout(50);
-  }
+  await until(async () => await get(`${report}/v1/keys?limit=1`, token), { toleratesErrors: true });
 }
 
 /** Every operation of a project that the report has, over the archive's own pages. */
@@ -158,14 +153,13 @@ test('kill -9 of the daemon, of the report and of Postgres: each comes back whil
   ] as const) {
     const killed = processOf(part);
     process.kill(killed, 'SIGKILL');
-    while (!running.started.output().includes(`The ${name} ended (SIGKILL); starting it again.`)) await setTimeout(50);
-    while (!processes().some(({ pid, command }) => command.includes(part) && pid !== killed)) await setTimeout(50);
+    await until(() => running.started.output().includes(`The ${name} ended (SIGKILL); starting it again.`));
+    await until(() => processes().some(({ pid, command }) => command.includes(part) && pid !== killed));
   }
   await untilReady(running);
   const server = processOf('/bin/postgres');
   process.kill(server, 'SIGKILL');
-  while (!processes().some(({ pid, command }) => command.includes('/bin/postgres') && pid !== server))
-    await setTimeout(50);
+  await until(() => processes().some(({ pid, command }) => command.includes('/bin/postgres') && pid !== server));
   await untilReady(running);
   await stopAll(running);
   await expectNextStartFine(running);
@@ -182,6 +176,6 @@ test('kill -9 of npm start as a whole: the next start works and says nothing ala
 test('kill -9 of its first process alone: the others notice and end, and the next start works', async () => {
   const running = await startAll();
   process.kill(running.started.child.pid ?? 0, 'SIGKILL');
-  while (processes().length > 0) await setTimeout(50);
+  await until(() => processes().length === 0);
   await expectNextStartFine(running);
 }, 180_000);

@@ -1,5 +1,5 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
-import { setTimeout } from 'node:timers/promises';
+import { until } from '@keywarden/testkit';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from './store.ts';
@@ -44,6 +44,7 @@ async function openLine(url: URL) {
   return {
     url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
     cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+    isClosed: () => [...sockets].every((socket) => socket.closed),
     close: () => {
       sockets.forEach((socket) => socket.destroy());
       server.close();
@@ -56,10 +57,10 @@ const terminate = async () =>
     select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'driver test'`);
 const losses = { 'the server ends it': terminate, 'the line is cut': () => Promise.resolve(line.cut()) };
 
-/** The loss, and the time that the driver takes to hear of it. */
+/** The loss, until the driver has closed its side of the line too. */
 async function lose(how: keyof typeof losses): Promise<void> {
   await losses[how]();
-  await setTimeout(100);
+  await until(() => line.isClosed());
 }
 
 const cases = Object.keys(losses) as (keyof typeof losses)[];
@@ -118,7 +119,8 @@ test('queries at any moment of many losses end, each with its own answer or with
     }
   });
   for (let round = 0; round < 60; round += 1) {
-    await setTimeout(20);
+    const before = answered + lost;
+    await until(() => answered + lost > before + 8, { everyMs: 5 });
     if (round % 2 === 0) line.cut();
     else await terminate();
   }

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { until } from '@keywarden/testkit';
 import postgres from 'postgres';
 import { afterEach, expect, test } from 'vitest';
 import { isAlive, readPostmaster, startPostmaster } from './cluster.ts';
@@ -42,10 +42,6 @@ function postmasterOf(folder: string): number {
   const postmaster = readPostmaster(planLaunch(folder));
   if (postmaster === undefined) throw new Error('no postmaster');
   return postmaster.pid;
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await setTimeout(25);
 }
 
 test('two that start at once share one server, and the last that leaves stops it', async () => {

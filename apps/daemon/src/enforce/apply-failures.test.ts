@@ -1,5 +1,6 @@
 import { collect } from '@keywarden/core/client';
 import { closeIncident, endPause, listIncidents, openPause } from '@keywarden/db/daemon';
+import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf } from '../testing.ts';
@@ -55,10 +56,7 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
     },
   ]);
   const applying = apply(plan);
-  for (;;) {
-    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
-    if (intent) break;
-  }
+  await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(idle?.key ?? '');
   const applied = await applying;
   expect(applied.items.map(({ item, outcome, usedInFlight }) => [item.key.name, outcome, usedInFlight])).toEqual([
@@ -161,10 +159,7 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
   };
   await bed.control('PUT', 'faults', [slow]);
   const applying = apply(plan);
-  for (;;) {
-    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
-    if (intent) break;
-  }
+  await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await openPause(bed.context.store, { by: 'ada', reason: null }, lock);
   const atPause = await revokedNames();
   expect(atPause).toHaveLength(1);

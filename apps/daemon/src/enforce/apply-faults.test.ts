@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
+import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';
@@ -73,7 +73,8 @@ test('R4: an answer that takes longer than we wait is unknown, and settled by li
   await bed.control('PUT', 'faults', [{ ...fault, kind: 'latency', latency_ms: 1000 }]);
   const applied = await apply(plan);
   expect(applied.items.map(({ outcome }) => outcome)).toContain('unknown');
-  await setTimeout(1000); // the control plane ends its work after we have gone
+  // The control plane ends its work after we have gone.
+  await until(async () => (await revokedNames()).length > 0);
   await recover(plan);
   await expectWhole();
 });

@@ -1,4 +1,5 @@
 import { findingsOf } from '@keywarden/core/policy';
+import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import {
@@ -176,10 +177,7 @@ test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async (
   const path = '/organizations/{org_id}/api_keys/{key_id}';
   await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const applying = apply(plan);
-  for (;;) {
-    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
-    if (intent) break;
-  }
+  await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(minted[plan.document.items[0]?.key.name ?? '']?.key ?? '');
   expect((await applying).stopped).toMatch(/was used between/);
   await store.sql`update keywarden.incident set closed_at = now()`;

@@ -1,5 +1,6 @@
 import { endApproval } from '@keywarden/db/daemon';
 import { rejectPlan } from '@keywarden/db/report-write';
+import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan, whyNotApproved } from './apply.ts';
@@ -64,10 +65,7 @@ test('R5: an approval that a use in flight has stopped does not go on by itself,
   const path = '/organizations/{org_id}/api_keys/{key_id}';
   await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const passing = pass(0);
-  for (;;) {
-    const [intent] = await store.sql`select 1 from keywarden.revocation_intent`;
-    if (intent) break;
-  }
+  await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(one?.key ?? '');
   expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used while it was revoked/) });
   expect(await revokedNames()).toEqual(['one']);

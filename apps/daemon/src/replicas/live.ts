@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
 import { parseConfig } from '@keywarden/core/config';
 import { jobKinds } from '@keywarden/db/jobs';
 import type { TestStore } from '@keywarden/db/test-store';
 import { createRandom, createSandbox, documentedLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { realTime, until } from '@keywarden/testkit';
 import { Cron } from 'croner';
 import { neverUsedRule } from '../testing.ts';
 import { checkLife, type Lived } from './check.ts';
@@ -107,7 +107,7 @@ export async function live({
           1,
         );
         // Somewhere within the work that the tick has begun.
-        await setTimeout(random.below(120));
+        await realTime(random.below(120), 'the kill may come at any moment of the work');
         await fleet.kill(random.below(replicas));
         scene.kills += 1;
       }
@@ -136,13 +136,13 @@ async function goOn(scene: Scene, from: number): Promise<number> {
   const aheadMs = atMs + 1000 - (await nowMs(scene));
   if (aheadMs > 0) await scene.control('POST', 'clock', { advance_seconds: aheadMs / 1000 });
   // A tick may come between two reads of the clock: they tick until the time was taken.
-  for (;;) {
+  await until(async () => {
     scene.fleet.tick();
     const [taken] = await scene.store.sql`
       select count(distinct schedule)::int as schedules from keywarden.schedule_slot where slot_at = to_timestamp(${atMs / 1000})`;
-    if (taken?.schedules === next.filter(([, time]) => time === atMs).length) return atMs;
-    await setTimeout(20);
-  }
+    return taken?.schedules === next.filter(([, time]) => time === atMs).length;
+  });
+  return atMs;
 }
 
 async function nowMs({ control }: Pick<Scene, 'control'>): Promise<number> {
@@ -164,10 +164,12 @@ async function addWork({ control }: Scene, random: Random, projects: { id: strin
 
 /** Waits until no job waits or runs. */
 async function settled({ sql }: TestStore): Promise<void> {
-  for (;;) {
-    const [row] =
-      await sql`select count(*)::int as jobs from keywarden_jobs.job where name <> 'failed' and state <= 'active'`;
-    if (row?.jobs === 0) return;
-    await setTimeout(15);
-  }
+  await until(
+    async () => {
+      const [row] =
+        await sql`select count(*)::int as jobs from keywarden_jobs.job where name <> 'failed' and state <= 'active'`;
+      return row?.jobs === 0;
+    },
+    { everyMs: 15, withinMs: 900_000, what: 'all jobs to end' },
+  );
 }

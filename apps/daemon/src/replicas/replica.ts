@@ -1,10 +1,10 @@
-import { setTimeout } from 'node:timers/promises';
 import { createSharedStore, type LimiterStore } from '@keywarden/core/client';
 import type { ChannelConfig, ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import { createBudgetRows } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
+import { realTime } from '@keywarden/testkit';
 import type { Context } from '../context.ts';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { startDaemon } from '../schedule/daemon.ts';
@@ -37,7 +37,7 @@ async function run(order: Order): Promise<void> {
   const budgets = createSharedStore(createBudgetRows(store.connect({ max: 1 })), {
     localMs: () => performance.now(),
     now: clock.now,
-    sleep: setTimeout,
+    sleep: async (ms: number) => await realTime(ms, 'the shared limiter waits in real time'),
   });
   const stop = new AbortController();
   const context: Context = {
@@ -100,7 +100,7 @@ async function followClock(controlUrl: string) {
   await read();
   const follow = async () => {
     for (;;) {
-      await setTimeout(200, undefined, { ref: false });
+      await realTime(200, 'a clock is followed');
       await read().catch(() => undefined); // the sandbox may have ended first
     }
   };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { until } from '@keywarden/testkit';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type Bed, makeBed } from '../testing.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
@@ -41,14 +42,6 @@ async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
   const daemon = await startDaemon(context, { replica, onUnfit, pollSeconds: 2 });
   daemons.push(daemon);
   return { daemon, replica };
-}
-
-/** Waits until the store has what is asked for. */
-async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
-    const found = await ask();
-    if (found !== undefined) return found;
-  }
 }
 
 const runs = async () =>

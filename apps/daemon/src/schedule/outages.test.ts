@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { type Policy, policySchema } from '@keywarden/core/policy';
 import { listOpenRotations } from '@keywarden/db/daemon';
 import { startTestPostgres, type TestStore } from '@keywarden/db/test-store';
 import { createTestStore } from '@keywarden/db/testing';
+import { until } from '@keywarden/testkit';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { parseSinks } from '../rotate/rotate-bed.ts';
@@ -57,24 +57,17 @@ async function startIt(): Promise<void> {
 
 /** What a test asks of the store while it comes and goes. */
 async function ask<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await work();
-    } catch {
-      await setTimeout(50);
-    }
-  }
+  return (await until(async () => ({ answer: await work() }), { toleratesErrors: true })).answer;
 }
 
 /** Waits until nothing runs, waits, or is to be tried again. */
 async function settled(): Promise<void> {
-  for (;;) {
+  await until(async () => {
     const [row] = await ask(
       async () => await store.sql`select count(*)::int as jobs from keywarden_jobs.job where state <= 'active'`,
     );
-    if (row?.jobs === 0) return;
-    await setTimeout(50);
-  }
+    return row?.jobs === 0;
+  });
 }
 
 async function advance(hours: number): Promise<void> {
@@ -92,11 +85,9 @@ async function pass(hours: number): Promise<void> {
 /** Stops the server as soon as the control plane hears the first request of a route. */
 async function interruptAt(route: string): Promise<void> {
   await bed.control('DELETE', 'stats');
-  for (;;) {
-    const { by_route: routes } = await bed.control<{ by_route: Record<string, object> }>('GET', 'stats');
-    if (routes[route]) break;
-    await setTimeout(5);
-  }
+  await until(async () => (await bed.control<{ by_route: Record<string, object> }>('GET', 'stats')).by_route[route], {
+    everyMs: 5,
+  });
   await postgres.interrupt();
 }
 

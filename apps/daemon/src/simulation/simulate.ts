@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout } from 'node:timers/promises';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
 import { createRandom } from '@keywarden/sandbox';
+import { realTime } from '@keywarden/testkit';
 import type { Steps } from '../sync/project-operations.ts';
 import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
 import { type Subject, syncOnce } from './subject.ts';
@@ -187,7 +187,7 @@ async function killedSync(order: Order, afterMs: number): Promise<boolean> {
   const begun = once(child, 'message');
   child.send(order);
   await Promise.race([begun, ended]);
-  await Promise.race([setTimeout(afterMs), ended]);
+  await Promise.race([realTime(afterMs, 'the kill may come at any moment of the pass'), ended]);
   const isAlive = child.exitCode === null;
   child.kill('SIGKILL');
   await ended;

@@ -1,45 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { saveKeyListing } from '@keywarden/db/daemon';
 import { makeWireKey } from '@keywarden/db/daemon-testing';
-import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { listen } from '../served-bed.ts';
 import { type Bed, makeBed } from '../testing.ts';
-import { chromiumPath, isTooWide, openBrowser, violations, watch } from './browser.ts';
+import { isTooWide, violations, watch } from './browser.ts';
+import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from './browser-fixture.ts';
 
-if (chromiumPath === undefined)
-  console.error(
-    'The tests of the dashboard in a browser did not run: there is no Chromium here. Install it, or name it in CHROMIUM.',
-  );
-
-describe.runIf(chromiumPath !== undefined)('in a browser', () => {
-  let bed: Bed;
-  let server: Awaited<ReturnType<typeof listen>>;
-  let browser: Browser;
-  beforeAll(async () => {
-    bed = await makeBed(inject('postgresUrl'));
-    server = await listen(bed.app);
-    browser = await openBrowser();
-  });
-  afterAll(async () => {
-    await browser.close();
-    await server.close();
-    await bed.close();
-  });
-
-  async function signIn(page: Page, token: string): Promise<void> {
-    await page.goto(`${server.url}/`);
-    await page.getByLabel('Report token').fill(bed.tokens[token] ?? '');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${server.url}/`);
-  }
-
-  /** The text of a page's main part, when it has one. */
-  const mainText = async (page: Page) => (await page.locator('main').innerText()).replaceAll(/\s+/g, ' ');
+describe.runIf(hasBrowser)('in a browser', () => {
+  useBrowser();
 
   test('somebody signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
     const page = await browser.newPage();
-    const complaints = watch(page, server.url);
+    const complaints = watch(page, url);
     await signIn(page, 'operator');
     expect(await mainText(page)).toContain('3 live keys');
 
@@ -82,8 +54,8 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     expect(await readFile(file, 'utf8')).toMatch(/^number,control_plane[\s\S]+"# trailer /);
 
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.goto(`${server.url}/keys?kind=project`);
-    expect(page.url()).toBe(`${server.url}/sign-in?next=${encodeURIComponent('/keys?kind=project')}`);
+    await page.goto(`${url}/keys?kind=project`);
+    expect(page.url()).toBe(`${url}/sign-in?next=${encodeURIComponent('/keys?kind=project')}`);
     expect(complaints).toEqual([]);
     await page.close();
   });
@@ -116,12 +88,12 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ['light', 390],
   ] as const)('%s and %i wide, no page errs, asks another host, or is hard to use', async (colorScheme, width) => {
     const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
-    const complaints = watch(page, server.url);
-    await page.goto(`${server.url}/sign-in`);
+    const complaints = watch(page, url);
+    await page.goto(`${url}/sign-in`);
     expect(await violations(page)).toEqual([]);
     await signIn(page, 'operator');
     for (const place of [...places, `/keys/${bed.keys['12']}`, `/plans/${bed.planId}`]) {
-      const answer = await page.goto(`${server.url}${place}`);
+      const answer = await page.goto(`${url}${place}`);
       expect([place, answer?.status()]).toEqual([place, 200]);
       expect([place, ...(await violations(page))]).toEqual([place]);
       expect([place, await isTooWide(page)]).toEqual([place, false]);
@@ -133,7 +105,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   test('it works from the keyboard: past the menu, and into a filter', async () => {
     const page = await browser.newPage();
     await signIn(page, 'viewer');
-    await page.goto(`${server.url}/keys`);
+    await page.goto(`${url}/keys`);
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content');
     await page.keyboard.press('Enter');
@@ -150,44 +122,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await signIn(page, 'acme');
     expect(await page.getByRole('link', { name: 'Plans' }).count()).toBe(0);
     expect(await mainText(page)).toContain('2 live keys');
-    await page.goto(`${server.url}/keys/${bed.keys['13']}`);
+    await page.goto(`${url}/keys/${bed.keys['13']}`);
     expect(await mainText(page)).toContain('Not found');
-    await page.goto(`${server.url}/plans`);
+    await page.goto(`${url}/plans`);
     expect(await mainText(page)).toContain('this spans all');
-    await page.goto(`${server.url}/keys?idle_for=long`);
+    await page.goto(`${url}/keys?idle_for=long`);
     expect(await mainText(page)).toContain('idle_for: is no duration');
     expect(await page.getByRole('link', { name: 'To the overview' }).count()).toBe(1);
-    await page.close();
-  });
-
-  test('ten thousand keys are paged, sorted and found', async () => {
-    const keys = Array.from({ length: 10_000 }, (_, index) =>
-      makeWireKey(String(20_000 + index), {
-        name: `service ${String(index).padStart(5, '0')}`,
-        createdBy: { id: 'eve', name: 'Eve' },
-      }),
-    );
-    const at = '2026-06-01T00:20:00Z';
-    const listing = {
-      controlPlane: '1',
-      scope: 'organization:big',
-      organizationId: 'big',
-      connection: 'main',
-      run: null,
-    };
-    await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
-    const page = await browser.newPage();
-    const complaints = watch(page, server.url);
-    await signIn(page, 'viewer');
-    expect(await mainText(page)).toContain('10,003 live keys');
-    await page.goto(`${server.url}/keys?organization_id=big`);
-    await page.getByRole('link', { name: 'Sort by Name' }).click();
-    await page.getByRole('link', { name: 'Sort by Name' }).click();
-    expect(await page.locator('main tbody tr').first().innerText()).toContain('service 09999');
-    await page.getByRole('link', { name: 'Next page' }).click();
-    expect(await page.locator('main tbody tr').first().innerText()).toContain('service 09949');
-    expect(await violations(page)).toEqual([]);
-    expect(complaints).toEqual([]);
     await page.close();
   });
 });

@@ -5,6 +5,7 @@ import { createLogger } from '@keywarden/core/process';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/db/daemon-testing';
 import { operationList, type Snapshot } from '@keywarden/db/read';
+import { until } from '@keywarden/testkit';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Env } from '../environment.ts';
@@ -124,10 +125,6 @@ async function openSnapshots(): Promise<number> {
   const [row] = await bed.store.sql`
     select count(*)::int as n from pg_stat_activity where ${running()}`;
   return Number(row?.n);
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 async function addMany(): Promise<void> {

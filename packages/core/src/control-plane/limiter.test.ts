@@ -224,7 +224,7 @@ test('requests that are aborted while they wait leave their places to the others
   const stop = new AbortController();
   const gone = Array.from({ length: 500 }, async () => await limiter.wait('GET /a', stop.signal).catch(() => 'gone'));
   const stays = limiter.wait('GET /a');
-  setTimeout(() => stop.abort(), 0);
+  setImmediate(() => stop.abort());
   await stays;
   // With all of them before it, it would have had to wait for some forty seconds.
   expect(time.now()).toBeLessThan(30_000);

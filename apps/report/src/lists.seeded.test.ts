@@ -1,5 +1,6 @@
 import { saveKeyListing, saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireKey, makeWireOperation } from '@keywarden/db/daemon-testing';
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Answer, type Bed, makeBed, operationCount } from './testing.ts';
@@ -61,7 +62,7 @@ test('P2: a row is neither skipped nor repeated while rows arrive', async () => 
         expect(there.filter((id) => !seen.includes(id))).toEqual([]);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: sized(60) },
   );
   await bed.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
 });

@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -217,6 +218,7 @@ let peers = 0;
 test('P1: no request gets a 5xx, nor an answer that the description does not allow', async () => {
   const requests = fc.constantFrom(...routes).chain((route) => fc.tuple(fc.constant(route), requestOf(route)));
   const reached = new Set<Route>();
+  const runs = sized(4000);
   await fc.assert(
     fc.asyncProperty(requests, async ([route, request]) => {
       peers += 1;
@@ -229,8 +231,9 @@ test('P1: no request gets a 5xx, nor an answer that the description does not all
       if (answer.status < 300) reached.add(route);
       expect(complaintOf(route, answer)).toBeNull();
     }),
-    { numRuns: 4000 },
+    { numRuns: runs },
   );
-  // Requests that nothing refuses are among what is tried, of nearly every route.
-  expect(routes.filter((route) => !reached.has(route)).map(({ path }) => path).length).toBeLessThan(routes.length / 5);
+  // Requests that nothing refuses are among what is tried, of nearly every route; a short run misses some by chance.
+  const missed = routes.filter((route) => !reached.has(route)).map(({ path }) => path);
+  expect(missed.length).toBeLessThan(routes.length / (runs < 4000 ? 3 : 5));
 }, 300_000);

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
@@ -63,7 +64,7 @@ test('whatever text an answer is, reading it is a typed error or a value', async
         expect(error === null || error instanceof ControlPlaneError).toBe(true);
       }
     }),
-    { numRuns: 100 },
+    { numRuns: sized(100) },
   );
 });
 

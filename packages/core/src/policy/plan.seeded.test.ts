@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findingsOf } from './evaluate.ts';
@@ -67,7 +68,7 @@ test('a plan’s text is canonical JSON whatever its keys, and their order does 
       expect(makePlan(policy, { ...facts, keys: keys.toReversed() }).id).toBe(plan.id);
       expect(findingsOf(plan).every((finding) => explain(finding).length > 0)).toBe(true);
     }),
-    { numRuns: 300 },
+    { numRuns: sized(300) },
   );
 });
 

@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
@@ -26,6 +27,7 @@ const anyRow = fc
 test('the short way through a list gives what zod gives, whatever the rows are', () => {
   const whole = z.array(operationSchema);
   let passed = 0;
+  const runs = sized(1000);
   fc.assert(
     fc.property(fc.oneof(fc.array(anyRow, { maxLength: 3 }), fc.jsonValue()), (rows) => {
       const [short, long] = [listOf(operationSchema).safeParse(rows), whole.safeParse(rows)];
@@ -33,7 +35,7 @@ test('the short way through a list gives what zod gives, whatever the rows are',
       expect(short.data).toEqual(long.data);
       expect(short.error?.issues[0]?.path).toEqual(long.error?.issues[0]?.path);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs },
   );
-  expect(passed).toBeGreaterThan(100);
+  expect(passed).toBeGreaterThan(runs / 10);
 });

@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { findingsOf } from './evaluate.ts';
@@ -221,16 +222,17 @@ function isBroken(scope: string, { document: { items, held } }: Plan, { keys }: 
 }
 
 test('R1, R2, R3, R6, R8, R9: whatever keys, policy and time, only what may go goes, and says why', () => {
-  fc.assert(fc.property(anyPolicy, anyFacts, expectGoverned), { numRuns: 2000 });
+  fc.assert(fc.property(anyPolicy, anyFacts, expectGoverned), { numRuns: sized(2000) });
 });
 
 test('what goes is not nothing: the second judge lets keys go, and so does the plan', () => {
   let going = 0;
+  const runs = sized(300);
   fc.assert(
     fc.property(anyPolicy, anyFacts, (policy, facts) => {
       going += makePlan(policy, announce(policy, facts)).document.items.length;
     }),
-    { numRuns: 300, seed: 7 },
+    { numRuns: runs, seed: 7 },
   );
-  expect(going).toBeGreaterThan(100);
+  expect(going).toBeGreaterThan(runs / 3);
 });

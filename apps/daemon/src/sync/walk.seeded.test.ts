@@ -1,4 +1,5 @@
 import type { WireOperation } from '@keywarden/core/wire';
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { proofOf } from './proof.ts';
@@ -180,6 +181,6 @@ test('A2, a property: whatever the groups, the limit and the rows that come mean
       expect(lost).toEqual([]);
       expect(unknown.filter((at) => !unprovedOf(pages).includes(at))).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: sized(300) },
   );
 });

@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { collect, followPages, items, type Page } from './pagination.ts';
@@ -32,7 +33,7 @@ test('whatever pages a server gives, each row of each answer is yielded once, an
       expect(yielded).toEqual(answered);
       expect(asked).toBeLessThan(10);
     }),
-    { numRuns: 500 },
+    { numRuns: sized(500) },
   );
 });
 
@@ -69,7 +70,7 @@ test('rows that come in at the head meanwhile, unknown fields and statuses: ever
       expect(seen.items.map(({ totalDurationMs }) => totalDurationMs)).toEqual(before);
       expect(seen.items.every((operation) => operation.status === status)).toBe(true);
     }),
-    { numRuns: 200 },
+    { numRuns: sized(200) },
   );
 });
 

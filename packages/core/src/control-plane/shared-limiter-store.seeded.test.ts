@@ -1,3 +1,4 @@
+import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
@@ -83,7 +84,7 @@ test('L1: no window holds more than the share, however requests are spread over 
         for (const route of [0, 1, 2, 3]) expect(mostIn(times(route), 1000)).toBeLessThanOrEqual(40 * share);
       },
     ),
-    { numRuns: 60 },
+    { numRuns: sized(60) },
   );
 }, 120_000);
 

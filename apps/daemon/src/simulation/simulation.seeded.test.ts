@@ -1,13 +1,14 @@
 import { saveOperationPage } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { sized } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { guardedSteps, type Steps } from '../sync/project-operations.ts';
 import { type WalkedPage, walkOperations } from '../sync/walk.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-const runs = 200;
-const killedRuns = 6;
+const runs = sized(200);
+const killedRuns = sized(6);
 /** A twin that has not lost a row by then does not show what its guard is for. */
 const twinRuns = 60;
 

@@ -1,0 +1,2 @@
+export { sized } from './sized.ts';
+export { realTime, until } from './until.ts';

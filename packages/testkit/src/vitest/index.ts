@@ -1,0 +1,1 @@
+export { makeScratchFolder, removeScratchFolder } from './scratch-folder.ts';
