@@ -20,6 +20,7 @@ export default defineConfig({
     globalSetup: ['db/src/testing-setup.ts'],
     setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
     pool: 'forks',
+    isolate: false,
     // One more than two cores: much of the work is waiting for processes.
     maxWorkers: 3,
     execArgv: [`--import=${new URL('scripts/preload.mjs', import.meta.url).href}`],
