@@ -6,13 +6,15 @@ import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, settingsFor, start } from './processes.ts';
+import { type CommandHost, entry, run, settingsFor, start, startCommandHost } from './processes.ts';
 
 let store: TestStore;
 let sandbox: Sandbox;
+let host: CommandHost;
 let closedPort: number;
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-bad-'));
 beforeAll(async () => {
+  host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox();
   closedPort = await new Promise((resolve) => {
@@ -23,6 +25,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  host.close();
   await sandbox.close();
   await store.close();
 });
@@ -142,7 +145,7 @@ const cases: Case[] = [
 test.each(cases)(
   '$name: one sentence on standard error, and the exit code',
   async ({ args = ['sync'], env = () => ({}), code, says }) => {
-    const ended = await run([...entry.keywarden, ...args], { ...good(), ...env() });
+    const ended = await host.run(args, { ...good(), ...env() });
     expect(ended.stderr.trim()).toMatch(says);
     expect(ended.stderr.trim().split('\n')).toHaveLength(1);
     expect(ended.stderr).not.toContain('hunter2');
@@ -190,15 +193,15 @@ test('faults of the control plane are one sentence; what could be read is stored
   const faults = async (body: object[]) =>
     await fetch(`${sandbox.controlUrl}/faults`, { method: 'PUT', body: JSON.stringify(body) });
   await faults([{ path: '/api_keys', kind: 'status', status: 418 }]);
-  const refused = await run([...entry.keywarden, 'sync', 'keys', '--json'], good());
+  const refused = await host.run(['sync', 'keys', '--json'], good());
   expect(refused.stderr).toMatch(/The keys of 1 of \d+ scopes of connection default could not be listed \(.*418/);
   expect(JSON.parse(refused.stdout)).toMatchObject({ runs: [{ kind: 'keys', error: expect.stringContaining('418') }] });
   expect(refused.code).toBe(1);
-  const plan = await run([...entry.keywarden, 'plan', '--json'], good());
+  const plan = await host.run(['plan', '--json'], good());
   expect(JSON.parse(plan.stdout).warnings[0]).toContain('418');
   expect(plan.code).toBe(3);
   await faults([{ path: '/api_keys', kind: 'status', status: 401 }]);
-  const unauthenticated = await run([...entry.keywarden, 'sync', 'keys'], good());
+  const unauthenticated = await host.run(['sync', 'keys'], good());
   expect(unauthenticated.stderr.trim()).toMatch(/^The control plane failed: GET \/api_keys answered 401/);
   await faults([]);
 });

@@ -5,17 +5,19 @@ import { approvePlan, rejectPlan } from '@keywarden/db/report-write';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, settingsFor } from './processes.ts';
+import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
 // The commands that govern, as a person types them: one organization with idle keys, and a clock that is moved.
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
 let store: TestStore;
 let sandbox: Sandbox;
+let host: CommandHost;
 let organization: string;
 const minted: Record<string, { id: number; key: string }> = {};
 
 beforeAll(async () => {
+  host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
   await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
@@ -26,6 +28,7 @@ beforeAll(async () => {
   await use('busy');
 });
 afterAll(async () => {
+  host.close();
   await sandbox.close();
   await store.close();
 });
@@ -55,7 +58,7 @@ const policy = (text = '') => {
 };
 
 const keywarden = async (...args: string[]) =>
-  await run([...entry.keywarden, ...args], {
+  await host.run(args, {
     ...settingsFor(store, sandbox, folder),
     CONTROL_PLANE_KEY_ID: '1',
     ...policy(),
@@ -218,7 +221,7 @@ test('enforce does nothing by itself before resume, and says so; then it does wh
 `,
   );
   const enforcing = async (...args: string[]) =>
-    await run([...entry.keywarden, ...args], {
+    await host.run(args, {
       ...settingsFor(store, sandbox, folder),
       CONTROL_PLANE_KEY_ID: '1',
       KEYWARDEN_CONFIG: file,
@@ -237,7 +240,7 @@ test('enforce does nothing by itself before resume, and says so; then it does wh
 
 test('above second_person_above keys apply waits for another person, who says so in the report', async () => {
   const two = (...args: string[]) =>
-    run([...entry.keywarden, ...args], {
+    host.run(args, {
       ...settingsFor(store, sandbox, folder),
       CONTROL_PLANE_KEY_ID: '1',
       ...policy('  second_person_above: 1\n'),

@@ -1,5 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Typed } from './command-host.ts';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -34,7 +37,7 @@ export function start(
 ): Started {
   const child = spawn(program, args, {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    env: withBase(env),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached,
   });
@@ -48,6 +51,13 @@ export function start(
   });
   return { child, ended, output: () => stdout + stderr };
 }
+
+/** The environment of a process of ours: only what is given, and where programs and the home folder are. */
+const withBase = (env: Record<string, string>) => ({
+  PATH: process.env.PATH ?? '',
+  HOME: process.env.HOME ?? '',
+  ...env,
+});
 
 export async function run(command: string[], env: Record<string, string>): Promise<Ended> {
   return await start(command, env).ended;
@@ -64,4 +74,48 @@ export function settingsFor({ url }: { url: string }, sandbox: { url: string; ad
     REPORT_PORT: '0',
     LOG_FORMAT: 'json',
   };
+}
+
+/** Runs commands of keywarden one after another in one process, as `run` does in a process each. */
+export interface CommandHost {
+  run(words: string[], env: Record<string, string>): Promise<Ended>;
+  close(): void;
+}
+
+/** Starts the process; close it after the last test of the file. */
+export function startCommandHost(): CommandHost {
+  const [, ...flags] = node;
+  const file = new URL('command-host.ts', import.meta.url);
+  const child = fork(file, { cwd: root, execArgv: flags, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const ready = once(child, 'message');
+  let count = 0;
+  return {
+    async run(words, env) {
+      await ready;
+      count += 1;
+      const mark = `\0end of command ${count}\0`;
+      const texts = [child.stdout, child.stderr].map(async (stream) => await untilMark(stream, mark));
+      const answer = once(child, 'message');
+      child.send({ words, env: withBase(env), mark } satisfies Typed);
+      const [stdout = '', stderr = ''] = await Promise.all(texts);
+      // The host's own answer.
+      const [{ code }] = (await answer) as [{ code: number }];
+      return { code, stdout, stderr };
+    },
+    close: () => child.disconnect(),
+  };
+}
+
+function untilMark(stream: Readable | null, mark: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const hear = (data: Buffer) => {
+      text += data.toString();
+      if (!text.endsWith(mark)) return;
+      stream?.off('data', hear).off('close', lost);
+      resolve(text.slice(0, -mark.length));
+    };
+    const lost = () => reject(new Error(`the command host ended: ${text}`));
+    stream?.on('data', hear).on('close', lost);
+  });
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, settingsFor } from './processes.ts';
+import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
 // Rotation as a person types it: one organization, and a clock that is moved.
 
@@ -13,9 +13,11 @@ const keys = join(folder, 'keys');
 const config = join(folder, 'keywarden.yaml');
 let store: TestStore;
 let sandbox: Sandbox;
+let host: CommandHost;
 let key: { id: number; key: string };
 
 beforeAll(async () => {
+  host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
   await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
@@ -26,6 +28,7 @@ beforeAll(async () => {
   write(`{path: ${keys}/{line}}`);
 });
 afterAll(async () => {
+  host.close();
   await sandbox.close();
   await store.close();
 });
@@ -55,7 +58,7 @@ policy:
 }
 
 const keywarden = async (...args: string[]) =>
-  await run([...entry.keywarden, ...args], { ...settingsFor(store, sandbox, folder), KEYWARDEN_CONFIG: config });
+  await host.run(args, { ...settingsFor(store, sandbox, folder), KEYWARDEN_CONFIG: config });
 
 const advance = (days: number) => control('clock', { advance_seconds: Math.round(days * 86_400) });
 

@@ -6,16 +6,18 @@ import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { entry, run, settingsFor, start } from './processes.ts';
+import { type CommandHost, entry, settingsFor, start, startCommandHost } from './processes.ts';
 
 const secrets: string[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-secrets-'));
 let store: TestStore;
 let sandbox: Sandbox;
+let host: CommandHost;
 let token: string;
 let settings: Record<string, string>;
 
 beforeAll(async () => {
+  host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   const file = join(folder, 'sandbox.sqlite');
   sandbox = await createSandbox({ file, limits: noLimits, onSecret: (secret) => secrets.push(secret) });
@@ -31,6 +33,7 @@ beforeAll(async () => {
   settings = { ...settingsFor(store, sandbox, folder), LOG_LEVEL: 'trace' };
 });
 afterAll(async () => {
+  host.close();
   await sandbox.close();
   await store.close();
 });
@@ -70,7 +73,7 @@ policy: {rules: [{name: idle, never_used_for: 30d, action: revoke, notices: [7d]
 }
 
 test('no command prints one, at any level of the log, whether it goes well or fails', async () => {
-  const plan = await run([...entry.keywarden, 'plan', '--json'], settings);
+  const plan = await host.run(['plan', '--json'], settings);
   const planId: string = JSON.parse(plan.stdout).plan_id;
   await control('PUT', 'faults', [
     { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 500, times: 1 },
@@ -84,12 +87,12 @@ test('no command prints one, at any level of the log, whether it goes well or fa
     ['token', 'list'],
   ];
   const ended = [plan];
-  for (const command of commands) ended.push(await run([...entry.keywarden, ...command], settings));
+  for (const command of commands) ended.push(await host.run(command, settings));
   const wrong = { ...settings, CONTROL_PLANE_API_KEY: `${sandbox.adminKey}x` };
-  ended.push(await run([...entry.keywarden, 'sync'], wrong));
-  ended.push(await run([...entry.keywarden, 'enforce'], { ...settings, ...announcing() }));
+  ended.push(await host.run(['sync'], wrong));
+  ended.push(await host.run(['enforce'], { ...settings, ...announcing() }));
   await store.sql`alter table keywarden.operation rename to hidden`;
-  ended.push(await run([...entry.keywarden, 'sync', 'operations'], settings));
+  ended.push(await host.run(['sync', 'operations'], settings));
   await store.sql`alter table keywarden.hidden rename to operation`;
   expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 0, 0, 1, 0, 1]);
   for (const { stdout, stderr } of ended) expectNone(`${stdout}${stderr}`);
