@@ -36,13 +36,15 @@ export function watch(page: Page, origin: string): string[] {
 
 /** The serious violations of accessibility that axe finds on a page. */
 export async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe);
   const found = await page.evaluate(async () => {
     // The library has put itself there.
     const { axe: library } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { target: unknown[] }[] }[] }> };
+      axe: {
+        run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: unknown[] }[] }[] }>;
+      };
     };
-    return (await library.run()).violations.map(({ id, impact, nodes }) => ({
+    return (await library.run({ resultTypes: ['violations'] })).violations.map(({ id, impact, nodes }) => ({
       id,
       impact,
       at: nodes.map(({ target }) => target.join(' ')),
