@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { makeScratchFolder } from './packages/testkit/src/vitest/scratch-folder.ts';
+import { LongestFirst } from './packages/testkit/src/vitest/sequencer.ts';
 
 // Inherited by the workers and by the processes that tests start; the global set-up removes it.
 process.env.TMPDIR = makeScratchFolder();
@@ -21,8 +22,9 @@ export default defineConfig({
     setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
     pool: 'forks',
     isolate: false,
-    // One more than two cores: much of the work is waiting for processes.
-    maxWorkers: 3,
+    // Two more than two cores: much of the work is waiting for processes.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     execArgv: [`--import=${new URL('scripts/preload.mjs', import.meta.url).href}`],
     testTimeout: isLong ? 900_000 : 120_000,
     hookTimeout: 120_000,
