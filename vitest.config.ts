@@ -2,14 +2,15 @@ import { defineConfig } from 'vitest/config';
 import { makeScratchFolder } from './packages/testkit/src/vitest/scratch-folder.ts';
 import { LongestFirst } from './packages/testkit/src/vitest/sequencer.ts';
 
-// Inherited by the workers and by the processes that tests start; the global set-up removes it.
+// Inherited by the workers and by the processes that tests start; the test kit's set-up removes it.
 process.env.TMPDIR = makeScratchFolder();
 
 /** Tests that take long at any size: `npm run test:long` runs them. */
 const long = '**/*.long.test.ts';
 /** Property and simulation tests, whose size TEST_SIZE sets: both suites run them. */
 const seeded = '**/*.seeded.test.ts';
-const isLong = process.env.TEST_SUITE === 'long';
+const { TEST_SUITE: suite } = process.env;
+const isLong = suite === 'long';
 if (isLong) process.env.TEST_SIZE ||= '1';
 
 export default defineConfig({
@@ -18,7 +19,8 @@ export default defineConfig({
       ? [long, seeded]
       : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', 'scripts/**/*.test.ts'],
     exclude: isLong ? ['**/node_modules/**'] : ['**/node_modules/**', long],
-    globalSetup: ['db/src/testing-setup.ts'],
+    // The client's own tests need no database: scripts/deno.test.ts runs them alone.
+    globalSetup: ['packages/testkit/src/vitest/setup.ts', ...(suite === 'client' ? [] : ['db/src/testing-setup.ts'])],
     setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
     pool: 'forks',
     isolate: false,

@@ -6,8 +6,11 @@ const dayMs = 86_400_000;
 /** How far back the clock of a new sandbox stands while the archive is first filled. */
 const lookBackDays = 92;
 
-/** No limits, for here nobody else needs a share of them; and a company for an empty sandbox, three months ago. */
-export async function prepareSandbox({ controlUrl, isEmpty }: { controlUrl: string; isEmpty: boolean }): Promise<void> {
+/** No limits, for here nobody else needs a share of them; and a company with so many operations for an empty sandbox, three months ago. */
+export async function prepareSandbox(
+  { controlUrl, isEmpty }: { controlUrl: string; isEmpty: boolean },
+  { operations }: { operations: number },
+): Promise<void> {
   const limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
   await control(`${controlUrl}/limits`, 'PUT', limits);
   if (!isEmpty) return;
@@ -16,7 +19,7 @@ export async function prepareSandbox({ controlUrl, isEmpty }: { controlUrl: stri
   const { now } = await control<{ now: string }>(`${controlUrl}/clock`, 'GET');
   const behindMs = Date.now() - Date.parse(now);
   await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (behindMs - lookBackDays * dayMs) / 1000 });
-  await control(`${controlUrl}/generate`, 'POST', { months: 6, operations: 140_000 });
+  await control(`${controlUrl}/generate`, 'POST', { months: 6, operations });
 }
 
 /**

@@ -38,11 +38,11 @@ interface Launch<Ready> {
 }
 
 const daemonFile = 'apps/daemon/src/main.ts';
-const sandboxLaunch: Launch<SandboxReady> = {
+const sandboxLaunch = (company: { operations: number }): Launch<SandboxReady> => ({
   file: 'packages/sandbox/src/main.ts',
   envAgain: ({ url }) => ({ SANDBOX_PORT: new URL(url).port }),
-  onAgain: (ready) => prepareSandbox(ready),
-};
+  onAgain: (ready) => prepareSandbox(ready, company),
+});
 const reportLaunch: Launch<ReportReady> = {
   file: 'apps/report/src/main.ts',
   envAgain: ({ url }) => ({ REPORT_PORT: new URL(url).port }),
@@ -75,8 +75,9 @@ await runMain(async () => {
     return service.ready;
   };
   try {
-    const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', sandboxLaunch) : undefined;
-    if (sandbox) await prepareSandbox(sandbox);
+    const company = { operations: environment.SANDBOX_OPERATIONS };
+    const sandbox = usesSandbox ? await launch<SandboxReady>('sandbox', sandboxLaunch(company)) : undefined;
+    if (sandbox) await prepareSandbox(sandbox, company);
     if (sandbox)
       await bringToPresent(
         sandbox,

@@ -1,5 +1,3 @@
-import { tmpdir } from 'node:os';
-import { removeScratchFolder } from '@keywarden/testkit/vitest';
 import type { TestProject } from 'vitest/node';
 import { startTestPostgres } from './test-store.ts';
 
@@ -7,9 +5,5 @@ import { startTestPostgres } from './test-store.ts';
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const postgres = await startTestPostgres();
   project.provide('postgresUrl', postgres.url);
-  return async () => {
-    await postgres.close();
-    // The folder of this run, which vitest.config.ts made.
-    removeScratchFolder(tmpdir());
-  };
+  return async () => await postgres.close();
 }

@@ -16,6 +16,13 @@ const port = <T extends number | undefined>(fallback: T) =>
     context.addIssue({ code: 'custom', message: `must be a port from 0 to 65535, and "${value}" is not` });
     return z.NEVER;
   });
+const count = (fallback: number) =>
+  text.transform((value, context): number => {
+    if (value === undefined) return fallback;
+    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
+    context.addIssue({ code: 'custom', message: `must be a number from 1 to 9999999, and "${value}" is not` });
+    return z.NEVER;
+  });
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   text.pipe(z.enum(values, { error: () => `must be one of ${values.join(', ')}` }).optional());
 const url = (...protocols: string[]) =>
@@ -54,6 +61,7 @@ const schema = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,
+  SANDBOX_OPERATIONS: count(140_000),
   LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).transform(
     (value) => value ?? 'info',
   ),

@@ -10,6 +10,8 @@ export class LongestFirst extends BaseSequencer {
       const rank = first.findIndex((name) => moduleId.includes(`/${name}.`));
       return rank === -1 ? first.length : rank;
     };
-    return (await super.sort(files)).toSorted((one, other) => rankOf(one) - rankOf(other));
+    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own method, of another meaning
+    const sorted = await super.sort(files);
+    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other));
   }
 }

@@ -1,6 +1,7 @@
 import { virtualTime } from '@keywarden/core/testing';
 import { createTestStore } from '@keywarden/db/testing';
 import { documentedLimits } from '@keywarden/sandbox';
+import { sized } from '@keywarden/testkit';
 import { expect, inject, test } from 'vitest';
 import { connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
@@ -11,7 +12,8 @@ interface Stats {
   by_route: Record<string, { requests: number }>;
 }
 
-const projects = 1000;
+const projects = sized(1000);
+const operations = 20 * projects;
 
 test.each(['fixed', 'sliding'] as const)(
   `L1: a sync of ${projects} projects at the whole share, counted in %s windows: no 429, and in no more than the limits' own time`,
@@ -21,14 +23,14 @@ test.each(['fixed', 'sliding'] as const)(
     const client = { time, fetch: time.fetch };
     const bed = await makeBed(store, { sandbox: { limits: documentedLimits, realNowMs: time.now }, client });
     await bed.control('PUT', 'limits', { windows });
-    await bed.control('POST', 'generate', { organizations: 2, projects, keys: 0, operations: 20_000, months: 5 });
+    await bed.control('POST', 'generate', { organizations: 2, projects, keys: 0, operations, months: 5 });
     await bed.control('DELETE', 'stats');
     const startedMs = time.now();
     const counts = await syncOperations(bed.context, connectionOf(bed));
     const stats = await bed.control<Stats>('GET', 'stats');
     // The request that opened the connection counts in the limiter, and the sandbox's statistics began after it.
     const boundMs = (1.05 * (stats.requests + 1 - 40) * 60_000) / 700;
-    expect(counts).toMatchObject({ projects, inserted: 20_000 });
+    expect(counts).toMatchObject({ projects, inserted: operations });
     expect(stats.rate_limited).toBe(0);
     expect(time.now() - startedMs).toBeLessThanOrEqual(boundMs);
     await bed.close();

@@ -1,1 +1,0 @@
-export { makeScratchFolder, removeScratchFolder } from './scratch-folder.ts';
