@@ -1,2 +1,3 @@
+export { crashStdio } from './crash-stdio.ts';
 export { sized } from './sized.ts';
 export { realTime, until } from './until.ts';

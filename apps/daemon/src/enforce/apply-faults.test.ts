@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { until } from '@keywarden/testkit';
+import { crashStdio, until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';
@@ -88,7 +88,7 @@ const impatient: typeof fetch = async (input, init) => {
 
 /** Starts a process that applies the plan; ends when it has. */
 function startVictim(order: Order) {
-  const child = fork(new URL('apply-victim.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(new URL('apply-victim.ts', import.meta.url), { stdio: crashStdio() });
   const ended = once(child, 'exit').then(([, signal]: unknown[]) => signal);
   child.once('message', () => child.send(order));
   return { child, ended };

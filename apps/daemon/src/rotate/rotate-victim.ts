@@ -28,7 +28,10 @@ process.on('disconnect', () => process.exit());
 process.on('message', (order: Order) => {
   run(order).then(
     () => process.exit(0),
-    () => process.exit(1),
+    (error: unknown) => {
+      console.error(error); // seen with TEST_VERBOSE=1
+      process.exit(1);
+    },
   );
 });
 process.send?.('ready');

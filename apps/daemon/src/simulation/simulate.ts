@@ -4,7 +4,7 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
 import { createRandom } from '@keywarden/sandbox';
-import { realTime } from '@keywarden/testkit';
+import { crashStdio, realTime } from '@keywarden/testkit';
 import type { Steps } from '../sync/project-operations.ts';
 import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
 import { type Subject, syncOnce } from './subject.ts';
@@ -181,7 +181,7 @@ function note(served: Served, text: string): void {
 
 /** A pass in a process of its own, ended with kill -9 after some ms. Answers whether it was still alive then. */
 async function killedSync(order: Order, afterMs: number): Promise<boolean> {
-  const child = fork(new URL('victim.ts', import.meta.url), { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(new URL('victim.ts', import.meta.url), { stdio: crashStdio() });
   const ended = once(child, 'exit');
   await once(child, 'message'); // ready
   const begun = once(child, 'message');
