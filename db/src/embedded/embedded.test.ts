@@ -1,6 +1,15 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { until } from '@keywarden/testkit';
 import postgres from 'postgres';
 import { afterEach, expect, test } from 'vitest';
@@ -111,6 +120,10 @@ test.runIf(isRoot)(
   async () => {
     const folder = newFolder();
     const launch = planLaunch(folder, { canMapUser: false });
+    const libraries = join(launch.programs, '..', 'lib');
+    const links = readdirSync(libraries).filter((name) => lstatSync(join(libraries, name)).isSymbolicLink());
+    expect(links.length).toBeGreaterThan(0);
+    expect(links.filter((name) => isAbsolute(readlinkSync(join(libraries, name))))).toEqual([]);
     const { url } = await open(folder, launch);
     expect(await ask(url, 'select 1 as one')).toEqual({ one: 1 });
     const pid = readPostmaster(launch)?.pid ?? 0;

@@ -37,7 +37,9 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
     );
   }
   const copied = join(folder, 'native');
-  if (!existsSync(join(copied, 'bin', 'postgres'))) cpSync(dirname(programs), copied, { recursive: true });
+  // Links as they are: made absolute, they would lead into a folder that nobody may not enter.
+  if (!existsSync(join(copied, 'bin', 'postgres')))
+    cpSync(dirname(programs), copied, { recursive: true, verbatimSymlinks: true });
   const home = join(folder, 'data');
   mkdirSync(home, { recursive: true });
   chownSync(home, nobody, nobody);
