@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseConfig } from '@keywarden/core/config';
 import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
-import { codeOf, exitCode, usageError } from '@keywarden/core/process';
+import { codeOf, exitCode, print, usageError } from '@keywarden/core/process';
 import { readHistory } from '@keywarden/db/daemon';
 import { presentOf } from '../sync/organizations.ts';
 import { connectionsOf, printJson, withContext } from './session.ts';
@@ -28,7 +28,7 @@ export async function backtestCommand({
     const history = await readHistory(context.store, new Date(fromMs).toISOString());
     const result = backtest(policy, history, { fromMs, toMs });
     if (json) printJson(toJson(result));
-    else console.log(render(result));
+    else print(render(result));
     return exitCode.done;
   });
 }

@@ -1,6 +1,14 @@
 import { dirname, join } from 'node:path';
 import { type Config, readConfig } from '@keywarden/core/config';
-import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/core/process';
+import {
+  ensureDataFolder,
+  exitCode,
+  print,
+  printError,
+  readEnvironment,
+  stopSignal,
+  UserError,
+} from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
@@ -15,7 +23,7 @@ export async function checkCommand(): Promise<number> {
   const environment = readEnvironment(process.env);
   const config = readConfig(environment, process.env);
   const names = config.connections.map((connection) => connection.name).join(', ');
-  console.log(
+  print(
     `configuration  ok: connections ${names}; ${config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`}`,
   );
   let enforcement: string | undefined;
@@ -34,7 +42,7 @@ export async function checkCommand(): Promise<number> {
     }
     return store.description;
   });
-  if (enforcement !== undefined) console.log(`enforcement    ok: ${enforcement}`);
+  if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
   for (const configured of config.connections) {
     let identity: Identity | undefined;
@@ -83,20 +91,20 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
   const opened =
     sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);
   const why = await opened.check();
-  if (why === null) console.log(`sink           ok: ${sink.name}, a ${sink.kind}`);
-  else console.error(`sink           ${sink.name} takes no secret: ${why}; mend it in sinks`);
+  if (why === null) print(`sink           ok: ${sink.name}, a ${sink.kind}`);
+  else printError(`sink           ${sink.name} takes no secret: ${why}; mend it in sinks`);
   return why === null ? exitCode.done : exitCode.failed;
 }
 
 function checkClock({ policy }: Config, identity: Identity): number {
   const seconds = (Math.abs(identity.skewMs) / 1000).toFixed(0);
   if (isClockTrusted(policy, identity)) {
-    console.log(
+    print(
       `clock          ok: ${identity.isSandbox ? 'the sandbox keeps its own time' : `${seconds} s from ${identity.name}'s`}`,
     );
     return exitCode.done;
   }
-  console.error(
+  printError(
     `clock          ${seconds} s from ${identity.name}'s, more than max_clock_skew; set this machine's clock right.`,
   );
   return exitCode.failed;
@@ -104,11 +112,11 @@ function checkClock({ policy }: Config, identity: Identity): number {
 
 async function checkPart(label: string, work: () => Promise<string>): Promise<number> {
   try {
-    console.log(`${label.padEnd(14)} ok: ${await work()}`);
+    print(`${label.padEnd(14)} ok: ${await work()}`);
     return exitCode.done;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    console.error(`${label.padEnd(14)} ${error.message}`);
+    printError(`${label.padEnd(14)} ${error.message}`);
     return error.exit;
   }
 }

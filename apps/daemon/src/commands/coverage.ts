@@ -1,4 +1,4 @@
-import { exitCode, UserError, usageError } from '@keywarden/core/process';
+import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import {
   type HoleReason,
   type Interval,
@@ -50,7 +50,7 @@ export async function coverageCommand({
         );
       }
       if (json) printJson({ projects: found.map(toJson) });
-      else console.log(project === undefined ? renderAll(found) : found.map(renderOne).join('\n\n'));
+      else print(project === undefined ? renderAll(found) : found.map(renderOne).join('\n\n'));
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -63,7 +63,7 @@ async function inventoryCommand({ json }: { json: boolean | undefined }): Promis
     async ({ store }) => {
       const scopes = await listInventoryCoverage(store.sql);
       if (json) printJson({ scopes: scopes.map(inventoryToJson) });
-      else console.log(renderInventory(scopes));
+      else print(renderInventory(scopes));
       return exitCode.done;
     },
     { needsControlPlane: false },

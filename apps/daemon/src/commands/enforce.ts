@@ -1,4 +1,4 @@
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/core/process';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { listKeysAfresh } from './fresh-keys.ts';
@@ -10,7 +10,7 @@ export async function enforceCommand(options: { json?: boolean }): Promise<numbe
     const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);
     if (options.json) printJson({ ...toJson(enforced), failures });
-    else console.log([...render(enforced), ...failures].join('\n\n'));
+    else print([...render(enforced), ...failures].join('\n\n'));
     return failures.length > 0 || needsPerson(enforced) ? exitCode.needsPerson : exitCode.done;
   });
 }

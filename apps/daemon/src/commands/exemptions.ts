@@ -1,5 +1,5 @@
 import { reviewRule } from '@keywarden/core/policy';
-import { exitCode, usageError } from '@keywarden/core/process';
+import { exitCode, print, usageError } from '@keywarden/core/process';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import { governed } from '../enforce/high-water-mark.ts';
@@ -40,7 +40,7 @@ export async function exemptCommand(
     };
     const number = await governed(context, () => grantExemption(context.store.sql, granted));
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-    console.log(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
+    print(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
     return exitCode.done;
   });
 }
@@ -64,7 +64,7 @@ export async function exemptionsCommand({
     const now = latestPresent((await usableConnections(context)).connections);
     const exemptions = await listExemptions(sql, { all, now });
     if (json) printJson({ exemptions: exemptions.map(toJson) });
-    else console.log(render(exemptions, now));
+    else print(render(exemptions, now));
     return exitCode.done;
   });
 }

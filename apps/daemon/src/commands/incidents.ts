@@ -1,4 +1,4 @@
-import { exitCode, usageError } from '@keywarden/core/process';
+import { exitCode, print, usageError } from '@keywarden/core/process';
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
 import { governed } from '../enforce/high-water-mark.ts';
 import { printJson, withContext } from './session.ts';
@@ -30,7 +30,7 @@ export async function incidentsCommand({
         throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
       const incidents = await listIncidents(store.sql, { isOpen: !all, limit: shown });
       if (json) printJson({ incidents: incidents.map(toJson) });
-      else console.log(render(incidents, { all }));
+      else print(render(incidents, { all }));
       return incidents.some(({ closedAt }) => closedAt === null) ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },

@@ -1,5 +1,5 @@
 import { hasConfigFile } from '@keywarden/core/config';
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/core/process';
 import { distributeOperations, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { withContext } from './session.ts';
 
@@ -11,15 +11,15 @@ export async function migrateCommand({ citus = false }: { citus?: boolean }): Pr
       // Without a configuration nothing is known of how long operations are to be kept: what was set stays.
       if (hasConfigFile(environment)) {
         await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
-        console.log(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
+        print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
       }
-      console.log(
+      print(
         applied === 0 ? 'The database is up to date.' : `Applied ${applied} migrations; the database is up to date.`,
       );
       if (citus) {
         const tables = await distributeOperations(store.sql);
         const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
-        console.log(done);
+        print(done);
       }
       return exitCode.done;
     },

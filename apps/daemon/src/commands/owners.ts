@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, exitCode, usageError } from '@keywarden/core/process';
+import { codeOf, exitCode, print, usageError } from '@keywarden/core/process';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
       const { number, name } = makeKeyFinder(await listLiveKeys(store.sql))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
-      console.log(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
+      print(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -34,7 +34,7 @@ export async function ownerImportCommand(file: string): Promise<number> {
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-      console.log(`${assignments.length} keys have the owners of ${file}.`);
+      print(`${assignments.length} keys have the owners of ${file}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },

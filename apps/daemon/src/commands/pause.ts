@@ -1,4 +1,4 @@
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/core/process';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { withContext } from './session.ts';
@@ -13,9 +13,8 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
       const lock = { signal, onWait };
       const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
       const pause = await readPause(store.sql);
-      if (isNew) console.log('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
-      else if (pause)
-        console.log(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
+      if (isNew) print('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
+      else if (pause) print(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -32,7 +31,7 @@ export async function resumeCommand(): Promise<number> {
         wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
         ...(mayEnforce ? [] : ['From now on this store may enforce by itself what the policy has in mode: enforce.']),
       ];
-      console.log(said.join('\n'));
+      print(said.join('\n'));
       return exitCode.done;
     },
     { needsControlPlane: false },

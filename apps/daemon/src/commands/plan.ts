@@ -1,5 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/core/process';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted, planKeys } from '../enforce/plan.ts';
@@ -15,7 +15,7 @@ export async function planCommand(options: { json?: boolean }): Promise<number> 
     const warnings = [...failures, ...describeBlindness(context, connections, plan)];
     if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
-    else console.log([renderPlan(plan), ...warnings].join('\n\n'));
+    else print([renderPlan(plan), ...warnings].join('\n\n'));
     return failures.length > 0 ? exitCode.needsPerson : exitCode.done;
   });
 }

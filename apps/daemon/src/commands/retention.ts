@@ -1,4 +1,4 @@
-import { exitCode } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/core/process';
 import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { printJson, withContext } from './session.ts';
@@ -13,7 +13,7 @@ export async function retentionCommand({ drop = false, json }: { drop?: boolean;
       if (drop) await dropDueMonths(context, { months, by: userName() });
       const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
       if (json) printJson({ months: states.map(({ month, state }) => ({ ...toJson(month), state })) });
-      else console.log(render(states, context.config.retention.operations?.text));
+      else print(render(states, context.config.retention.operations?.text));
       return exitCode.done;
     },
     { needsControlPlane: false },

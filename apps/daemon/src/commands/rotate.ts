@@ -1,4 +1,4 @@
-import { exitCode, usageError } from '@keywarden/core/process';
+import { exitCode, print, usageError } from '@keywarden/core/process';
 import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import type { Moved } from '../rotate/move-on.ts';
@@ -39,7 +39,7 @@ export async function rotateCommand(names: string[], options: RotateOptions): Pr
     });
     const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, wish });
     if (options.json) printJson({ ...toJson(rotated), failures });
-    else console.log([...render(rotated), ...failures].join('\n\n'));
+    else print([...render(rotated), ...failures].join('\n\n'));
     return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;
   });
 }

@@ -1,4 +1,4 @@
-import { exitCode, UserError, usageError } from '@keywarden/core/process';
+import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { currentMint, mayFollow } from '@keywarden/core/rotation';
 import { listOpenRotations, listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
@@ -24,7 +24,7 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
       const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
       const rotations = all ? await listRotations(store.sql, shown) : await listOpenRotations(store.sql);
       if (json) printJson({ rotations: rotations.map(rotationToJson) });
-      else console.log([...(ended === null ? [] : [givenUpInWords(ended)]), render(rotations, { all })].join('\n\n'));
+      else print([...(ended === null ? [] : [givenUpInWords(ended)]), render(rotations, { all })].join('\n\n'));
       return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },

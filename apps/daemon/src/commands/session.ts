@@ -4,6 +4,7 @@ import { readConfig } from '@keywarden/core/config';
 import {
   createLogger,
   ensureDataFolder,
+  printableJson,
   readEnvironment,
   stopSignal,
   UserError,
@@ -111,5 +112,5 @@ export async function usableConnections(context: Context): Promise<{ connections
 
 /** Prints a command's result for machines. */
 export function printJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2));
+  console.log(printableJson(value));
 }

@@ -1,4 +1,4 @@
-import { exitCode, UserError } from '@keywarden/core/process';
+import { exitCode, printError, UserError } from '@keywarden/core/process';
 import type { RunKind } from '@keywarden/db/daemon';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -37,7 +37,7 @@ export async function syncCommand(kind: RunKind | undefined, options: SyncOption
     }
     if (options.json) printJson({ runs: results });
     const failures = results.flatMap(({ error }) => error ?? []);
-    for (const failure of failures) console.error(failure);
+    for (const failure of failures) printError(failure);
     return failures.length > 0 ? exitCode.failed : exitCode.done;
   });
 }

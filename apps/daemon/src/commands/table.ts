@@ -1,5 +1,8 @@
-/** Lays rows out in columns as wide as their widest cell; the last column runs on. */
-export function renderTable(headers: string[], rows: string[][]): string {
+import { printableCell } from '@keywarden/core/process';
+
+/** Lays rows out in columns as wide as their widest cell; the last column runs on. A cell has one line, and nothing that a terminal obeys. */
+export function renderTable(headers: string[], given: string[][]): string {
+  const rows = given.map((row) => row.map(printableCell));
   const widths = headers.map((header, column) =>
     Math.max(header.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );

@@ -1,4 +1,4 @@
-import { exitCode, usageError } from '@keywarden/core/process';
+import { exitCode, print, printError, usageError } from '@keywarden/core/process';
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { parseUntil } from './parse-until.ts';
 import { printJson, withContext } from './session.ts';
@@ -24,8 +24,8 @@ export async function tokenCreateCommand({
   const expiresAt = expires === undefined ? null : parseUntil(expires, { now, what: 'a token' });
   return await withContext(async ({ store }) => {
     const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null, expiresAt });
-    console.log(token.secret);
-    console.error(
+    print(token.secret);
+    printError(
       `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an end' : `until ${expiresAt}`}. It is shown this once; send it as Authorization: Bearer.`,
     );
     return exitCode.done;
@@ -48,7 +48,7 @@ export async function tokenListCommand({ json }: { json?: boolean }): Promise<nu
       token.lastUsedAt ?? 'never',
       stateOf(token),
     ]);
-    console.log(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'], rows));
+    print(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'], rows));
     return exitCode.done;
   }, noControlPlane);
 }
@@ -58,7 +58,7 @@ export async function tokenRevokeCommand(id: string): Promise<number> {
   return await withContext(async ({ store }) => {
     if (!(await revokeToken(store.sql, id)))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
-    console.log(`Token ${id} is revoked.`);
+    print(`Token ${id} is revoked.`);
     return exitCode.done;
   }, noControlPlane);
 }

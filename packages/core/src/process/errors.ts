@@ -1,3 +1,5 @@
+import { printable } from './printable.ts';
+
 /** Exit codes of every command: done; failed; wrong usage or configuration; done, but something needs a person. */
 export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
 
@@ -34,7 +36,7 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
     process.exitCode = await main();
   } catch (error) {
     if (error instanceof UserError) {
-      console.error(error.message);
+      console.error(printable(error.message));
       process.exitCode = error.exit;
     } else {
       const frames =

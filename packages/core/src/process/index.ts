@@ -2,4 +2,5 @@ export { type Environment, ensureDataFolder, readDataFile, readEnvironment } fro
 export { codeOf, exitCode, runMain, UserError, usageError } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
+export { print, printableCell, printableJson, printError } from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';
