@@ -137,6 +137,8 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
+      // Intents and approvals must be there after a crash, whatever the server's default is (R4).
+      synchronous_commit: 'on',
       ...(role ? { role } : {}),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       ...pool.settings,

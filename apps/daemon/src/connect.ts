@@ -40,6 +40,8 @@ export interface Connection {
   isSandbox: boolean;
   /** The control plane's clock less ours, in ms, by its `Date`. */
   skewMs: number;
+  /** The clock and sleep of its client. */
+  time: Time;
 }
 
 /** What a connection learns when it authenticates, before anything is stored. */
@@ -159,6 +161,7 @@ export async function identify(
     keyFile,
     isSandbox,
     skewMs: answer.dateMs - time.now(),
+    time,
   };
 }
 
@@ -198,14 +201,27 @@ function describeFailure(
 }
 
 /**
- * One wrong Date that a walk began with would be claimed for good, so that nothing is archived through a connection whose control plane
- * and we are minutes apart: one of both clocks is wrong. A sandbox's time is moved on purpose.
+ * One wrong Date that a walk began with would be claimed for good, and one that a listing bears would outlive all later ones, so that nothing is
+ * stored through a connection whose control plane and we are minutes apart: one of both clocks is wrong. A sandbox's time is moved on purpose.
  */
 export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
   throw new UserError(
-    `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and no operation is archived until both agree; set the clock right.`,
+    `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and nothing is stored through it until both agree; set the clock right.`,
   );
+}
+
+/** An answer of the control plane itself is no older than this: it takes part of a minute to come. */
+const freshMs = 60_000;
+
+/** Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. */
+export function whyStale(
+  { skewMs, time }: Pick<Connection, 'skewMs' | 'time'>,
+  { dateMs, ageMs }: { dateMs: number | null; ageMs: number },
+): string | null {
+  if (ageMs > 0) return 'a cache between answered, as its Age says';
+  const behindMs = time.now() + skewMs - (dateMs ?? Number.NaN);
+  return behindMs > freshMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: a cache between answered` : null;
 }
 
 /** How far an answer's Date may lie from where the control plane's clock must be by now. */

@@ -46,6 +46,7 @@ async function creatorsAfter(at: string, members: string[]) {
   await saveMembers(daemon.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
   const { keys } = await readFacts(daemon, {
     nowMs: () => Date.parse(at),
+    maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
     policySha256: '',
     channels: [],
     addressesSinceMs: null,

@@ -14,11 +14,14 @@ import {
   readReviewedOut,
 } from './key-facts.ts';
 import { factScope } from './names.ts';
+import { mayHaveRevoked } from './revocations.ts';
 import { readCreators, readScopes } from './scope-facts.ts';
 
 export interface FactsAsked {
   /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
   nowMs: (controlPlane: string) => number | null;
+  /** How old evidence may be, in ms. */
+  maxEvidenceAgeMs: number;
   /** The policy in force. */
   policySha256: string;
   /** Channels that must all have accepted a notice. */
@@ -55,7 +58,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       ),
     )
     .orderBy(asc(key.number));
-  const creatorOf = await readCreators(store);
+  const creatorOf = await readCreators(store, asked);
   const lineOf = await readLines(sql, asked.scope);
   const ownerOf = await readOwners(sql, lineOf);
   const exemptionsOf = await readExemptions(sql, asked.nowMs, lineOf);
@@ -109,16 +112,19 @@ export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
   return { ...identity, createdAt, presentSince, firstSeenAt, use: useOf(row) };
 }
 
-/** A last use that went backwards, or lies before the key's creation (by more than a rounded second), says nothing. */
+/**
+ * A last use that went backwards, lies before the key's creation (by more than a rounded second), or has an address and no time, says
+ * nothing.
+ */
 function useOf({ createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
-  if (lastUsedAt === null) return useWentBack ? { state: 'unknown' } : { state: 'never' };
+  if (lastUsedAt === null) return useWentBack || lastUsedFrom !== null ? { state: 'unknown' } : { state: 'never' };
   if (useWentBack || !(toMs(lastUsedAt) >= toMs(createdAt) - 1000)) return { state: 'unknown' };
   return { state: 'used', at: lastUsedAt, from: lastUsedFrom };
 }
 
 /**
- * Revocations of the last 24 hours by each control plane's own clock. An attempt whose outcome is not known counts, and one whose key
- * was found gone: it may have revoked.
+ * Revocations of the last 24 hours by each control plane's own clock. Whatever was sent counts while it may have
+ * revoked.
  */
 async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAsked['nowMs']): Promise<number> {
   const planes = await sql`select number from keywarden.control_plane order by number`;
@@ -128,7 +134,7 @@ async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAske
     const [row] = await sql`
       select count(*)::int as n from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
         left join keywarden.revocation_outcome o on o.intent_number = i.number
-      where k.control_plane_number = ${String(number)} and (o.outcome is null or o.outcome in ('revoked', 'gone'))
+      where k.control_plane_number = ${String(number)} and ${mayHaveRevoked(sql)}
         and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;
     revoked += Number(row?.n);
   }

@@ -13,7 +13,8 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
   const rows = await db.select().from(key).orderBy(asc(key.number));
   const ownerOf = await readOwners(sql, await readLines(sql, undefined));
   const uses = await readUses(sql, from);
-  const creatorOf = await readCreators({ db, sql });
+  // A replay judges by all that is remembered, however old.
+  const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
   const left = await readLeavers(sql);
   const ownKeys =
     await sql`select name, own_key_id from keywarden.connection where own_key_id is not null order by name`;

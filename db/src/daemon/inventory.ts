@@ -2,12 +2,7 @@ import type { WireMember, WireOrganization, WireProject } from '@keywarden/core/
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toJson } from './rows.ts';
-
-/** Fewer rows than this may go between two lists without a doubt. */
-const leastSuddenDrop = 4;
-
-/** Most of what was there is absent at once: it takes a day of that to be believed (A7). */
-const isSuddenDrop = (known: number, there: number) => known - there >= leastSuddenDrop && there * 2 < known;
+import { isSuddenDrop } from './sudden-drop.ts';
 
 interface Place {
   controlPlane: string;
@@ -61,7 +56,7 @@ export async function saveMembers(
     const [known] = await tx`
       select count(*)::int as n from keywarden.member
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
-    const isSudden = isSuddenDrop(Number(known?.n), members.length);
+    const isSudden = isSuddenDrop({ known: Number(known?.n), there: members.length });
     await tx`
       insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
       values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
@@ -132,7 +127,7 @@ export async function saveProjects(
     const [known] = await tx`
       select count(*)::int as n from keywarden.project
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
-    const isSudden = isSuddenDrop(Number(known?.n), there.length);
+    const isSudden = isSuddenDrop({ known: Number(known?.n), there: there.length });
     // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),

@@ -1,11 +1,12 @@
 import type { KeyKind } from '@keywarden/core/policy';
-import type { WireKey } from '@keywarden/core/wire';
+import { compareInstants, type WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
 import { lastOfEach, toJson } from './rows.ts';
+import { isSuddenDrop } from './sudden-drop.ts';
 
 export interface KeyListing {
   controlPlane: string;
@@ -18,6 +19,8 @@ export interface KeyListing {
   listedAt: string;
   /** Our database's clock before the first request. */
   begunAt: string;
+  /** Why it does not show the present; null where it does. Then nothing of it is stored but that it came. */
+  stale?: string | null;
   keys: WireKey[];
   /** Of the scope: the listing is refused if another process has taken its lock since. */
   lease?: Lease | undefined;
@@ -36,21 +39,24 @@ export interface SavedListing {
  * Saves a complete listing of a scope: what is new, changed or back, the use, and what is missing. A key is gone after two
  * listings in a row without it (A7); a listing that is suddenly empty or much shorter is doubted, and proves no absence.
  */
-export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<SavedListing> {
+export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
+  const listing = { ...given, keys: lastUsedOfEach(given.keys) };
   return await sql.begin(async (tx) => {
     await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
     const [later] = await tx`
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
-    if (later) return { number: null, doubt: null, isAlone: false };
-    const doubt = await findDoubt(tx, listing);
+    if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
+    const doubt = listing.stale ?? (await findDoubt(tx, listing));
     const [last] = await tx`
       select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
       order by number desc limit 1`;
     const number = await insertListing(tx, listing, doubt);
-    await saveKeys(tx, listing);
-    await saveUse(tx, listing);
+    if (listing.stale == null) {
+      await saveKeys(tx, listing);
+      await saveUse(tx, listing);
+    }
     if (doubt === null) await markAbsent(tx, listing);
     return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
   });
@@ -58,8 +64,18 @@ export async function saveKeyListing(sql: Sql, listing: KeyListing): Promise<Sav
 
 type Tx = postgres.TransactionSql;
 
-/** Fewer keys than this may go between two listings without a doubt. */
-const leastSuddenDrop = 4;
+/** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
+function lastUsedOfEach(keys: WireKey[]): WireKey[] {
+  const chosen = new Map<string, WireKey>();
+  for (const each of keys) {
+    const known = chosen.get(each.id);
+    const isLater = compareInstants(each.lastUsedAt ?? never, known?.lastUsedAt ?? never) >= 0;
+    if (known === undefined || isLater) chosen.set(each.id, each);
+  }
+  return [...chosen.values()];
+}
+
+const never = '0001-01-01T00:00:00Z';
 
 /** A sudden drop is doubted until listings a day apart show it. Keys that we revoked are not missed. */
 async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyListing): Promise<string | null> {
@@ -72,8 +88,7 @@ async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyLis
     ) as is_old
     from keywarden.key where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
   const expected = Number(row?.expected);
-  const isSudden =
-    keys.length === 0 ? expected > 0 : keys.length < expected / 2 && expected - keys.length >= leastSuddenDrop;
+  const isSudden = isSuddenDrop({ known: expected, there: keys.length });
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
 }
 

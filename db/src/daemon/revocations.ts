@@ -43,6 +43,15 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
   return rows[0] === undefined ? undefined : String(rows[0].number);
 }
 
+/**
+ * SQL: whether an intent `i` for key `k` with outcome `o` may have revoked the key. A call that was refused counts too, until two listings
+ * begun after it show the key still: an answer may lie about what was done.
+ */
+export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome in ('revoked', 'gone')
+  or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
+    select count(*) from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
+      and l.doubt is null and l.number > i.last_listing_number and l.begun_at > i.created_at) < 2))`;
+
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
 /**

@@ -1,11 +1,12 @@
 import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
-import { asc, inArray } from 'drizzle-orm';
+import { and, asc, inArray, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, key, member } from '../schema/tables.ts';
 import type { Db, Sql, Store } from '../store.ts';
 import type { FactsAsked, ScopePlace } from './facts.ts';
 import { factScope } from './names.ts';
+import { mayHaveRevoked } from './revocations.ts';
 
 /** What is known of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(
@@ -156,8 +157,8 @@ async function readUnknownOwnKeys(
   const listed = await db
     .select({ controlPlane: key.controlPlaneNumber, id: key.id })
     .from(key)
-    .where(inArray(key.id, ownIds));
-  // An id that no listing has ever shown is a mistake, and the true one is not known.
+    .where(and(inArray(key.id, ownIds), isNull(key.goneAt)));
+  // An id that no listing has shown, or that is gone, is not what the connection works with: the true one is not known.
   const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
   const unknown = connections
@@ -180,35 +181,45 @@ function maySee(
 
 /**
  * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
- * shown has left too, if two that are believed are younger than the key: where members can be listed no more, a new creator is unknown.
+ * shown has left too, if two that are believed are younger than the key. Of an organization whose last believed listing is older than evidence
+ * may be nobody can tell: who had left may be back.
  */
-export async function readCreators({
-  db,
-  sql,
-}: Pick<Store, 'db' | 'sql'>): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
+export async function readCreators(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  { nowMs, maxEvidenceAgeMs }: Pick<FactsAsked, 'nowMs' | 'maxEvidenceAgeMs'>,
+): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
   const states = new Map<string, KeyFacts['creator']>();
   for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {
     const present = missingSince === null ? 'member' : 'unknown';
     states.set(`${controlPlaneNumber}/${organizationId}/${userId}`, leftAt === null ? present : 'left');
   }
-  const seconds = await readSecondListings(sql);
+  const listings = await readMemberListings(sql);
   return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
     const place = `${controlPlaneNumber}/${organizationId}`;
+    const { last, second } = listings.get(place) ?? { last: null, second: null };
+    const now = nowMs(controlPlaneNumber);
+    if (last === null || now === null || now - toMs(last) > maxEvidenceAgeMs) return 'unknown';
     const known = states.get(`${place}/${creatorId}`);
     if (known !== undefined) return known;
-    const second = seconds.get(place);
-    return second !== undefined && toMs(second) > toMs(createdAt) ? 'left' : 'unknown';
+    return second !== null && toMs(second) > toMs(createdAt) ? 'left' : 'unknown';
   };
 }
 
-/** Of each organization the last but one believed listing of its members. */
-async function readSecondListings(sql: Sql): Promise<Map<string, string>> {
+/** Of each organization the last two believed listings of its members. */
+async function readMemberListings(sql: Sql): Promise<Map<string, { last: string; second: string | null }>> {
   const rows = await sql`
-    select o.control_plane_number, o.id, l.listed_at from keywarden.organization o cross join lateral (
+    select o.control_plane_number, o.id, max(l.listed_at) as last, case when count(*) > 1 then min(l.listed_at) end as second
+    from keywarden.organization o cross join lateral (
       select listed_at from keywarden.member_listing l
       where l.control_plane_number = o.control_plane_number and l.organization_id = o.id and not l.is_sudden
-      order by listed_at desc offset 1 limit 1) l`;
-  return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.listed_at))]));
+      order by listed_at desc limit 2) l
+    group by 1, 2`;
+  return new Map(
+    rows.map((row) => {
+      const second = row.second === null ? null : toInstant(String(row.second));
+      return [`${row.control_plane_number}/${row.id}`, { last: toInstant(String(row.last)), second }];
+    }),
+  );
 }
 
 /** When each scope's keys were revoked without a person under a policy, or may have been. */
@@ -218,7 +229,7 @@ async function readUnattended(sql: Sql, policySha256: string): Promise<Map<strin
       join keywarden.plan_approval a on a.number = i.approval_number join keywarden.key k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
     where a.via = 'enforcement' and i.policy_sha256 = ${policySha256}
-      and (o.outcome is null or o.outcome in ('revoked', 'gone'))
+      and ${mayHaveRevoked(sql)}
     order by i.number desc limit 10000`;
   return groupByScope(rows, (row) => toInstant(String(row.judged_at)));
 }

@@ -1,11 +1,12 @@
 import { createInterface } from 'node:readline/promises';
-import { exitCode, UserError, usageError } from '@keywarden/core/process';
+import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { applyPlan, remainingItems, whyNotApproved } from '../enforce/apply.ts';
+import { applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
+import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { printJson, usableConnections, withContext } from './session.ts';
 import { userName } from './user.ts';
@@ -27,7 +28,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
           ? 'it has no key to revoke'
           : `all its ${document.items.length} keys are revoked or gone already`;
       if (options.json) printJson({ plan_id: planId, changed: 0, done_before: document.items.length, items: [] });
-      else console.log(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
+      else print(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
       return exitCode.done;
     }
     const pause = await whyPaused(context);
@@ -39,7 +40,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
         ? `Let go on by itself what ${breakers} open breakers hold, as plan ${planId} says?`
         : `Revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`} for good, as plan ${planId} says?`;
     if (!options.yes && !(await confirm(question, planId))) {
-      console.log('Nothing was changed.');
+      print('Nothing was changed.');
       return exitCode.done;
     }
     const { connections, failures } = await usableConnections(context);
@@ -48,7 +49,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       applyPlan(context, { planId, items: document.items, approver, connections }),
     );
     if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
-    else console.log([renderApplied(applied), ...failures].join('\n\n'));
+    else print([renderApplied(applied), ...failures].join('\n\n'));
     const isWhole =
       failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
     return isWhole ? exitCode.done : exitCode.needsPerson;

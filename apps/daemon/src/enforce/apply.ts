@@ -1,18 +1,12 @@
 import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
-import {
-  approvePlan,
-  endApproval,
-  listGoneKeys,
-  listObservers,
-  listUnsettledScopes,
-  readStanding,
-} from '@keywarden/db/daemon';
+import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type AppliedItem, applyItem } from './item.ts';
+import { whyNotApproved } from './standing.ts';
 
 export interface Applied {
   /** Items that were carried out before, by this plan. */
@@ -61,7 +55,7 @@ export async function applyPlan(
       ? approver.approval
       : (await approvePlan(context.store.sql, { planId, ...approver })).number;
   const part = context.progress.part(`plan ${planId}`, 'keys');
-  const refused = new Set<string>();
+  const run = { refused: new Set<string>(), membersReadAt: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
     if (context.signal.aborted) {
@@ -70,7 +64,7 @@ export async function applyPlan(
     }
     applied.stopped = (await whyPaused(context)) ?? (await whyNotApproved(context, planId, approver.via));
     if (applied.stopped !== null) break;
-    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, refused });
+    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run });
     applied.items.push(result);
     if (result.usedInFlight) {
       applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; keywarden incidents tells what is known, look at what uses it before you apply again`;
@@ -81,19 +75,6 @@ export async function applyPlan(
   if (how !== null) await endApproval(context.store.sql, approval, how);
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
-}
-
-/** Why what persons have said of the plan does not let its next key go; null if it does. Nobody has to say yes to what goes by itself. */
-export async function whyNotApproved(
-  { store }: Pick<Context, 'store'>,
-  planId: string,
-  via: Approver['via'],
-): Promise<string | null> {
-  const { rejection, approvers, needed } = await readStanding(store.sql, planId);
-  if (rejection !== null)
-    return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
-  if (via === 'enforcement' || approvers.length >= needed) return null;
-  return `plan ${planId} takes approvals of ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `that of ${approvers.join(', ')}`}: let another operator approve it in the report, then apply again`;
 }
 
 /**

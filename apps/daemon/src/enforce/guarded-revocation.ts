@@ -12,6 +12,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { syncMembers } from '../sync/keys.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
@@ -24,6 +25,8 @@ export interface Revocation {
   usedInFlight: boolean;
   /** Another try would end no other way, as far as can be told. */
   isFinal: boolean;
+  /** The control plane was busy and did nothing: how long it asks to wait before another try, in ms. */
+  retryAfterMs?: number;
 }
 
 /** Why a key is not revoked. */
@@ -49,8 +52,18 @@ export interface GuardedRevocation {
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
+  /** Whether a call that the control plane was too busy for is made again in this run. */
+  repeats: boolean;
+  /** When this run last listed the members of each organization, in ms. */
+  membersReadAt: Map<string, number>;
   /** Judges by what is known this moment (R1): why the key must stay, or the policy by which it may go. */
-  judge: (listed: Listed) => Promise<Skip | { policySha256: string }>;
+  judge: (listed: Listed) => Promise<Skip | MayGo>;
+}
+
+export interface MayGo {
+  policySha256: string;
+  /** What condemns it is that its creator has left: the members of its organization must have been listed in this run, too. */
+  restsOnMembers: boolean;
 }
 
 interface Place {
@@ -58,14 +71,38 @@ interface Place {
   scope: Scope;
 }
 
+/** Tries at one key that a busy control plane turns away, the first included. */
+const mostTries = 4;
+const firstDelayMs = 500;
+/** Longer than this nobody waits for one key: the next run comes to it. */
+const longestDelayMs = 60_000;
+
 /**
- * The only way by which a key is revoked: its scope is listed and it is judged right before, under the lock of the scope; then the intent is
- * committed, the call made, the outcome committed (R4). One key's failure is an answer, not an error (R7).
+ * The only way by which a key is revoked. A call that the control plane was too busy for is repeated after a while, and everything that it rests
+ * on is looked at again before: the key may have been exempted, used, or approved no more meanwhile (R1).
  */
 export async function revokeGuarded(context: Context, task: GuardedRevocation): Promise<Revocation> {
-  const place = await findPlace(context, task);
-  if (place === undefined)
-    return skipped(notNow('no configured connection has listed its scope with a credential that works'));
+  for (let tries = 1; ; tries += 1) {
+    const place = await findPlace(context, task);
+    if (place === undefined)
+      return skipped(notNow('no configured connection has listed its scope with a credential that works'));
+    const revocation = await revokeOnce(context, task, place);
+    const delayMs = Math.max(revocation.retryAfterMs ?? Infinity, firstDelayMs * 2 ** (tries - 1));
+    const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
+    if (isOver) return revocation;
+    const isAborted = await place.connection.time.sleep(delayMs, context.signal).then(
+      () => false,
+      () => true,
+    );
+    if (isAborted) return revocation;
+  }
+}
+
+/**
+ * Its scope is listed and it is judged right before, under the lock of the scope; then the intent is
+ * committed, the call made, the outcome committed (R4). One key's failure is an answer, not an error (R7).
+ */
+async function revokeOnce(context: Context, task: GuardedRevocation, place: Place): Promise<Revocation> {
   return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async (context) => {
     const ready = await rejudge(context, task, place);
     if ('why' in ready) return skipped(ready);
@@ -125,7 +162,7 @@ interface Ready {
 /** Lists the key's scope and judges this moment. Answers with why it must stay, or with the evidence. */
 async function rejudge(
   context: Context,
-  { key, refused, judge }: GuardedRevocation,
+  { key, refused, judge, membersReadAt }: GuardedRevocation,
   { connection, scope }: Place,
 ): Promise<Skip | Ready> {
   let listing: Awaited<ReturnType<typeof listScope>>;
@@ -141,8 +178,36 @@ async function rejudge(
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
-  const judged = await judge({ connection, place, key: listed });
+  let judged = await judge({ connection, place, key: listed });
+  if ('policySha256' in judged && judged.restsOnMembers && scope.kind === 'organization') {
+    if (!(await listMembersAgain(context, connection, { organizationId: scope.organizationId, membersReadAt })))
+      return notNow('the members of its organization could not be listed again');
+    judged = await judge({ connection, place, key: listed });
+  }
   return 'why' in judged ? judged : { ...judged, listing: listing.number, lastUsedAt: listed.lastUsedAt };
+}
+
+/** Members that this run has listed longer ago are listed again, in ms. */
+const membersAgeMs = 60_000;
+
+/** Whether the members of an organization are known as they are now. */
+async function listMembersAgain(
+  context: Context,
+  connection: Connection,
+  { organizationId, membersReadAt }: { organizationId: string; membersReadAt: Map<string, number> },
+): Promise<boolean> {
+  const place = `${connection.controlPlane}/${organizationId}`;
+  const readAt = membersReadAt.get(place);
+  if (readAt !== undefined && connection.time.now() - readAt < membersAgeMs) return true;
+  const beganAt = connection.time.now();
+  try {
+    if (!(await syncMembers(context, { connection, organizationId, counts: {} }))) return false;
+  } catch (error) {
+    if (error instanceof ControlPlaneError) return false;
+    throw error;
+  }
+  membersReadAt.set(place, beganAt);
+  return true;
 }
 
 /** The call, between its intent, which is committed, and its outcome. */
@@ -164,7 +229,8 @@ async function callAndRecord(
       return unknown(`${error.message}; the next listings tell`);
     if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
-    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: true };
+    const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
+    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: true, ...busy };
   }
   if (!revoked.revoked || revoked.id !== key.id)
     return unknown('the answer does not say that this key is revoked; the next listings tell');
@@ -174,6 +240,9 @@ async function callAndRecord(
   await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
+
+/** 423, 429 and 503: nothing was done, and the same call may succeed later. */
+const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
 
 function isLater(answered: string | null, judged: string | null): boolean {
   if (answered === null) return false;

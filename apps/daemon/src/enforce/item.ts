@@ -1,8 +1,9 @@
-import { isSameReason, type PlanItem } from '@keywarden/core/policy';
+import { isSameReason, mentions, type PlanItem } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from './guarded-revocation.ts';
+import { type Listed, type MayGo, notNow, type Revocation, revokeGuarded, type Skip } from './guarded-revocation.ts';
 import { judgeScope } from './plan.ts';
+import { whyNotApproved } from './standing.ts';
 
 /** What became of one item. */
 export interface AppliedItem extends Revocation {
@@ -18,16 +19,20 @@ export interface ItemTask {
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
+  /** When this run last listed the members of each organization, in ms. */
+  membersReadAt: Map<string, number>;
 }
 
 /** Revokes the key of one item, if it is condemned still, for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
-  const { item, planId, approval, connections, refused } = task;
+  const { item, planId, approval, connections, refused, membersReadAt } = task;
   const revocation = await revokeGuarded(context, {
     key: item.key,
     cause: { planId, approval },
     connections,
     refused,
+    membersReadAt,
+    repeats: true,
     judge: (listed) => judgeItem(context, task, listed),
   });
   return { item, ...revocation };
@@ -39,14 +44,19 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
  */
 async function judgeItem(
   context: Context,
-  { item, via, connections }: ItemTask,
+  { item, planId, via, connections }: ItemTask,
   { place }: Listed,
-): Promise<Skip | { policySha256: string }> {
+): Promise<Skip | MayGo> {
+  const whyNot = await whyNotApproved(context, planId, via);
+  if (whyNot !== null) return notNow(whyNot);
   const judged = await judgeScope(context, connections, place);
   if (via === 'report' && judged.facts.scopes.some(({ openIncidents }) => openIncidents > 0))
     return notNow('an incident of its scope is open; see keywarden incidents');
   const why = whyItStays(judged, { item, via });
-  return why === null ? { policySha256: judged.policySha256 } : { why, isFinal: true };
+  if (why !== null) return { why, isFinal: true };
+  const findings = judged.verdicts.find(({ key }) => key.number === item.key.number)?.findings ?? [];
+  const restsOnMembers = findings.some(({ rule }) => mentions(rule.condition, ['creator_left']));
+  return { policySha256: judged.policySha256, restsOnMembers };
 }
 
 /** Why a key must stay by what is known this moment; null if it may go for a reason that the plan names. */

@@ -49,6 +49,7 @@ async function gatherFacts(
   const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? Date.now());
   return await readFacts(store, {
     nowMs,
+    maxEvidenceAgeMs: policy.max_evidence_age.ms,
     policySha256: hashPolicy(policy),
     channels: channels.map(({ name }) => name),
     addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,

@@ -3,7 +3,7 @@ import { rejectPlan } from '@keywarden/db/report-write';
 import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { applyPlan, whyNotApproved } from './apply.ts';
+import { applyPlan } from './apply.ts';
 import {
   bed,
   enforced,
@@ -18,6 +18,7 @@ import {
 } from './apply-bed.ts';
 import { enforce } from './enforce.ts';
 import { resumeEnforcement } from './high-water-mark.ts';
+import { whyNotApproved } from './standing.ts';
 
 useApplyBed();
 

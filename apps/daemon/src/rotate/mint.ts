@@ -100,6 +100,9 @@ async function create(
       if (!(await beginMint(store.sql, rotation, { ...intent, at: presentOf(minter), lease: context.lease })))
         return notNow('another process moves it on');
       const created = await call(minter, { key, name, signal });
+      // The use of that other key would retire the old one (T1).
+      if (listing.keys.some(({ id }) => id === created.id))
+        throw new ControlPlaneError('outcome_unknown', 'the answer to a mint names a key that was there before');
       const mint = { attempt, keyId: created.id };
       const minted = { to: 'minted', at: presentOf(minter), mint: { ...mint, ...place } } as const;
       const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, minted);

@@ -8,7 +8,14 @@ import {
   type SuspectedOrphan,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
+import {
+  type Listed,
+  type MayGo,
+  notNow,
+  type Revocation,
+  revokeGuarded,
+  type Skip,
+} from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { whyScopeHolds } from './guards.ts';
 import type { Run } from './run.ts';
@@ -84,6 +91,8 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
     cause: { rotation: suspect.rotation.number },
     connections: run.connections,
     refused: run.refused,
+    membersReadAt: new Map(),
+    repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
   });
 }
@@ -92,7 +101,7 @@ async function judgeOrphan(
   context: Context,
   { number, run }: { number: string; run: Run },
   { place }: Listed,
-): Promise<Skip | { policySha256: string }> {
+): Promise<Skip | MayGo> {
   const again = (await listSuspectedOrphans(context.store)).find(({ key }) => key.number === number);
   if (again === undefined) return notNow('it is no orphan any more');
   const { facts, policySha256 } = await judgeScope(context, run.connections, place);
@@ -101,5 +110,5 @@ async function judgeOrphan(
     whyScopeHolds(context.config.policy, facts, again.key.scope) ??
     (own === undefined ? null : `connection ${own.connection} itself uses this key`) ??
     (await whyItStays(context, again, run));
-  return why === null ? { policySha256 } : notNow(why);
+  return why === null ? { policySha256, restsOnMembers: false } : notNow(why);
 }

@@ -1,7 +1,14 @@
 import { decide } from '@keywarden/core/rotation';
 import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
+import {
+  type Listed,
+  type MayGo,
+  notNow,
+  type Revocation,
+  revokeGuarded,
+  type Skip,
+} from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
@@ -16,6 +23,8 @@ export async function retire(context: Context, rotation: StoredRotation, run: Ru
     cause: { rotation: rotation.number },
     connections: run.connections,
     refused: run.refused,
+    membersReadAt: new Map(),
+    repeats: false,
     judge: (listed) => judgeRetirement(context, { number: rotation.number, run }, listed),
   });
 }
@@ -25,7 +34,7 @@ async function judgeRetirement(
   context: Context,
   { number, run: { connections } }: { number: string; run: Run },
   { connection, place }: Listed,
-): Promise<Skip | { policySha256: string }> {
+): Promise<Skip | MayGo> {
   const { store, config } = context;
   const rotation = await readRotation(store.sql, number);
   if (rotation === undefined) return notNow('its rotation is not there');
@@ -40,5 +49,5 @@ async function judgeRetirement(
     (user === undefined ? null : `connection ${user} itself uses this key`);
   if (why !== null) return notNow(why);
   const hasMoved = await moveRotation(store.sql, rotation, { to: 'retiring', at: presentOf(connection) });
-  return hasMoved ? { policySha256 } : notNow('another process moves it on');
+  return hasMoved ? { policySha256, restsOnMembers: false } : notNow('another process moves it on');
 }

@@ -1,7 +1,7 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/core/process';
 import { saveMembers } from '@keywarden/db/daemon';
-import type { Connection } from '../connect.ts';
+import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
 import { add, type Counts, recordRun, withProcessLock } from './run.ts';
@@ -31,7 +31,7 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     const [first] = failures;
     if (first === undefined) return;
     throw new UserError(
-      `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${first.message}); the others are stored, and the next sync tries again.`,
+      `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
     );
   });
   part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${doubtsInWords(counts)}`);
@@ -59,24 +59,36 @@ async function syncScope(
   }
 }
 
-async function syncMembers(
-  { store, signal }: Context,
+/** Lists an organization's members; false where nothing is stored, for the credential may not, or a cache answered. */
+export async function syncMembers(
+  { store, signal }: Pick<Context, 'store' | 'signal'>,
   { connection, organizationId, counts }: { connection: Connection; organizationId: string; counts: Counts },
-): Promise<void> {
+): Promise<boolean> {
   const { client, controlPlane } = connection;
   try {
     const seenAt = presentOf(connection);
-    const { items } = await collect(client.members(organizationId, { signal }));
+    const answer = await collect(client.members(organizationId, { signal }));
+    const { items } = answer;
+    if (whyStale(connection, answer) !== null) return false;
     await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
     add(counts, 'members', items.length);
+    return items.length > 0;
   } catch (error) {
     if (!isHidden(error)) throw error;
+    return false;
   }
 }
 
+/** Never a driver's message, which may hold rows. */
+const inWords = (error: Error) =>
+  error instanceof UserError || error instanceof ControlPlaneError
+    ? error.message
+    : `a row that the store cannot hold, ${codeOf(error)}`;
+
 /** What one scope's answers are does not stop the others; a refused credential and an outage do (R7). */
 function isOfOneScope(error: unknown): error is Error {
-  if (error instanceof UserError) return true;
+  // What its rows say may be what Postgres cannot hold: SQLSTATE classes 22 and 23.
+  if (error instanceof UserError || /^2[23]\d\w\w$/.test(codeOf(error))) return true;
   return (
     error instanceof ControlPlaneError && ['rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code)
   );

@@ -1,7 +1,7 @@
 import { collect } from '@keywarden/core/client';
 import type { WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
-import { type Connection, datedAt } from '../connect.ts';
+import { assertSaneClock, type Connection, datedAt, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 
 /** A scope whose keys a connection can list: its own user's, or an organization's. */
@@ -32,10 +32,13 @@ export async function listScope(
   { scope, run }: { scope: Scope; run: string | null },
 ): Promise<SavedListing & { keys: WireKey[] }> {
   const { client, controlPlane } = connection;
+  // A listing of a time that is still to come would outlive every later one.
+  assertSaneClock(connection);
   const begunAt = await readNow(sql);
   const pages =
     scope.kind === 'user' ? client.personalKeys({ signal }) : client.organizationKeys(scope.organizationId, { signal });
-  const { items, dateMs } = await collect(pages);
+  const answer = await collect(pages);
+  const { items, dateMs } = answer;
   const name = scopeName(scope);
   const saved = await saveKeyListing(sql, {
     controlPlane,
@@ -45,6 +48,7 @@ export async function listScope(
     run,
     listedAt: datedAt(connection, dateMs),
     begunAt,
+    stale: whyStale(connection, answer),
     keys: items,
     lease,
   });

@@ -41,7 +41,7 @@ test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
   expect(read.code).toMatch(/^(invalid_response|rejected|not_found)$/);
   expect(read.message.length).toBeLessThan(600);
   const write = await failure(client({ baseUrl }).createPersonalKey('x'));
-  expect(write.code).toBe(status === 200 ? 'outcome_unknown' : read.code);
+  expect(write.code).toBe([400, 404].includes(status) ? read.code : 'outcome_unknown');
 });
 
 test('whatever text an answer is, reading it is a typed error or a value', async () => {
@@ -94,7 +94,8 @@ test('a redirect is an error, and the credential goes to nobody else', async () 
       response.writeHead(status, { location: `${other}/auth` }).end(),
     );
     expect((await failure(client({ baseUrl }).auth())).code).toBe('invalid_response');
-    expect((await failure(client({ baseUrl }).createPersonalKey('x'))).code).toBe('invalid_response');
+    // A gateway may redirect what was done behind it.
+    expect((await failure(client({ baseUrl }).createPersonalKey('x'))).code).toBe('outcome_unknown');
   }
   expect(seen).toEqual([]);
 });

@@ -22,17 +22,20 @@ export class ControlPlaneError extends Error {
   readonly code: ControlPlaneErrorCode;
   readonly status: number | null;
   readonly requestId: string | null;
+  /** How long the answer asks to wait before the next attempt, in ms; 0 where it does not say. */
+  readonly retryAfterMs: number;
 
   constructor(
     code: ControlPlaneErrorCode,
     message: string,
-    details: { status?: number | null; requestId?: string | null } = {},
+    details: { status?: number | null; requestId?: string | null; retryAfterMs?: number } = {},
   ) {
     super(redact(message));
     this.name = 'ControlPlaneError';
     this.code = code;
     this.status = details.status ?? null;
     this.requestId = details.requestId ?? null;
+    this.retryAfterMs = details.retryAfterMs ?? 0;
   }
 
   get canRetry(): boolean {
@@ -45,8 +48,15 @@ function redact(text: string): string {
   return text.replace(/napi_\w+/g, 'napi_[redacted]').slice(0, 500);
 }
 
+/**
+ * Statuses by which the control plane says that a write was not done: it refused the request, its credential or its time. Every other
+ * answer, a redirect or a gateway's page among them, may come after the work was done. Source: "Errors" in the control plane's description.
+ */
+const notDone = new Set([400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 422, 423, 429, 503]);
+
 /** The code for a status that is final. */
 export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErrorCode {
+  if (isWrite && !notDone.has(status)) return 'outcome_unknown';
   switch (status) {
     case 401:
       return 'unauthenticated';
@@ -61,7 +71,7 @@ export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErr
     case 503:
       return 'unavailable';
     default:
-      if (status >= 500) return isWrite ? 'outcome_unknown' : 'unavailable';
+      if (status >= 500) return 'unavailable';
       return status >= 400 ? 'rejected' : 'invalid_response';
   }
 }

@@ -22,7 +22,7 @@ test('whatever pages a server gives, each row of each answer is yielded once, an
         const page = pages[asked % pages.length] ?? { rows: [], cursor: null };
         asked += 1;
         answered.push(...page.rows);
-        return { items: page.rows, cursor: page.cursor || null, dateMs: null };
+        return { items: page.rows, cursor: page.cursor || null, dateMs: null, ageMs: 0 };
       };
       const yielded: number[] = [];
       const read = async () => {

@@ -1,17 +1,24 @@
 import { ControlPlaneError } from './errors.ts';
 
-/** One response of a list: its rows, the cursor of the next page (null at the end), the control plane's Date in ms. */
+/**
+ * One response of a list: its rows, the cursor of the next page (null at the end), the control plane's Date in ms, and how long a cache kept
+ * it, in ms.
+ */
 export interface Page<T> {
   items: T[];
   cursor: string | null;
   dateMs: number | null;
+  ageMs: number;
   /** Rows that exist but that this answer left out, by id. */
   unavailableIds?: string[];
 }
 
+/** A list is not followed over more empty pages in a row. */
+const mostEmptyPages = 100;
+
 /**
- * Follows a list to its end, from the cursor `first` on. A full page carries a cursor even when nothing follows, so that the last page may be empty; a
- * cursor that came before would lead round for ever and is an error (`invalid_response`), after its page was yielded.
+ * Follows a list to its end, from the cursor `first` on: to a page without a cursor, for one without rows may come before more. A cursor that
+ * came before would lead round for ever and is an error (`invalid_response`), after its page was yielded, and so are too many empty pages.
  */
 export async function* followPages<P extends Page<unknown>>(
   fetchPage: (cursor: string | undefined) => Promise<P>,
@@ -19,14 +26,16 @@ export async function* followPages<P extends Page<unknown>>(
 ): AsyncGenerator<P, void> {
   const seen = new Set(first === undefined ? [] : [first]);
   let cursor = first;
+  let empty = 0;
   for (;;) {
     const page = await fetchPage(cursor);
     yield page;
-    const isEmpty = page.items.length + (page.unavailableIds?.length ?? 0) === 0;
-    if (page.cursor === null || isEmpty) return;
+    if (page.cursor === null) return;
     if (seen.has(page.cursor)) {
       throw new ControlPlaneError('invalid_response', 'a page of a list repeats a cursor that came before');
     }
+    empty = page.items.length + (page.unavailableIds?.length ?? 0) === 0 ? empty + 1 : 0;
+    if (empty > mostEmptyPages) throw new ControlPlaneError('invalid_response', 'a list has empty pages without end');
     seen.add(page.cursor);
     cursor = page.cursor;
   }
@@ -37,14 +46,18 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
   for await (const page of pages) yield* page.items;
 }
 
-/** All rows of a list, with the Date of its first response: what is in the list was there after that. */
-export async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<{ items: T[]; dateMs: number | null }> {
+/** All rows of a list, with the Date of its first response: what is in the list was there after that; and the largest age of its pages. */
+export async function collect<T>(
+  pages: AsyncIterable<Page<T>>,
+): Promise<{ items: T[]; dateMs: number | null; ageMs: number }> {
   const rows: T[] = [];
+  let ageMs = 0;
   let dateMs: number | null | undefined;
   for await (const page of pages) {
     for (const item of page.items) rows.push(item);
+    ageMs = Math.max(ageMs, page.ageMs);
     // That of a later page would say too much.
     if (dateMs === undefined) dateMs = page.dateMs;
   }
-  return { items: rows, dateMs: dateMs ?? null };
+  return { items: rows, dateMs: dateMs ?? null, ageMs };
 }

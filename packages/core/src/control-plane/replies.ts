@@ -61,9 +61,9 @@ export async function fetchProjects(
 
 /** Reads a page: a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Page<T> {
-  const { json, dateMs } = reply;
+  const { json, dateMs, ageMs } = reply;
   const rows = listOf(item);
-  if (Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs };
+  if (Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs, ageMs };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
@@ -71,6 +71,7 @@ function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Pag
     items: parse(rows, { ...reply, json: Reflect.get(Object(json), found) }, route),
     cursor: pagination,
     dateMs,
+    ageMs,
   };
 }
 

@@ -68,7 +68,8 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
   await control('faults', [fault]);
   expect(await tries(async () => await client().currentUser())).toEqual(read);
   expect(await tries(async () => await client().createPersonalKey('x'))).toEqual(write);
-  expect(await tries(async () => await client().revokePersonalKey(id))).toEqual(write);
+  // What a revocation rests on may change while it waits: its caller judges again, and repeats it.
+  expect(await tries(async () => await client().revokePersonalKey(id))).toEqual({ ...write, waits: [] });
 
   // The same fault once: what is repeated then succeeds, and what is not has failed.
   await control('faults', [{ ...fault, times: 1 }]);

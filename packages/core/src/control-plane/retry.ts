@@ -1,6 +1,9 @@
 /** What became of an attempt that did not succeed: a status, or no usable answer: none, a part of one, or a whole one of another kind. */
 export type Failure = { status: number } | { status: null; wasSent: boolean; isWhole?: boolean };
 
+/** What a call does: reads, makes, or revokes. */
+export type Method = 'GET' | 'POST' | 'DELETE';
+
 interface Rule {
   /** Attempts in all, the first included. */
   attempts: number;
@@ -12,11 +15,15 @@ const locked: Rule = { attempts: 5, firstDelayMs: 100, hasJitter: false };
 const limited: Rule = { attempts: 8, firstDelayMs: 500, hasJitter: true };
 const faulty: Rule = { attempts: 4, firstDelayMs: 200, hasJitter: true };
 
-/** The retry table: 423, 429 and 503 say that nothing was done; any other fault is repeated for reads alone. */
-function ruleFor(failure: Failure, isWrite: boolean): Rule | undefined {
+/**
+ * The retry table: 423, 429 and 503 say that nothing was done; any other fault is repeated for reads alone. A revocation is never repeated
+ * here: what it rests on must be judged again first.
+ */
+function ruleFor(failure: Failure, method: Method): Rule | undefined {
+  if (method === 'DELETE') return undefined;
   if (failure.status === 423) return locked;
   if (failure.status === 429 || failure.status === 503) return limited;
-  if (isWrite || (failure.status === null && failure.isWhole === true)) return undefined;
+  if (method !== 'GET' || (failure.status === null && failure.isWhole === true)) return undefined;
   return failure.status === null || failure.status >= 500 ? faulty : undefined;
 }
 
@@ -27,13 +34,13 @@ function ruleFor(failure: Failure, isWrite: boolean): Rule | undefined {
 export function retryDelayMs(
   failure: Failure,
   {
-    isWrite,
+    method,
     attempt,
     retryAfterMs,
     random,
-  }: { isWrite: boolean; attempt: number; retryAfterMs: number; random: () => number },
+  }: { method: Method; attempt: number; retryAfterMs: number; random: () => number },
 ): number | undefined {
-  const rule = ruleFor(failure, isWrite);
+  const rule = ruleFor(failure, method);
   if (rule === undefined || attempt >= rule.attempts) return undefined;
   const backoff = rule.firstDelayMs * 2 ** (attempt - 1);
   const jittered = rule.hasJitter ? backoff * (0.5 + random() / 2) : backoff;

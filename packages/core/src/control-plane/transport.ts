@@ -5,11 +5,11 @@ import { ControlPlaneError, codeForStatus } from './errors.ts';
 import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, ownConnection } from './network.ts';
-import { type Failure, readRetryAfterMs, retryDelayMs } from './retry.ts';
+import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 import type { Time } from './time.ts';
 
 export interface CallOptions {
-  method: 'GET' | 'POST' | 'DELETE';
+  method: Method;
   /** The route's pattern, by which limits count: `/projects/{project_id}/operations`. */
   route: string;
   params?: Record<string, string>;
@@ -26,6 +26,8 @@ export interface Reply {
   /** The id that was sent with the request. */
   requestId: string;
   dateMs: number | null;
+  /** How long a cache has kept the answer, in ms by its `Age`; 0 for one that comes from the control plane itself. */
+  ageMs: number;
   headers: Headers;
 }
 
@@ -83,7 +85,7 @@ export function createTransport(options: TransportOptions): Call {
       if (outcome.kind === 'reply') return outcome.reply;
       const { failure, retryAfterMs, error } = outcome;
       if (failure.status === 429) limiter.limited(retryAfterMs);
-      const delayMs = retryDelayMs(failure, { isWrite: method !== 'GET', attempt, retryAfterMs, random });
+      const delayMs = retryDelayMs(failure, { method, attempt, retryAfterMs, random });
       if (delayMs === undefined || isEnded(running) || time.now() + delayMs > endsAt) throw error;
       hooks.onRetry({ method, route, attempt, status: failure.status, delayMs });
       await time.sleep(delayMs, eitherOf(running)).catch(() => {
@@ -196,10 +198,10 @@ async function readFailure(
   const told = readRefusal(text);
   const message = hide(options, `${method} ${route} answered ${status}: ${told.message}`);
   const theirs = told.requestId !== null && hide(options, told.requestId) === told.requestId ? told.requestId : null;
-  const details = { status, requestId: theirs ?? requestId };
-  const error = new ControlPlaneError(codeForStatus(status, method !== 'GET'), message, details);
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
+  const details = { status, requestId: theirs ?? requestId, retryAfterMs };
+  const error = new ControlPlaneError(codeForStatus(status, method !== 'GET'), message, details);
   return { kind: 'failure', failure: { status }, retryAfterMs, error };
 }
 
@@ -212,6 +214,8 @@ function send(options: TransportOptions, request: Running, requestId: string): P
     signal: eitherOf(request, AbortSignal.timeout(options.timeoutMs)),
     headers: {
       accept: 'application/json',
+      // An answer that a cache kept shows a time that is over, and calls it the present.
+      'cache-control': 'no-cache',
       authorization: `Bearer ${options.apiKey}`,
       'user-agent': options.userAgent,
       'x-request-id': requestId,
@@ -240,10 +244,17 @@ function readReply(
   }
   try {
     const json = parseJson(text, { exactIntegers: request.exactIntegers ?? false });
-    return { json, status, requestId, dateMs: readDateMs(headers), headers };
+    return { json, status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
   } catch {
     throw new ControlPlaneError('invalid_response', 'the answer is not JSON');
   }
+}
+
+/** A cache's `Age` in ms. One that cannot be read is of a cache all the same, and says nothing of how old the answer is. */
+function readAgeMs(headers: Headers): number {
+  const age = headers.get('age');
+  if (age === null) return 0;
+  return /^\d+$/.test(age) ? Number(age) * 1000 : Number.POSITIVE_INFINITY;
 }
 
 function readDateMs(headers: Headers): number | null {

@@ -41,7 +41,7 @@ test('a key that would be revoked if anybody could tell is an unknown, with why'
   const rule = policySchema.parse({ rules: [{ name: 'r', action: 'revoke', ...unused }] });
   const [judgement] = evaluate(rule, makeFacts([makeKey(4, { use: { state: 'unknown' } })]));
   expect(judgement?.unknowns.map(({ why }) => why)).toEqual([
-    'its last use is unknown: it went backwards, or lies before its creation',
+    'its last use is unknown: it went backwards, lies before its creation, or has no time',
   ]);
 });
 

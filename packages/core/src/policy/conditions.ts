@@ -31,7 +31,9 @@ export type Test = (judged: Judged) => Evidence | Unknown | false;
 
 export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
 
-const unknownUse: Unknown = { unknown: 'its last use is unknown: it went backwards, or lies before its creation' };
+const unknownUse: Unknown = {
+  unknown: 'its last use is unknown: it went backwards, lies before its creation, or has no time',
+};
 
 /** Makes the test of a condition. `ranks` gives the places of keys among those that its rule looks at. */
 export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {

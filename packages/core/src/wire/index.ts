@@ -1,4 +1,4 @@
-export { compareInstants, toMs } from './primitives.ts';
+export { compareInstants, isInstant, toMs } from './primitives.ts';
 export {
   terminalStatuses,
   type WireCreatedKey,

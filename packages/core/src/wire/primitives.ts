@@ -3,9 +3,18 @@ import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
 
-const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+const rfc3339 =
+  /^(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/;
+
+/** Whether a text is an RFC 3339 time that the calendar has, and that Postgres takes. */
+export function isInstant(text: unknown): boolean {
+  if (typeof text !== 'string' || !rfc3339.test(text)) return false;
+  const day = Number(text.slice(8, 10));
+  return day <= 28 || day <= new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
+}
+
 /** RFC 3339, kept as it came: a JavaScript Date would drop microseconds. */
-export const instant = withCheck(z.string().regex(rfc3339, 'not an RFC 3339 time'), matches(rfc3339));
+export const instant = withCheck(z.string().refine(isInstant, 'not an RFC 3339 time'), isInstant);
 
 const anyUuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 /** A UUID in its usual form, of any version. */
@@ -15,7 +24,10 @@ export const text = withCheck(z.string(), (value) => typeof value === 'string');
 export const whole = withCheck(z.int(), Number.isSafeInteger);
 
 /** An int64 as decimal digits. `parseJson` gives those beyond 2^53 as text and the others as numbers. */
-export const int64 = z.union([z.int(), z.string().regex(/^-?\d{1,19}$/)]).transform((value) => String(value));
+export const int64 = z
+  .union([z.int(), z.string().regex(/^-?\d{1,19}$/)])
+  .refine((value) => BigInt.asIntN(64, BigInt(value)) === BigInt(value), 'no int64')
+  .transform((value) => String(value));
 
 /** Milliseconds since 1970 of an RFC 3339 time; digits below the millisecond are dropped, so never use it as a key. */
 export function toMs(at: string): number {

@@ -18,8 +18,13 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
       try {
         const folder = dirname(path);
         await access(folder, constants.W_OK | constants.X_OK);
+        if (isOurOwn(path)) return `${path} has a name that Keywarden gives to files of its own; choose another`;
         const found = await stat(path).catch(() => undefined);
-        return found === undefined || found.isFile() ? null : `${path} is no file`;
+        if (found === undefined) return null;
+        if (!found.isFile()) return `${path} is no file`;
+        return readHeld(await realpath(path), heldKeyId) === null
+          ? `${path} is there, and Keywarden did not write what it holds; move it away, or choose another path`
+          : null;
       } catch (error) {
         return `${dirname(path)} cannot be written (${codeOf(error)})`;
       }
@@ -61,6 +66,9 @@ function readHeld(path: string, heldKeyId: string | null): HeldKey | null {
     return null; // nothing stands there
   }
 }
+
+/** The names of notes and of files that are being written. */
+const isOurOwn = (path: string) => path.endsWith(noteOf('')) || path.endsWith(partialOf(''));
 
 const partialOf = (path: string) => `${path}.keywarden-partial`;
 
