@@ -1,4 +1,4 @@
-import type { WireOperation } from '@keywarden/core/wire';
+import { compareInstants, type WireOperation } from '@keywarden/core/wire';
 import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -20,8 +20,9 @@ function listOf(rows: () => Row[], change: (asked: Request) => void = () => unde
     ) => {
       change({ limit, cursor });
       const items = rows()
-        .filter((row) => cursor === undefined || row.createdAt < cursor)
-        .slice(0, limit);
+        .filter((row) => cursor === undefined || compareInstants(row.createdAt, cursor) < 0)
+        .slice(0, limit)
+        .map((row) => ({ projectId: 'p', ...row }));
       return { items, cursor: items.length === limit ? (items.at(-1)?.createdAt ?? null) : null, dateMs: 0 } as never;
     },
   };
@@ -42,17 +43,18 @@ async function pagesOf(
   { operationsPage }: Pick<WalkedClient, 'operationsPage'>,
   walk = walkOf(),
 ): Promise<WalkedPage[]> {
-  const client: WalkedClient = {
-    operationsPage,
-    async operationsPageEnd(projectId, asked) {
-      const { items, cursor } = await operationsPage(projectId, asked);
-      return { count: items.length, lastCreatedAt: items.at(-1)?.createdAt ?? null, cursor };
-    },
-  };
   const pages: WalkedPage[] = [];
-  for await (const page of walkOperations(client, walk)) pages.push(page);
+  for await (const page of walkOperations(withEnds({ operationsPage }), walk)) pages.push(page);
   return pages;
 }
+
+const withEnds = ({ operationsPage }: Pick<WalkedClient, 'operationsPage'>): WalkedClient => ({
+  operationsPage,
+  async operationsPageEnd(projectId, asked) {
+    const { items, cursor } = await operationsPage(projectId, asked);
+    return { count: items.length, lastCreatedAt: items.at(-1)?.createdAt ?? null, cursor };
+  },
+});
 
 const instant = (second: number) => new Date(Date.UTC(2026, 0, 1) - second * 1000).toISOString();
 const rowsAt = (seconds: number[]): Row[] =>
@@ -111,6 +113,8 @@ test('A2: rows that went while a page was proved make it be asked for again; whe
 
 test.each([
   ['is full and has no cursor', [{ items: rowsAt(seconds(0)), cursor: null }]],
+  ['is empty and has a cursor', [{ items: [], cursor: 'c' }]],
+  ['has rows of another project', [{ items: [{ ...rowsAt([0])[0], projectId: 'other' }], cursor: null }]],
   ['does not go down in time', [{ items: rowsAt(seconds(0)).toReversed(), cursor: 'c' }]],
   [
     'does not go on',
@@ -121,7 +125,11 @@ test.each([
     ],
   ],
 ])('A2: a list that %s proves nothing, and is an error', async (what, pages) => {
-  const queue = pages.map((page) => ({ ...page, dateMs: 0 }));
+  const queue = pages.map(({ items, ...page }) => ({
+    ...page,
+    items: items.map((row) => ({ projectId: 'p', ...row })),
+    dateMs: 0,
+  }));
   await expect(pagesOf({ operationsPage: async () => queue.shift() as never })).rejects.toThrow(what);
 });
 
@@ -183,4 +191,31 @@ test('A2, a property: whatever the groups, the limit and the rows that come mean
     }),
     { numRuns: sized(300) },
   );
+});
+
+/** Times with microseconds, several within a millisecond and many within a second. */
+const fine = (index: number) =>
+  new Date(1_767_225_600_000 - Math.floor(index / 7) * 90).toISOString().replace('Z', `${900 - (index % 7) * 130}Z`);
+
+test.each([
+  ['milliseconds', (at: string) => `${at.slice(0, 23)}Z`],
+  ['seconds', (at: string) => `${at.slice(0, 19)}Z`],
+])('A2: cursors that are cut to %s lose rows, and what they lose is claimed by nobody', async (_name, cut) => {
+  const rows = Array.from({ length: 3500 }, (_, index) => ({ id: `row ${index}`, createdAt: fine(index) }));
+  const honest = listOf(() => rows);
+  const client = {
+    operationsPage: async (project: string, asked?: { limit?: number; cursor?: string | undefined }) => {
+      const page = (await honest.operationsPage(project, asked)) as { cursor: string | null };
+      return { ...page, cursor: page.cursor === null ? null : cut(page.cursor) } as never;
+    },
+  };
+  const pages: WalkedPage[] = [];
+  const walking = async () => {
+    for await (const page of walkOperations(withEnds(client), walkOf())) pages.push(page);
+  };
+  expect(await walking().then(() => 'whole', String)).toMatch(/whole|rows above it again/);
+  const seen = idsOf(pages);
+  const lost = rows.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
+  expect(lost).toEqual([]);
+  expect(seen.size).toBeGreaterThan(0);
 });

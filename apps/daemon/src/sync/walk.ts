@@ -1,5 +1,5 @@
 import { type ControlPlaneClient, ControlPlaneError, type Page } from '@keywarden/core/client';
-import { compareInstants, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 
 /** How often a page is asked for again when its rows changed while its last instant was looked at. */
@@ -42,6 +42,13 @@ export interface WalkedPage {
 export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 type Place = { cursor: string; below: string } | null;
 
+/** Rows of one instant that pages further down must show again, by id, and where the page stands that showed them. */
+interface Overlap {
+  at: string;
+  ids: Set<string>;
+  before: Place;
+}
+
 /**
  * Walks a project's operations, newest first, down to the end or to the floor.
  *
@@ -56,12 +63,27 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let beganAt = from?.beganAt;
   let limit = from === null ? walk.firstLimit : maxLimit;
   let attempt = 1;
+  let overlaps: Overlap[] = [];
+  let repeats = 0;
   for (;;) {
     const page = await client.operationsPage(projectId, { limit, cursor: place?.cursor, signal });
     const askedAt = walk.datedAt(page.dateMs);
     beganAt ??= askedAt;
-    assertDescends(page, { limit, place });
+    assertDescends(page, { projectId, limit, place });
     const last = page.items.at(-1);
+    for (const { id } of page.items) for (const overlap of overlaps) overlap.ids.delete(id);
+    const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
+    if (lost !== undefined) {
+      if (repeats === attempts) throw refuse(`does not show ${lost.ids.size} rows above it again`);
+      // They may have gone meanwhile: the page that showed them is asked for again.
+      repeats += 1;
+      place = lost.before;
+      overlaps = [];
+      continue;
+    }
+    const open = overlaps.filter(({ ids }) => ids.size > 0);
+    if (open.length === 0 && overlaps.length > 0) repeats = 0;
+    overlaps = open;
     const walked = { operations: page.items, beganAt, askedAt, floor, below: place?.below ?? null, unprovedAt: null };
     if (page.cursor === null || last === undefined) {
       yield { ...walked, isEnd: true, next: null, reached: last?.createdAt ?? place?.below ?? beganAt };
@@ -83,7 +105,11 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     }
     attempt = 1;
     limit = maxLimit;
-    place = back.state === 'proved' ? back.next : { cursor: page.cursor, below: reached };
+    if (back.state === 'proved')
+      overlaps.push({ at: reached, ids: new Set(page.items.filter(isOf(reached)).map(({ id }) => id)), before: place });
+    // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
+    else overlaps = overlaps.filter(({ at }) => at !== reached);
+    place = back.state === 'proved' ? back.next : { cursor: page.cursor, below: earlier(page.cursor, reached) };
     yield { ...walked, isEnd: false, next: place, reached, unprovedAt: back.state === 'proved' ? null : reached };
   }
 }
@@ -114,15 +140,35 @@ async function stepBack(
   return { state: 'proved', next: { cursor, below: end } };
 }
 
+const isOf = (at: string) => (operation: WireOperation) => operation.createdAt === at;
+
+/** A cursor that is cut to fewer digits than its row's time: the next page starts below the cursor, and proves nothing above it. */
+function earlier(cursor: string, reached: string): string {
+  return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
+}
+
 /**
- * Only a short page ends a list, its rows go down, and each page lies below the one before: otherwise the walk would prove what is
+ * Whether a page has come below the rows that were to be shown again: the page after the shorter one begins with them, or one after that where
+ * rows came meanwhile. Where none shows them a cursor means something else than the time of its row, perhaps one cut to whole seconds, and rows
+ * between were lost.
+ */
+function isPassed({ items, cursor }: Page<WireOperation>, { at }: Overlap): boolean {
+  const last = items.at(-1);
+  return cursor === null || last === undefined || compareInstants(last.createdAt, at) < 0;
+}
+
+const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+
+/**
+ * Only a short page ends a list, its rows are of the project that was asked for and go down, and each page lies below the one before: otherwise the walk would prove what is
  * not so.
  */
 function assertDescends(
   { items, cursor: next }: Page<WireOperation>,
-  { limit, place }: { limit: number; place: Place },
+  { projectId, limit, place }: { projectId: string; limit: number; place: Place },
 ): void {
-  const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+  if (next !== null && items.length === 0) throw refuse('is empty and has a cursor');
+  if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
   if (next === null && items.length >= limit) throw refuse('is full and has no cursor');
   if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');
   let above = place?.below;
