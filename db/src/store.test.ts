@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { openStore } from './store.ts';
+import { createTestStore } from './testing.ts';
 
 test('an embedded database whose migrations are another version’s is refused, and no connection to it stays open', async () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
@@ -23,4 +24,14 @@ test('an embedded database whose migrations are another version’s is refused, 
     await first.close();
     rmSync(dataFolder, { recursive: true, force: true });
   }
+});
+
+test('R4: what is committed is on disk before a call is made, whatever the server’s or the database’s default', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const [{ name } = {}] = await store.sql`select current_database() as name`;
+  await store.sql.unsafe(`alter database ${String(name)} set synchronous_commit = off`);
+  const daemon = await store.as('keywarden_daemon');
+  const pools = [daemon.sql, daemon.connect({ max: 1 }), daemon.connect({ max: 1, settings: { lock_timeout: 1000 } })];
+  for (const sql of pools) expect(await sql`show synchronous_commit`).toEqual([{ synchronous_commit: 'on' }]);
+  await store.close();
 });

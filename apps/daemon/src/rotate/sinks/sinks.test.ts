@@ -176,3 +176,18 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+test('a file that Keywarden did not write is not overwritten, and neither is one of its notes', async () => {
+  writeFileSync(path(), 'a certificate of somebody else');
+  expect(await file().check()).toMatch(/is there, and Keywarden did not write what it holds/);
+  rmSync(path());
+  const sink = file();
+  await sink.deliver(secret, '12', signal);
+  expect(await file().check()).toBeNull();
+  writeFileSync(path(), 'changed by another program');
+  expect(await file().check()).toMatch(/did not write what it holds/);
+  for (const name of ['prod.keywarden.json', 'prod.keywarden-partial']) {
+    const odd = open({ kind: 'file', path: join(folder, name) });
+    expect(await odd.check()).toMatch(/a name that Keywarden gives to files of its own/);
+  }
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { age, exempt, live } from './line-bed.ts';
+import { day, liveNames, pass, prepare, states, use, useRotateBed } from './rotate-bed.ts';
+
+useRotateBed();
+
+test('T1: a mint that is answered with the id of another live key retires nothing by that key’s use, and ends with the right successor', async () => {
+  let survivor: { id: number; key: string } | undefined;
+  let isOdd = true;
+  const oddly: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (init?.method !== 'POST' || survivor === undefined || !isOdd) return answer;
+    const body = (await answer.json()) as object;
+    return Response.json({ ...body, id: survivor.id }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const minted = await prepare(['bot', 'survivor'], { client: { fetch: oddly } });
+  await exempt('survivor');
+  survivor = minted.survivor;
+  for (let days = 0; days < 14; days += 1) {
+    await age();
+    await pass(day);
+    await use(minted.survivor.key);
+    expect(await use(minted.bot.key)).toBe(200);
+  }
+  expect((await states()).join()).not.toContain('retired');
+  isOdd = false;
+  await live(minted.bot);
+  expect(await liveNames()).toContain('survivor');
+  expect((await states()).join()).toContain('bot: retired');
+  expect(await use(minted.bot.key)).toBe(401);
+});
