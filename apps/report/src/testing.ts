@@ -112,7 +112,7 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   ] as const) {
     await owner`
       insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
-      values (${controlPlane}, ${organizationId}, ${organizationId}, ${present}, ${present}, ${present})`;
+      values (${controlPlane}, ${organizationId}, ${organizationId}, '2025-12-01', ${present}, ${present})`;
     const project = {
       id: projectId,
       name: projectId,

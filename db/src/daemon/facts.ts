@@ -1,8 +1,9 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import { and, asc, eq, isNull } from 'drizzle-orm';
+import { toInstant } from '../schema/columns.ts';
 import { key } from '../schema/tables.ts';
-import type { Store } from '../store.ts';
+import type { Sql, Store } from '../store.ts';
 import {
   readAcknowledged,
   readAddresses,
@@ -58,6 +59,8 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       ),
     )
     .orderBy(asc(key.number));
+  const changedKeys = await readChanged(sql);
+  const creationKnown = await readOrganizationsCreated(sql);
   const creatorOf = await readCreators(store, asked);
   const lineOf = await readLines(sql, asked.scope);
   const ownerOf = await readOwners(sql, lineOf);
@@ -70,6 +73,8 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const keys = rows.map(
     (row): KeyFacts => ({
       ...toKeyFacts(row),
+      ...(isPlausible(row, creationKnown) ? {} : { isCreationUnknown: true }),
+      ...(changedKeys.has(row.number) ? { isInQuestion: true } : {}),
       creator: creatorOf(row),
       owner: ownerOf(row),
       exemptions: exemptionsOf(row.number),
@@ -88,11 +93,41 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   };
 }
 
+/** Keys whose id was another's, while no person has looked. */
+async function readChanged(sql: Sql): Promise<Set<string>> {
+  const rows = await sql`select key_number from keywarden.incident where kind = 'key_changed' and closed_at is null`;
+  return new Set(rows.map((row) => String(row.key_number)));
+}
+
+async function readOrganizationsCreated(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql`select control_plane_number, id, created_at from keywarden.organization`;
+  return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.created_at))]));
+}
+
+const dayMs = 86_400_000;
+/** No key of any such service is older, RFC 3339. */
+const oldest = '2000-01-01T00:00:00Z';
+
+/** Whether a key may have been created when its record says: not before its organization, nor after it was first seen. */
+function isPlausible(
+  { createdAt, firstSeenAt, controlPlaneNumber, organizationId }: KeyRow,
+  organizations: Map<string, string>,
+): boolean {
+  const at = toMs(createdAt);
+  const from = Math.max(
+    toMs(oldest),
+    toMs(organizations.get(`${controlPlaneNumber}/${organizationId}`) ?? oldest) - dayMs,
+  );
+  return at >= from && at <= toMs(firstSeenAt) + dayMs;
+}
+
 const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
 const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
 
 type KeyRow = typeof key.$inferSelect;
 type Known =
+  | 'isCreationUnknown'
+  | 'isInQuestion'
   | 'line'
   | 'reviewedOut'
   | 'creator'

@@ -5,7 +5,7 @@ import type { Sql } from '../store.ts';
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan' | 'job_failed';
+  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan' | 'job_failed' | 'key_changed';
   openedAt: string;
   /** Null for what is of a scope, or of everything, and of no key. */
   keyId: string | null;
@@ -59,18 +59,16 @@ export async function openIncident(
 /** Within a transaction or by itself. */
 type AnySql = Sql | postgres.TransactionSql;
 
-interface KeyIncident {
-  kind: 'rotation_stalled' | 'orphan';
-  key: string;
-  scope: string;
-  detail: { rotation: string; why: string | null; state?: string };
-}
+type KeyIncident = { key: string; scope: string } & (
+  | { kind: 'rotation_stalled' | 'orphan'; detail: { rotation: string; why: string | null; state?: string } }
+  | { kind: 'key_changed'; detail: { was: string; is: string; listed_at: string } }
+);
 
 /** What a person must look at of one key. While one of its kind is open, that tells the newest. */
 export async function openIncidentOfKey(sql: AnySql, { kind, key, scope, detail }: KeyIncident): Promise<void> {
   await sql`
     insert into keywarden.incident (kind, key_number, scope, detail) values (${kind}, ${key}, ${scope}, ${JSON.stringify(detail)}::jsonb)
-    on conflict (kind, key_number) where closed_at is null and kind in ('rotation_stalled', 'orphan')
+    on conflict (kind, key_number) where closed_at is null and kind in ('rotation_stalled', 'orphan', 'key_changed')
     do update set detail = excluded.detail where incident.detail is distinct from excluded.detail`;
 }
 

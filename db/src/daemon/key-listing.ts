@@ -5,6 +5,7 @@ import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
+import { openIncidentOfKey } from './incidents.ts';
 import { lastOfEach, toJson } from './rows.ts';
 import { isSuddenDrop } from './sudden-drop.ts';
 
@@ -54,7 +55,9 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       order by number desc limit 1`;
     const number = await insertListing(tx, listing, doubt);
     if (listing.stale == null) {
+      const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
+      await reportChanged(tx, listing, changed);
       await saveUse(tx, listing);
     }
     if (doubt === null) await markAbsent(tx, listing);
@@ -103,6 +106,75 @@ async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null):
   return String(row?.number);
 }
 
+/** SQL: whether a stored key may have been created when its row says; a later listing may say better. */
+const isPossible = (tx: Tx, row: 'k') => tx`(
+  ${tx(row)}.created_at >= '2000-01-01' and ${tx(row)}.created_at <= ${tx(row)}.first_seen_at + interval '1 day')`;
+
+/**
+ * Ends the rows of keys whose ids this listing shows with another creation time, creator or kind: such a record is another key, and gets none of
+ * the age, use, owner or exemptions of the one before. One that was there before that, with the same, is there again. Times are compared by
+ * the second: digits come and go between answers.
+ */
+async function supersede(
+  tx: Tx,
+  { controlPlane, scope, organizationId, listedAt, keys }: KeyListing,
+): Promise<Changed[]> {
+  const incoming = toJson(
+    keys.map((each) => ({
+      id: each.id,
+      kind: kindOf(each, organizationId),
+      creator_id: each.createdBy.id,
+      created_at: each.createdAt,
+    })),
+  );
+  const rows = await tx`
+    with incoming as materialized (
+      select * from json_to_recordset(${incoming}::json) as t(id bigint, kind text, creator_id text, created_at timestamptz)
+    )
+    update keywarden.key k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
+    from incoming i
+    where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
+      and (k.kind <> i.kind or k.creator_id <> i.creator_id or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
+        ${listedAt}::timestamptz + interval '1 day' and date_trunc('second', k.created_at) <> date_trunc('second', i.created_at))
+    returning k.number, k.id, format('%s key of %s, created %s', k.kind, k.creator_id, k.created_at) as was,
+      format('%s key of %s, created %s', i.kind, i.creator_id, i.created_at) as is`;
+  if (rows.length === 0) return [];
+  await tx`
+    with incoming as materialized (
+      select * from json_to_recordset(${incoming}::json) as t(id bigint, kind text, creator_id text, created_at timestamptz)
+    )
+    update keywarden.key k set superseded_at = null where k.number in (
+      select max(s.number) from keywarden.key s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
+        and date_trunc('second', i.created_at) = date_trunc('second', s.created_at)
+      where s.control_plane_number = ${controlPlane} and s.scope = ${scope} and s.superseded_at is not null
+        and not s.number = any(${rows.map((row) => String(row.number))}::bigint[])
+        and s.id = any(${rows.map((row) => String(row.id))}::bigint[])
+      group by s.id)`;
+  return rows.map((row) => ({ id: String(row.id), was: String(row.was), is: String(row.is) }));
+}
+
+interface Changed {
+  id: string;
+  was: string;
+  is: string;
+}
+
+/** A person must look at each: until then nothing of that id is revoked. */
+async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, changed: Changed[]): Promise<void> {
+  for (const { id, ...what } of changed) {
+    const [row] = await tx`
+      select number from keywarden.key
+      where control_plane_number = ${controlPlane} and scope = ${scope} and id = ${id} and superseded_at is null`;
+    const detail = { ...what, listed_at: listedAt };
+    await openIncidentOfKey(tx, {
+      kind: 'key_changed',
+      key: String(row?.number),
+      scope: `${controlPlane}/${scope}`,
+      detail,
+    });
+  }
+}
+
 /** Inserts the new and updates the changed; each leaves an observation with the record as it came. */
 async function saveKeys(
   tx: Tx,
@@ -126,25 +198,26 @@ async function saveKeys(
         creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
     ), before as materialized (
       select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.gone_at
-      from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+      from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
     ), written as (
       insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
         creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at, present_since)
       select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
         created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
-      on conflict (control_plane_number, scope, id) do update set kind = excluded.kind, project_id = excluded.project_id,
+      on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
           then excluded.last_used_from else k.last_used_from end,
+        created_at = case when ${isPossible(tx, 'k')} then k.created_at else excluded.created_at end,
         present_since = case when k.missing_since is null and k.gone_at is null then k.present_since else excluded.present_since end,
         missing_since = null, gone_at = null
       where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.last_used_at, k.last_used_from)
           is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
             excluded.extra, excluded.last_used_at, excluded.last_used_from)
-        or k.use_went_back or k.missing_since is not null or k.gone_at is not null
+        or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or k.missing_since is not null or k.gone_at is not null
       returning k.number, k.id
     )
     insert into keywarden.key_observation (key_number, run_number, seen_at, event, record)
@@ -162,6 +235,7 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
     insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
     select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at, last_used_at from keywarden.key
     where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}::bigint[]) and not use_went_back
+      and superseded_at is null and last_used_at is not null
     on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
     where key_use.last_used_at < excluded.last_used_at`;
 }

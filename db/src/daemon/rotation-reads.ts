@@ -127,7 +127,7 @@ export async function isPlaceTaken(sql: Sql, { place, line }: { place: string; l
   const [row] = await sql`
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
       join keywarden.key o on o.number = r.key_number
-      left join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id
+      left join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id and k.superseded_at is null
     where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${line} and k.gone_at is null limit 1`;
   return row !== undefined;
 }

@@ -2,7 +2,15 @@ import { sql } from 'drizzle-orm';
 import { type List, time, visible, when, within } from './list.ts';
 
 export interface IncidentFilter {
-  kind?: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan' | 'job_failed' | undefined;
+  kind?:
+    | 'used_in_flight'
+    | 'breaker'
+    | 'high_water_mark'
+    | 'rotation_stalled'
+    | 'orphan'
+    | 'job_failed'
+    | 'key_changed'
+    | undefined;
   state?: 'open' | 'closed' | undefined;
   keyNumber?: string | undefined;
   from?: string | undefined;

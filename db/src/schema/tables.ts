@@ -126,6 +126,7 @@ export const key = keywarden.table('key', {
   missingSince: instant('missing_since'),
   goneAt: instant('gone_at'),
   presentSince: instant('present_since').notNull(),
+  supersededAt: instant('superseded_at'),
 });
 
 export const keyObservation = keywarden.table('key_observation', {

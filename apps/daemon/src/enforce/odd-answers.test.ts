@@ -7,6 +7,7 @@ import {
   bed,
   makeStoredPlan,
   mint,
+  openIncidents,
   organization,
   outcomes,
   pass,
@@ -331,4 +332,70 @@ test('a name with what a terminal obeys stays one cell of its table', async () =
     ),
   ).toBe(String.raw`NAME
 x\u{1b}[2K\u{202e}y`);
+});
+
+test('R1: an id that comes back with another creation time or creator is another key: it has none of the old one’s age, use, owner or exemptions', async () => {
+  const { one } = await prepareBetween(['one', 'busy']);
+  await makeStoredPlan();
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'busy'`;
+  const hourAgo = async () => {
+    const { now } = await bed.control<{ now: string }>('GET', 'clock');
+    return new Date(Date.parse(now) - 3_600_000).toISOString();
+  };
+  const createdAt = await hourAgo();
+  between = async (request, forward) =>
+    isKeyList(request)
+      ? await changed(forward, (rows) =>
+          rows.map((row) => (row.id === one?.id ? { ...row, created_at: createdAt, name: 'new' } : row)),
+        )
+      : await forward();
+  for (let passes = 0; passes < 3; passes += 1) await pass();
+  const { document } = await makeStoredPlan();
+  expect(document.items).toEqual([]);
+  const rows = await store.sql`
+    select name, gone_at is null as is_there, superseded_at is null as has_id from keywarden.key where id = ${String(one?.id)} order by number`;
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { name: 'one', is_there: false, has_id: false },
+    { name: 'new', is_there: true, has_id: true },
+  ]);
+  expect(await openIncidents()).toEqual(['key_changed']);
+  // A month later it is as old as the rule wants, and nobody has looked.
+  await pass(31 * 86_400);
+  await pass();
+  const held = (await makeStoredPlan()).document.held.map(({ key, why }) => [key.name, why.kind]);
+  expect(held).toContainEqual(['new', 'identity_changed']);
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toContain('new');
+  // What was there before, with all that it had, is there again when its record is.
+  between = plain;
+  await pass();
+  const [again] =
+    await store.sql`select name, gone_at from keywarden.key where id = ${String(one?.id)} and superseded_at is null`;
+  expect(again).toMatchObject({ name: 'one', gone_at: null });
+});
+
+test('R1: a key whose creation cannot be is not judged by its age, and is when a later list says better', async () => {
+  await prepareBetween(['one', 'busy']);
+  for (const createdAt of ['0001-01-01T00:00:00Z', '2999-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) {
+    await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+    between = async (request, forward) =>
+      isKeyList(request)
+        ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: createdAt })))
+        : await forward();
+    const { document } = await makeStoredPlan();
+    expect(document.items).toEqual([]);
+    expect(document.held.map(({ key, why }) => [key.name, why.kind])).toContainEqual(['one', 'unknown']);
+  }
+  between = plain;
+  await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+  between = async (request, forward) =>
+    isKeyList(request)
+      ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: '0001-01-01T00:00:00Z' })))
+      : await forward();
+  await makeStoredPlan();
+  between = plain;
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });

@@ -111,7 +111,15 @@ export function governancePages({ page, form }: Pages, services: Services): void
         {
           name: 'kind',
           label: 'Kind',
-          options: ['used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed'],
+          options: [
+            'used_in_flight',
+            'breaker',
+            'high_water_mark',
+            'rotation_stalled',
+            'orphan',
+            'job_failed',
+            'key_changed',
+          ],
         },
       ],
       list: (query) => incidentList(toIncidentFilter(query), visit.principal.organizations),

@@ -94,7 +94,15 @@ export const revocationItem = z
 export const incidentItem = z
   .strictObject({
     id: z.string(),
-    kind: z.enum(['used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed']),
+    kind: z.enum([
+      'used_in_flight',
+      'breaker',
+      'high_water_mark',
+      'rotation_stalled',
+      'orphan',
+      'job_failed',
+      'key_changed',
+    ]),
     state: z.enum(['open', 'closed']),
     opened_at: z.string(),
     scope: z.string().nullable(),

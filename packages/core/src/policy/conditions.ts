@@ -1,5 +1,6 @@
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
+import { isCreationKnown } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
 import type { Grouping, Judged } from './judged.ts';
 import { clientAddress, makeNetworkTest } from './network.ts';
@@ -35,6 +36,8 @@ const unknownUse: Unknown = {
   unknown: 'its last use is unknown: it went backwards, lies before its creation, or has no time',
 };
 
+const unknownAge: Unknown = { unknown: 'when it was created is unknown: what its record says cannot be' };
+
 /** Makes the test of a condition. `ranks` gives the places of keys among those that its rule looks at. */
 export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {
   if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, ranks)));
@@ -46,22 +49,28 @@ export function compile(condition: Condition, ranks: (per: Grouping) => RankOf):
 function compileUse(condition: Condition): Test | undefined {
   const { unused_for: unused, never_used_for: never, older_than: older } = condition;
   if (unused !== undefined) {
-    return ({ key: { use }, nowMs, lastUseMs, createdMs }) => {
+    return ({ key, nowMs, lastUseMs, createdMs }) => {
+      const { use } = key;
       if (use.state === 'unknown') return unknownUse;
+      if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
       return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
     };
   }
   if (never !== undefined) {
-    return ({ key: { use, createdAt }, nowMs, createdMs }) => {
+    return ({ key, nowMs, createdMs }) => {
+      const { use, createdAt } = key;
       if (use.state === 'unknown') return unknownUse;
+      if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
       return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
     };
   }
   if (older === undefined) return undefined;
-  return ({ key: { createdAt }, nowMs, createdMs }) =>
-    nowMs - createdMs > older.ms && { condition: 'older_than', created_at: createdAt, limit: older.text };
+  return ({ key, nowMs, createdMs }) => {
+    if (!isCreationKnown(key)) return unknownAge;
+    return nowMs - createdMs > older.ms && { condition: 'older_than', created_at: key.createdAt, limit: older.text };
+  };
 }
 
 function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): Test | undefined {

@@ -20,6 +20,10 @@ export interface KeyFacts {
   /** Who answers for the key: its creator, unless it was assigned otherwise. */
   owner: string;
   createdAt: string;
+  /** What it says of its creation cannot be: a zero time, one to come, or one before its organization was there. */
+  isCreationUnknown?: boolean;
+  /** Its id was another key's, and no person has looked at that. */
+  isInQuestion?: boolean;
   use: Use;
   /** From which addresses it was used of late, with the last time of each; absent where no rule asks. */
   addresses?: { address: string; at: string }[];
@@ -60,6 +64,10 @@ export interface Exemption {
   grantedBy: string;
   until: string;
 }
+
+/** Whether rules may judge the key's age. */
+export const isCreationKnown = ({ isCreationUnknown }: Pick<KeyFacts, 'isCreationUnknown'>) =>
+  isCreationUnknown !== true;
 
 /** The exemption that covers a rule for a key. */
 export function exemptionOf({ exemptions }: KeyFacts, rule: string): Exemption | undefined {

@@ -1,7 +1,7 @@
 import { compareInstants, toMs } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
-import { type Exemption, exemptionOf, type Facts, type KeyFacts, type ScopeFacts } from './facts.ts';
+import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
 import { graceEnd } from './notices.ts';
 import { byUse, mostRecentlyUsed } from './ranks.ts';
 import { type Policy, restsOnUse } from './schema.ts';
@@ -12,6 +12,7 @@ export interface Hold {
     | 'own_key'
     | 'own_key_unknown'
     | 'in_rotation'
+    | 'identity_changed'
     | 'stale_evidence'
     | 'unknown'
     | 'exempt'
@@ -52,7 +53,7 @@ function byTurn(a: Judgement, b: Judgement): number {
 
 /** Rules would revoke it, or may: of one whose last use is unknown nobody can tell. */
 function isCondemned({ key, findings, unknowns }: Judgement): boolean {
-  return findings.some(isRevoking) || (unknowns.length > 0 && key.use.state === 'unknown');
+  return findings.some(isRevoking) || (unknowns.length > 0 && (key.use.state === 'unknown' || !isCreationKnown(key)));
 }
 
 const isRevoking = ({ rule }: Finding) => rule.action === 'revoke';
@@ -68,7 +69,7 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
       kept: [],
       held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
     };
-  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? staleEvidence(policy, scope);
+  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? changed(key) ?? staleEvidence(policy, scope);
   if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
@@ -99,6 +100,15 @@ export function inRotation({ line }: KeyFacts): Hold | null {
   const { id, role } = line.rotation;
   const what = role === 'old' ? 'it is being rotated' : 'it succeeds another key';
   return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
+}
+
+/** Its id was another key's: what is known of the one must not condemn the other. */
+function changed({ isInQuestion }: KeyFacts): Hold | null {
+  if (isInQuestion !== true) return null;
+  return {
+    kind: 'identity_changed',
+    text: 'its id was another key’s, and nobody has looked at that; see keywarden incidents',
+  };
 }
 
 /** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
