@@ -11,8 +11,10 @@ create index key_superseded on keywarden.key (control_plane_number, scope, id) w
 alter table keywarden.incident drop constraint incident_kind_check;
 --> statement-breakpoint
 -- key_changed: an id that a listing shows with another creation time, creator or kind. Neither key goes until a person has looked.
+-- configuration: a daemon whose configuration file cannot be used any more judges and revokes nothing.
 alter table keywarden.incident add constraint incident_kind_check
-  check (kind in ('used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed', 'key_changed'));
+  check (kind in ('used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed', 'key_changed',
+    'configuration'));
 --> statement-breakpoint
 drop index keywarden.incident_open_of_rotation;
 --> statement-breakpoint

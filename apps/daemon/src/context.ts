@@ -15,6 +15,8 @@ export interface Context {
   progress: Progress;
   signal: AbortSignal;
   limiters: Limiters;
+  /** The configuration as its file is now; absent for what reads it once, as commands do. Throws a UserError. */
+  rereadConfig?: () => Config;
   /** Where requests are counted; in the store where it is left out. */
   budgets?: LimiterStore;
   /** Hears of requests and jobs; nobody does where it is left out. */

@@ -74,7 +74,16 @@ export function toRevocationFilter(asked: z.output<z.ZodObject<typeof revocation
 
 export const incidentFilters = {
   kind: z
-    .enum(['used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed', 'key_changed'])
+    .enum([
+      'used_in_flight',
+      'breaker',
+      'high_water_mark',
+      'rotation_stalled',
+      'orphan',
+      'job_failed',
+      'key_changed',
+      'configuration',
+    ])
     .optional(),
   state: z.enum(['open', 'closed']).optional(),
   key: digits.optional(),

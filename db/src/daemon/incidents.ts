@@ -5,7 +5,15 @@ import type { Sql } from '../store.ts';
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind: 'used_in_flight' | 'breaker' | 'high_water_mark' | 'rotation_stalled' | 'orphan' | 'job_failed' | 'key_changed';
+  kind:
+    | 'used_in_flight'
+    | 'breaker'
+    | 'high_water_mark'
+    | 'rotation_stalled'
+    | 'orphan'
+    | 'job_failed'
+    | 'key_changed'
+    | 'configuration';
   openedAt: string;
   /** Null for what is of a scope, or of everything, and of no key. */
   keyId: string | null;
@@ -49,7 +57,7 @@ export async function listIncidents(
 /** What stops enforcement in a scope, or everywhere where it is empty. One is opened while none of its kind is open there. */
 export async function openIncident(
   sql: Sql,
-  { kind, scope, detail }: { kind: 'breaker' | 'high_water_mark'; scope: string; detail: object },
+  { kind, scope, detail }: { kind: 'breaker' | 'high_water_mark' | 'configuration'; scope: string; detail: object },
 ): Promise<void> {
   await sql`
     insert into keywarden.incident (kind, scope, detail) values (${kind}, ${scope}, ${JSON.stringify(detail)}::jsonb)

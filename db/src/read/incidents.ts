@@ -10,6 +10,7 @@ export interface IncidentFilter {
     | 'orphan'
     | 'job_failed'
     | 'key_changed'
+    | 'configuration'
     | undefined;
   state?: 'open' | 'closed' | undefined;
   keyNumber?: string | undefined;

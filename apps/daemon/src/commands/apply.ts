@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
-import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
+import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { applyPlan, remainingItems } from '../enforce/apply.ts';
+import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
@@ -45,9 +45,17 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     }
     const { connections, failures } = await usableConnections(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
-    const applied = await governed(context, () =>
-      applyPlan(context, { planId, items: document.items, approver, connections }),
-    );
+    let applied: Applied | undefined;
+    try {
+      await governed(context, async () => {
+        applied = await applyPlan(context, { planId, items: document.items, approver, connections });
+      });
+    } catch (error) {
+      // What was revoked is said, also where the mark after it could not be written.
+      if (applied === undefined) throw error;
+      failures.push(`The store's mark could not be moved (${codeOf(error)}); look at the store and at KEYWARDEN_DATA.`);
+    }
+    if (applied === undefined) throw new Error('a plan was applied without an end');
     if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
     else print([renderApplied(applied), ...failures].join('\n\n'));
     const isWhole =

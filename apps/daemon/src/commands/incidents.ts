@@ -79,6 +79,8 @@ function describe({ kind, planId, detail }: Incident): string {
       const error = detail.error as { code?: string; message?: string } | null | undefined;
       return `the daemon's ${text('kind')} failed as often as it is tried: ${error?.message ?? error?.code ?? 'its process died'}; it ends by itself when one is done`;
     }
+    case 'configuration':
+      return `the daemon judges and revokes nothing, for its configuration cannot be used: ${text('why')}; it ends by itself when it can`;
     case 'key_changed':
       return `its id was another key's until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither is revoked before you have looked, and closed this`;
     default:

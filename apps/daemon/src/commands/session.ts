@@ -54,6 +54,7 @@ export async function withContext<T>(
       budgets: openBudgets(store),
       variables: process.env,
       replica,
+      ...(isDaemon ? { rereadConfig: () => readConfig(environment, process.env) } : {}),
     });
   } catch (error) {
     if (error instanceof ControlPlaneError && !signal.aborted) {

@@ -170,3 +170,29 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
   await applying;
   expect(await revokedNames()).toEqual(atPause);
 });
+
+test('a store that is full while a plan is applied: what became of each key is said, and the next apply goes on', async () => {
+  await prepare(['one', 'two', 'three', 'busy']);
+  const plan = await makeStoredPlan();
+  await store.sql.unsafe(`
+    create sequence public.outcomes;
+    create function public.fill() returns trigger language plpgsql as $$
+    begin
+      if nextval('public.outcomes') = 2 then raise exception 'could not extend file' using errcode = '53100'; end if;
+      return new;
+    end $$;
+    create trigger fill before insert on keywarden.revocation_outcome for each row execute function public.fill();
+    grant usage on sequence public.outcomes to keywarden_daemon;
+    grant execute on function public.fill() to keywarden_daemon`);
+  const applied = await apply(plan);
+  expect(applied.stopped).toMatch(/^the store failed \(53100\)/);
+  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'unknown']);
+  expect(await revokedNames()).toHaveLength(2);
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  for (let listings = 0; listings < 2; listings += 1) {
+    await bed.control('POST', 'clock', { advance_seconds: 3600 });
+    await bed.reconnect();
+    await syncKeys(bed.context, connectionOf(bed));
+  }
+  expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
+});

@@ -1,4 +1,5 @@
 import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
+import { codeOf } from '@keywarden/core/process';
 import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -64,17 +65,36 @@ export async function applyPlan(
     }
     applied.stopped = (await whyPaused(context)) ?? (await whyNotApproved(context, planId, approver.via));
     if (applied.stopped !== null) break;
-    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run });
+    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run }).catch(
+      (error: unknown) => lostItem(context, item, error),
+    );
     applied.items.push(result);
+    if (result.storeFailure !== undefined) {
+      applied.stopped = `the store failed (${result.storeFailure}); mend it, then apply the plan again`;
+      break;
+    }
     if (result.usedInFlight) {
       applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; keywarden incidents tells what is known, look at what uses it before you apply again`;
       break;
     }
   }
   const how = howItEnded(applied);
-  if (how !== null) await endApproval(context.store.sql, approval, how);
+  // Of what was revoked a person hears, also where the store can note no more.
+  if (how !== null)
+    await endApproval(context.store.sql, approval, how).catch((error: unknown) => {
+      applied.stopped ??= `the store failed (${codeOf(error)}) when the plan's end was to be noted`;
+    });
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
+}
+
+/** An item whose work the store cut short, perhaps between the call and its outcome. What is not of the store is thrown. */
+function lostItem({ signal }: Context, item: PlanItem, error: unknown): AppliedItem {
+  const code = codeOf(error);
+  // Postgres's own codes have five letters, the driver's are words: both say that a statement failed, and not our code.
+  if (signal.aborted || !/^([0-9A-Z]{5}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
+  const why = `the store failed (${code}) while it was worked on; listings tell what became of it`;
+  return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
 }
 
 /**

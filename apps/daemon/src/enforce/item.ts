@@ -8,6 +8,8 @@ import { whyNotApproved } from './standing.ts';
 /** What became of one item. */
 export interface AppliedItem extends Revocation {
   item: PlanItem;
+  /** The store's code, where it failed while the item was worked on. */
+  storeFailure?: string;
 }
 
 export interface ItemTask {

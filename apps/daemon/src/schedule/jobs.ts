@@ -4,6 +4,7 @@ import type { JobKind } from '@keywarden/db/jobs';
 import { connectionsOf } from '../commands/session.ts';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { withCurrentPolicy } from '../current-policy.ts';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { enforceRetention } from '../retention.ts';
@@ -26,8 +27,10 @@ export const jobs: Record<JobKind, JobWork> = {
   keys: {
     per: 'account',
     isResumable: false,
-    async run(context, names) {
-      await syncAccount(context, names, syncKeys);
+    async run(given, names) {
+      await syncAccount(given, names, syncKeys);
+      const context = await withCurrentPolicy(given);
+      if (context === null) return;
       const plan = await planKeys(context, await connectionsOf(context, { goesOn: true }));
       const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
@@ -50,7 +53,9 @@ export const jobs: Record<JobKind, JobWork> = {
   enforce: {
     per: 'store',
     isResumable: false,
-    async run(context) {
+    async run(given) {
+      const context = await withCurrentPolicy(given);
+      if (context === null) return;
       const connections = await connectionsOf(context, { goesOn: true });
       // What could not be listed is judged on no evidence, and stays; the job of keys says so.
       await tryEachConnection(context, connections, syncKeys);
@@ -60,7 +65,9 @@ export const jobs: Record<JobKind, JobWork> = {
   rotate: {
     per: 'store',
     isResumable: false,
-    async run(context) {
+    async run(given) {
+      const context = await withCurrentPolicy(given);
+      if (context === null) return;
       const connections = await connectionsOf(context, { goesOn: true });
       await tryEachConnection(context, connections, syncKeys);
       logRotated(context, await rotate(context, connections));

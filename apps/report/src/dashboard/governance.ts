@@ -119,6 +119,7 @@ export function governancePages({ page, form }: Pages, services: Services): void
             'orphan',
             'job_failed',
             'key_changed',
+            'configuration',
           ],
         },
       ],

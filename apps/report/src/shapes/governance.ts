@@ -102,6 +102,7 @@ export const incidentItem = z
       'orphan',
       'job_failed',
       'key_changed',
+      'configuration',
     ]),
     state: z.enum(['open', 'closed']),
     opened_at: z.string(),
