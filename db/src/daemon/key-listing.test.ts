@@ -136,3 +136,13 @@ test('a list whose pages shifted shows a key twice, and it is stored once', asyn
   await list(['1', '2', '1']);
   expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
 });
+
+test('A7: a shorter list of a number at which services cut lists off proves no absence; any other number does', async () => {
+  const ids = Array.from({ length: 190 }, (_, index) => String(index + 1));
+  await list(ids);
+  for (let listings = 0; listings < 3; listings += 1) expect((await list(ids.slice(0, 100))).doubt).not.toBeNull();
+  expect(await gone()).toEqual([]);
+  await list(ids.slice(0, 151));
+  await list(ids.slice(0, 151));
+  expect(await gone()).toHaveLength(39);
+});

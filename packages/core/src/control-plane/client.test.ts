@@ -27,6 +27,29 @@ test('every read is typed, and keeps what it does not know', async () => {
   expect(keys.map(({ id }) => id).every((id) => /^\d+$/.test(id))).toBe(true);
 });
 
+test('an answer about another operation than the one that was asked for is an error', async () => {
+  const { client: honest, project } = await companyBed();
+  const [one, other] = (await honest.operationsPage(project, { limit: 2 })).items;
+  const { client } = await clientBed();
+  const body = JSON.stringify({
+    operation: {
+      id: other?.id,
+      project_id: project,
+      action: 'x',
+      status: 'finished',
+      failures_count: 0,
+      created_at: other?.createdAt,
+      updated_at: other?.updatedAt,
+    },
+  });
+  const odd = client({
+    fetch: async () => await Promise.resolve(new Response(body, { headers: { 'content-type': 'application/json' } })),
+  });
+  expect((await failure(odd.operation(project, one?.id ?? ''))).code).toBe('invalid_response');
+  expect(await odd.operation(project, other?.id ?? '')).toMatchObject({ id: other?.id });
+  expect((await failure(odd.operation('another', other?.id ?? ''))).code).toBe('invalid_response');
+});
+
 test('lists come in pages of the size asked for, or row by row, and from any cursor', async () => {
   const { client, organization, projects } = await companyBed();
   const sizes = [];

@@ -1,4 +1,5 @@
 import * as wire from '../wire/schemas.ts';
+import { ControlPlaneError } from './errors.ts';
 import { type Limiter, noLimiter } from './limiter.ts';
 import { followPages, type Page } from './pagination.ts';
 import {
@@ -125,7 +126,10 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     const route = '/projects/{project_id}/operations/{operation_id}';
     const params = { project_id: projectId, operation_id: operationId };
     const reply = await call({ method: 'GET', route, params, signal });
-    return parse(wire.oneOperationSchema, reply, route).operation;
+    const { operation } = parse(wire.oneOperationSchema, reply, route);
+    if (operation.id === operationId && operation.projectId === projectId) return operation;
+    const { status, requestId } = reply;
+    throw new ControlPlaneError('invalid_response', `${route} answered with another operation`, { status, requestId });
   };
 
   const waitFor = (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
