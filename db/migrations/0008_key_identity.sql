@@ -20,3 +20,13 @@ drop index keywarden.incident_open_of_rotation;
 --> statement-breakpoint
 create unique index incident_open_of_key on keywarden.incident (kind, key_number)
   where closed_at is null and kind in ('rotation_stalled', 'orphan', 'key_changed');
+--> statement-breakpoint
+-- A successor is a key with its id: not the one that had it before, or has it since.
+create or replace view keywarden.key_line with (security_invoker = true) as
+  select k.number as key_number, r.line_number, r.number as rotation_number
+  from keywarden.rotation_mint m
+    join keywarden.rotation r on r.number = m.rotation_number
+    join keywarden.key o on o.number = r.key_number
+    join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id
+      and k.superseded_at is null
+  where m.fate is distinct from 'lost' and (m.fate is not null or r.ended_at is null);

@@ -15,7 +15,7 @@ import {
 } from '@keywarden/core/client';
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/core/config';
 import { UserError } from '@keywarden/core/process';
-import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
+import { createBudgetRows, saveConnection, staleWords } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
 import type { Observer } from './observe/observer.ts';
 
@@ -211,17 +211,17 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   );
 }
 
-/** An answer of the control plane itself is no older than this: it takes part of a minute to come. */
-const freshMs = 60_000;
+/** An answer of the control plane itself is made after it was asked for; clocks drift by seconds, and a Date has whole ones. */
+const driftMs = 30_000;
 
 /** Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. */
 export function whyStale(
-  { skewMs, time }: Pick<Connection, 'skewMs' | 'time'>,
-  { dateMs, ageMs }: { dateMs: number | null; ageMs: number },
+  { skewMs }: Pick<Connection, 'skewMs'>,
+  { dateMs, ageMs, begunMs }: { dateMs: number | null; ageMs: number; begunMs: number },
 ): string | null {
-  if (ageMs > 0) return 'a cache between answered, as its Age says';
-  const behindMs = time.now() + skewMs - (dateMs ?? Number.NaN);
-  return behindMs > freshMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: a cache between answered` : null;
+  if (ageMs > 0) return `${staleWords}, as its Age says`;
+  const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
+  return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;
 }
 
 /** How far an answer's Date may lie from where the control plane's clock must be by now. */

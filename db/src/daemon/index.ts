@@ -28,7 +28,7 @@ export {
 } from './incidents.ts';
 export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
 export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './job-runs.ts';
-export { type KeyListing, type SavedListing, saveKeyListing } from './key-listing.ts';
+export { type KeyListing, type SavedListing, saveKeyListing, staleWords } from './key-listing.ts';
 export { factScope } from './names.ts';
 export {
   endAnnouncements,

@@ -29,13 +29,13 @@ export async function saveOrganizations(
 
 /**
  * Saves a complete listing of an organization's members. One who is absent twice in a row has left; an empty list, where the
- * caller at least is a member, concludes nothing (A7).
+ * caller at least is a member, concludes nothing (A7). `isSudden` says that the list proves no absence.
  */
 export async function saveMembers(
   sql: Sql,
   { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
   members: WireMember[],
-): Promise<void> {
+): Promise<{ isSudden: boolean }> {
   const rows = lastOfEach(members).map(({ id, userId, role, joinedAt, email }) => ({
     member_id: id,
     user_id: userId,
@@ -43,7 +43,7 @@ export async function saveMembers(
     joined_at: joinedAt,
     email,
   }));
-  await sql.begin(async (tx) => {
+  return await sql.begin(async (tx) => {
     await tx`
       insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
@@ -52,7 +52,7 @@ export async function saveMembers(
       on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
         missing_since = null, left_at = null`;
-    if (members.length === 0) return;
+    if (members.length === 0) return { isSudden: true };
     const [known] = await tx`
       select count(*)::int as n from keywarden.member
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
@@ -69,6 +69,7 @@ export async function saveMembers(
           then ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
         and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
+    return { isSudden };
   });
 }
 

@@ -27,6 +27,9 @@ export interface KeyListing {
   lease?: Lease | undefined;
 }
 
+/** What every reason says for which an answer is stale: such listings are no evidence of a drop either. */
+export const staleWords = 'a cache between answered';
+
 export interface SavedListing {
   /** Null when a later listing of the scope was already there. */
   number: string | null;
@@ -85,7 +88,7 @@ async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyLis
   const [row] = await tx`
     select count(*)::int as expected, (
       select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
-      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
+      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`} and l.number > coalesce((
         select max(number) from keywarden.key_listing b
         where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
     ) as is_old

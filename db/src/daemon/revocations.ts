@@ -19,8 +19,8 @@ export interface NewIntent {
 }
 
 /**
- * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open, when the key is gone, or while revoking is
- * paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
+ * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open, when the key is gone, when its id is or may be
+ * another key's, or while revoking is paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
   const { cause } = intent;
@@ -37,6 +37,8 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
     having (select count(*) from held) >= 0 and not exists (select from keywarden.pause where resumed_at is null)
+      and exists (select from keywarden.key q where q.number = ${intent.key} and q.superseded_at is null and not exists (
+        select from keywarden.incident c where c.key_number = q.number and c.kind = 'key_changed' and c.closed_at is null))
       and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;
@@ -49,8 +51,9 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
  */
 export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome in ('revoked', 'gone')
   or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
-    select count(*) from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
-      and l.doubt is null and l.number > i.last_listing_number and l.begun_at > i.created_at) < 2))`;
+    select count(*) from (
+      select from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
+        and l.doubt is null and l.number > i.last_listing_number and l.begun_at > i.created_at limit 2) later) < 2))`;
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 

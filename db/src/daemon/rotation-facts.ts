@@ -27,11 +27,14 @@ export async function readRotationFacts(
         eq(key.controlPlaneNumber, controlPlane),
         eq(key.scope, scope),
         inArray(key.id, successorId === null ? [id] : [id, successorId]),
+        isNull(key.supersededAt),
       ),
     );
   const sight = (wanted: string | null) => toSighting(rows.find((row) => row.id === wanted));
+  // Its id may be another key's by now.
+  const old = rows.find((row) => row.number === rotation.key.number);
   return {
-    old: sight(id),
+    old: toSighting(old),
     successor: sight(successorId),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),

@@ -91,8 +91,8 @@ export async function applyPlan(
 /** An item whose work the store cut short, perhaps between the call and its outcome. What is not of the store is thrown. */
 function lostItem({ signal }: Context, item: PlanItem, error: unknown): AppliedItem {
   const code = codeOf(error);
-  // Postgres's own codes have five letters, the driver's are words: both say that a statement failed, and not our code.
-  if (signal.aborted || !/^([0-9A-Z]{5}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
+  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's words for a lost line; else it is a bug.
+  if (signal.aborted || !/^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
   const why = `the store failed (${code}) while it was worked on; listings tell what became of it`;
   return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
 }

@@ -34,6 +34,9 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     return await governed(context, async () => {
       if (why !== null) return { plan, announced, approved: [], byItself: null, why };
       const approved = await carryOutApproved(context, connections);
+      const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
+      // R5: an answer may have been lost with it, and with that a use in flight.
+      if (lost !== undefined) return { plan, announced, approved, byItself: null, why: lost.stopped };
       if (approved.some(hasUseInFlight)) {
         const used = 'a key was used while it was revoked; see keywarden incidents';
         return { plan, announced, approved, byItself: null, why: used };

@@ -88,6 +88,8 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
       return skipped(notNow('no configured connection has listed its scope with a credential that works'));
     const revocation = await revokeOnce(context, task, place);
     const delayMs = Math.max(revocation.retryAfterMs ?? Infinity, firstDelayMs * 2 ** (tries - 1));
+    // Its own refused call may be why it has no turn any more: another run may give it one.
+    if (tries > 1 && revocation.outcome === 'skipped') return { ...revocation, isFinal: false };
     const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
     if (isOver) return revocation;
     const isAborted = await place.connection.time.sleep(delayMs, context.signal).then(
@@ -230,7 +232,7 @@ async function callAndRecord(
     if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
     const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
-    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: true, ...busy };
+    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: !('retryAfterMs' in busy), ...busy };
   }
   if (!revoked.revoked || revoked.id !== key.id)
     return unknown('the answer does not say that this key is revoked; the next listings tell');

@@ -87,7 +87,11 @@ function logEnforced({ log }: Context, { plan, announced, approved, byItself, wh
   const revoked = [...approved, ...(byItself === null ? [] : [byItself])]
     .flatMap(({ items }) => items)
     .filter(({ outcome }) => outcome === 'revoked').length;
-  log.info({ plan: plan.id, revoked, notices: announced, ...(why === null ? {} : { why }) }, 'enforced');
+  const stopped = [...approved, ...(byItself === null ? [] : [byItself])].flatMap((each) => each.stopped ?? []);
+  const words = { ...(why === null ? {} : { why }), ...(stopped.length > 0 ? { stopped } : {}) };
+  log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
+  const lost = stopped.find((each) => each.startsWith('the store failed'));
+  if (lost !== undefined) throw new UserError(`Enforcement was cut short: ${lost}.`);
 }
 
 function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {

@@ -59,7 +59,7 @@ async function syncScope(
   }
 }
 
-/** Lists an organization's members; false where nothing is stored, for the credential may not, or a cache answered. */
+/** Lists an organization's members; false where that proves nothing: the credential may not, a cache answered, or most are suddenly absent. */
 export async function syncMembers(
   { store, signal }: Pick<Context, 'store' | 'signal'>,
   { connection, organizationId, counts }: { connection: Connection; organizationId: string; counts: Counts },
@@ -67,12 +67,13 @@ export async function syncMembers(
   const { client, controlPlane } = connection;
   try {
     const seenAt = presentOf(connection);
+    const begunMs = connection.time.now();
     const answer = await collect(client.members(organizationId, { signal }));
     const { items } = answer;
-    if (whyStale(connection, answer) !== null) return false;
-    await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
+    if (whyStale(connection, { ...answer, begunMs }) !== null) return false;
+    const { isSudden } = await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
     add(counts, 'members', items.length);
-    return items.length > 0;
+    return !isSudden;
   } catch (error) {
     if (!isHidden(error)) throw error;
     return false;

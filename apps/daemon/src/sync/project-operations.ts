@@ -19,7 +19,7 @@ import { planWalk } from './follow.ts';
 import { presentOf } from './organizations.ts';
 import { before, proofOf, servedMs } from './proof.ts';
 import { add, type Counts } from './run.ts';
-import { type Walk, walkOperations } from './walk.ts';
+import { OverlapError, type Walk, walkOperations } from './walk.ts';
 
 /** What reads and what writes: a twin test takes a guard out of one of them. */
 export interface Steps {
@@ -131,15 +131,21 @@ async function walk(
     datedAt: (dateMs) => datedAt(connection, dateMs),
     signal,
   });
-  for await (const page of pages) {
-    const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
-    const { beganAt, floor, next, reached, isEnd } = page;
-    await save(context, { project, counts, steps }, page.operations, {
-      proof,
-      ...(hasPlace ? { walk: { beganAt, floor, next, reached, isEnd } } : {}),
-    });
-    onPage?.(page.operations);
-    if (page.unprovedAt !== null) add(counts, 'unproved_instants');
+  try {
+    for await (const page of pages) {
+      const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
+      const { beganAt, floor, next, reached, isEnd } = page;
+      await save(context, { project, counts, steps }, page.operations, {
+        proof,
+        ...(hasPlace ? { walk: { beganAt, floor, next, reached, isEnd } } : {}),
+      });
+      onPage?.(page.operations);
+      if (page.unprovedAt !== null) add(counts, 'unproved_instants');
+    }
+  } catch (error) {
+    // The pages above are proved; the place below them is not one to go on from.
+    if (hasPlace && error instanceof OverlapError) await forgetOpenWalk(context.store.sql, project.number);
+    throw error;
   }
 }
 

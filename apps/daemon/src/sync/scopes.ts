@@ -37,6 +37,7 @@ export async function listScope(
   const begunAt = await readNow(sql);
   const pages =
     scope.kind === 'user' ? client.personalKeys({ signal }) : client.organizationKeys(scope.organizationId, { signal });
+  const begunMs = connection.time.now();
   const answer = await collect(pages);
   const { items, dateMs } = answer;
   const name = scopeName(scope);
@@ -48,7 +49,7 @@ export async function listScope(
     run,
     listedAt: datedAt(connection, dateMs),
     begunAt,
-    stale: whyStale(connection, answer),
+    stale: whyStale(connection, { ...answer, begunMs }),
     keys: items,
     lease,
   });

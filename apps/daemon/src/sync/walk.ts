@@ -74,7 +74,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     for (const { id } of page.items) for (const overlap of overlaps) overlap.ids.delete(id);
     const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
     if (lost !== undefined) {
-      if (repeats === attempts) throw refuse(`does not show ${lost.ids.size} rows above it again`);
+      if (repeats === attempts) throw new OverlapError(lost.ids.size);
       // They may have gone meanwhile: the page that showed them is asked for again.
       repeats += 1;
       place = lost.before;
@@ -145,6 +145,13 @@ const isOf = (at: string) => (operation: WireOperation) => operation.createdAt =
 /** A cursor that is cut to fewer digits than its row's time: the next page starts below the cursor, and proves nothing above it. */
 function earlier(cursor: string, reached: string): string {
   return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
+}
+
+/** A walk must not go on at the place that it has reached: rows above it were lost, and nothing would look for them again. */
+export class OverlapError extends ControlPlaneError {
+  constructor(rows: number) {
+    super('invalid_response', `a page of operations does not show ${rows} rows above it again`);
+  }
 }
 
 /**

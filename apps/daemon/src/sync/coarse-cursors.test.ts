@@ -1,0 +1,59 @@
+import { createTestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
+import { connectionOf, makeBed } from '../testing.ts';
+import { syncOperations } from './operations.ts';
+
+interface Body {
+  operations?: { id: string; created_at: string }[];
+  pagination?: { cursor: string };
+}
+
+test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that goes on where another failed, claims them', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const served = new Map<string, string>();
+  const cutting: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const url = input instanceof Request ? input.url : input.toString();
+    if (!url.includes('/operations?') || !answer.ok) return answer;
+    const body = (await answer.json()) as Body;
+    if (body.pagination) body.pagination.cursor = `${body.pagination.cursor.slice(0, 19)}Z`;
+    return Response.json(body, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const bed = await makeBed(store, { client: { fetch: cutting } });
+  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
+  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  // Several rows a second: a cut cursor skips some of them.
+  for (const { id } of projects) {
+    const groups = Array.from({ length: 300 }, (_, index) => ({
+      count: 2,
+      age_seconds: 86_400 + index * 0.3,
+      late_seconds: 0,
+      going_on_seconds: 0,
+    }));
+    await bed.control('POST', 'operations', { project_id: id, groups });
+    const { served: ids } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+    for (const each of ids) served.set(each, id);
+  }
+  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 25 } };
+  let failed = 0;
+  for (let passes = 0; passes < 4; passes += 1) {
+    await bed.reconnect();
+    await syncOperations(bed.context, connectionOf(bed)).catch(() => (failed += 1));
+  }
+  const stored = new Set((await store.sql`select id from keywarden.operation`).map((row) => String(row.id)));
+  const lost = [...served].filter(([id]) => !stored.has(id));
+  expect(failed).toBe(4);
+  expect(lost.length).toBeGreaterThan(0);
+  for (const [id, project] of lost) {
+    const { operation } = await bed.ask<{ operation: { created_at: string } }>(
+      'GET',
+      `/projects/${project}/operations/${id}`,
+    );
+    const [claim] = await store.sql`
+      select c.known @> ${operation.created_at}::timestamptz as claims from keywarden.operation_coverage c
+        join keywarden.project p on p.number = c.project_number where p.id = ${project}`;
+    expect([id, claim?.claims ?? false]).toEqual([id, false]);
+  }
+  await bed.close();
+  await store.close();
+});
