@@ -1,12 +1,13 @@
 import { z } from '@hono/zod-openapi';
-import type {
-  ExemptionFilter,
-  FindingFilter,
-  IncidentFilter,
-  KeyFilter,
-  OperationFilter,
-  RevocationFilter,
-  RotationFilter,
+import {
+  type ExemptionFilter,
+  type FindingFilter,
+  type IncidentFilter,
+  incidentKinds,
+  type KeyFilter,
+  type OperationFilter,
+  type RevocationFilter,
+  type RotationFilter,
 } from '@keywarden/db/read';
 import { digits, instant, lasting, range, word } from './parameters.ts';
 import { rotationStates } from './shapes/governance.ts';
@@ -73,18 +74,7 @@ export function toRevocationFilter(asked: z.output<z.ZodObject<typeof revocation
 }
 
 export const incidentFilters = {
-  kind: z
-    .enum([
-      'used_in_flight',
-      'breaker',
-      'high_water_mark',
-      'rotation_stalled',
-      'orphan',
-      'job_failed',
-      'key_changed',
-      'configuration',
-    ])
-    .optional(),
+  kind: z.enum(incidentKinds).optional(),
   state: z.enum(['open', 'closed']).optional(),
   key: digits.optional(),
   ...range,

@@ -107,3 +107,18 @@ test('A7: a creator nobody ever listed has not left by lists that are suddenly s
   expect((await creatorsAfter(hour(8), many))[2]).toBe('left');
   await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
 });
+
+test('A7: a list of members that proves no absence says so: it is empty, or suddenly much shorter', async () => {
+  const organization = { id: 'cut off', name: 'cut off', createdAt: '2026-01-01T00:00:00Z', extra: null };
+  await saveOrganizations(daemon.sql, { controlPlane, seenAt: '2026-06-01T00:00:00Z' }, [organization]);
+  const save = async (at: string, count: number) =>
+    await saveMembers(
+      daemon.sql,
+      { controlPlane, seenAt: at, organizationId: 'cut off' },
+      Array.from({ length: count }, (_, index) => memberOf(`user-${index}`)),
+    );
+  expect(await save('2026-06-01T00:00:00Z', 120)).toEqual({ isSudden: false });
+  expect(await save('2026-06-01T01:00:00Z', 100)).toEqual({ isSudden: true });
+  expect(await save('2026-06-01T02:00:00Z', 0)).toEqual({ isSudden: true });
+  expect(await save('2026-06-01T03:00:00Z', 119)).toEqual({ isSudden: false });
+});

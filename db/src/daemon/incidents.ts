@@ -1,19 +1,12 @@
 import type postgres from 'postgres';
+import type { IncidentKind } from '../incident-kinds.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
 /** What a person has to look at. Times are RFC 3339. */
 export interface Incident {
   number: string;
-  kind:
-    | 'used_in_flight'
-    | 'breaker'
-    | 'high_water_mark'
-    | 'rotation_stalled'
-    | 'orphan'
-    | 'job_failed'
-    | 'key_changed'
-    | 'configuration';
+  kind: IncidentKind;
   openedAt: string;
   /** Null for what is of a scope, or of everything, and of no key. */
   keyId: string | null;

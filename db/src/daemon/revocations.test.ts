@@ -144,3 +144,14 @@ test('a key that was gone and is back may be begun again', async () => {
   expect(await begin()).toBeDefined();
   expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set());
 });
+
+test('R1: no intent for a key whose id is, or may be, another key’s, whatever asks for it', async () => {
+  const [{ number } = {}] = await store.sql`
+    insert into keywarden.incident (kind, key_number, scope, detail) values ('key_changed', ${key}, ${scope}, '{}') returning number`;
+  expect(await begin()).toBeUndefined();
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada' where number = ${String(number)}`;
+  await store.sql`update keywarden.key set superseded_at = now() where number = ${key}`;
+  expect(await begin()).toBeUndefined();
+  await store.sql`update keywarden.key set superseded_at = null where number = ${key}`;
+  expect(await begin()).toBeDefined();
+});

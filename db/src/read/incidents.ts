@@ -1,17 +1,9 @@
 import { sql } from 'drizzle-orm';
+import type { IncidentKind } from '../incident-kinds.ts';
 import { type List, time, visible, when, within } from './list.ts';
 
 export interface IncidentFilter {
-  kind?:
-    | 'used_in_flight'
-    | 'breaker'
-    | 'high_water_mark'
-    | 'rotation_stalled'
-    | 'orphan'
-    | 'job_failed'
-    | 'key_changed'
-    | 'configuration'
-    | undefined;
+  kind?: IncidentKind | undefined;
   state?: 'open' | 'closed' | undefined;
   keyNumber?: string | undefined;
   from?: string | undefined;

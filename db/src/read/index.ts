@@ -1,3 +1,4 @@
+export { incidentKinds } from '../incident-kinds.ts';
 export { type AccessFilter, accessList } from './access-log.ts';
 export { type ArchivedRecord, listArchivedOperations, listArchivedProjects } from './archive.ts';
 export { type BlindSpot, connectionList, listBlindSpots } from './connections.ts';

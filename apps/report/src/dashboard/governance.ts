@@ -1,6 +1,7 @@
 import {
   exemptionList,
   findingList,
+  incidentKinds,
   incidentList,
   readPage,
   revocationList,
@@ -111,16 +112,7 @@ export function governancePages({ page, form }: Pages, services: Services): void
         {
           name: 'kind',
           label: 'Kind',
-          options: [
-            'used_in_flight',
-            'breaker',
-            'high_water_mark',
-            'rotation_stalled',
-            'orphan',
-            'job_failed',
-            'key_changed',
-            'configuration',
-          ],
+          options: [...incidentKinds],
         },
       ],
       list: (query) => incidentList(toIncidentFilter(query), visit.principal.organizations),

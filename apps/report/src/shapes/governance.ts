@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { incidentKinds } from '@keywarden/db/read';
 
 // What plans and findings, and what became of them, look like in every answer.
 
@@ -94,16 +95,7 @@ export const revocationItem = z
 export const incidentItem = z
   .strictObject({
     id: z.string(),
-    kind: z.enum([
-      'used_in_flight',
-      'breaker',
-      'high_water_mark',
-      'rotation_stalled',
-      'orphan',
-      'job_failed',
-      'key_changed',
-      'configuration',
-    ]),
+    kind: z.enum(incidentKinds),
     state: z.enum(['open', 'closed']),
     opened_at: z.string(),
     scope: z.string().nullable(),

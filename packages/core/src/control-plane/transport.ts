@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers';
 import { readBody } from './body.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
+import { readAgeMs, readDateMs } from './headers.ts';
 import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, ownConnection } from './network.ts';
@@ -248,18 +249,6 @@ function readReply(
   } catch {
     throw new ControlPlaneError('invalid_response', 'the answer is not JSON');
   }
-}
-
-/** A cache's `Age` in ms. One that cannot be read is of a cache all the same, and says nothing of how old the answer is. */
-function readAgeMs(headers: Headers): number {
-  const age = headers.get('age');
-  if (age === null) return 0;
-  return /^\d+$/.test(age) ? Number(age) * 1000 : Number.POSITIVE_INFINITY;
-}
-
-function readDateMs(headers: Headers): number | null {
-  const dateMs = Date.parse(headers.get('date') ?? '');
-  return Number.isNaN(dateMs) ? null : dateMs;
 }
 
 /** The message of the control plane's error body, and its own id of the request where it gives one. */

@@ -107,7 +107,7 @@ function changed({ isInQuestion }: KeyFacts): Hold | null {
   if (isInQuestion !== true) return null;
   return {
     kind: 'identity_changed',
-    text: 'its id was another key’s, and nobody has looked at that; see keywarden incidents',
+    text: 'its id was another key’s, and no person has closed that incident; see keywarden incidents',
   };
 }
 

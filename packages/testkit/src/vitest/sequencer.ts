@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, most of it waiting for processes: whoever begins them last waits for them alone. */
+/** Files that take longest, most of it waiting for processes. Begun last, they would run alone at the end. */
 const first = ['outages', 'dashboard', 'start', 'schedule/daemon', 'rotate-faults', 'rotate-kills', 'replicas'];
 
 /** The order of files: the longest first, then as vitest has it. */

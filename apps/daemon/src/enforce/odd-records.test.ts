@@ -1,0 +1,200 @@
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import { connectionOf } from '../testing.ts';
+import {
+  apply,
+  bed,
+  makeStoredPlan,
+  mint,
+  openIncidents,
+  outcomes,
+  pass,
+  revokedNames,
+  store,
+  useApplyBed,
+} from './apply-bed.ts';
+import { type Answer, changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
+
+// Records that contradict themselves, or what was known before: ids that return, impossible times, members who come and go.
+
+useApplyBed();
+
+test('R7: an organization whose rows no store can hold does not keep the others from being listed', async () => {
+  await prepareBetween(['one', 'busy']);
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 3, operations: 0 });
+  for (const row of [
+    { id: '9223372036854775808' },
+    { created_at: '2026-02-30T00:00:00Z' },
+    { created_at: '2026-01-01T00:00:00+99:99' },
+  ]) {
+    await store.sql`delete from keywarden.key_listing`;
+    setBetween(async (request, forward) =>
+      isKeyList(request) ? await changed(forward, (rows) => [{ ...rows[0], ...row }]) : await forward(),
+    );
+    await expect(syncKeys(bed.context, connectionOf(bed))).rejects.toThrow(
+      /The keys of 1 of 3 scopes .* the others are stored/,
+    );
+    const listed = await store.sql`select distinct scope from keywarden.key_listing`;
+    expect(listed).toHaveLength(2);
+  }
+});
+
+test('a Date a year ahead is refused aloud, and later listings are stored', async () => {
+  await prepareBetween(['one', 'busy']);
+  const answersAhead: Answer = async (_request, forward) => {
+    const answer = await forward();
+    const headers = new Headers(answer.headers);
+    headers.set('date', new Date(Date.now() + 365 * 86_400_000).toUTCString());
+    headers.set('server', 'another');
+    return new Response(await answer.text(), { status: answer.status, headers });
+  };
+  setBetween(answersAhead);
+  await bed.reconnect();
+  await expect(syncKeys(bed.context, connectionOf(bed))).rejects.toThrow(
+    /nothing is stored through it until both agree/,
+  );
+  setBetween(plain);
+  await bed.reconnect();
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
+});
+
+const leavers = { rules: [{ name: 'left', creator_left: true, action: 'revoke', even_in_use: true }] };
+
+/** The organization's members as another list has them: without the creators of its keys, or with them. */
+const membersWithout =
+  (isLeft: () => boolean): Answer =>
+  async (request, forward) => {
+    if (!request.url.pathname.endsWith('/members')) return await forward();
+    const answer = await forward();
+    const body = (await answer.json()) as { members: { member: { user_id: string } }[] };
+    const creators = await store.sql`select creator_id from keywarden.key`;
+    const members = body.members.filter(
+      ({ member }) => !isLeft() || !creators.some((row) => row.creator_id === member.user_id),
+    );
+    return new Response(JSON.stringify({ ...body, members }), {
+      headers: { date: answer.headers.get('date') ?? '', 'content-type': 'application/json' },
+    });
+  };
+
+async function prepareLeaver() {
+  await prepareBetween(['one', 'busy'], leavers);
+  await bed
+    .control('POST', 'generate', { organizations: 0, projects: 0, keys: 0, operations: 0 })
+    .catch(() => undefined);
+  let isLeft = true;
+  await syncKeys(bed.context, connectionOf(bed));
+  setBetween(membersWithout(() => isLeft));
+  for (let listings = 0; listings < 3; listings += 1) {
+    await bed.control('POST', 'clock', { advance_seconds: 3700 });
+    await bed.reconnect();
+    await syncKeys(bed.context, connectionOf(bed));
+  }
+  return { comeBack: () => (isLeft = false) };
+}
+
+test('R1: whoever was added again before the plan is applied has not left', async () => {
+  const { comeBack } = await prepareLeaver();
+  const plan = await makeStoredPlan();
+  expect(plan.document.items.length).toBeGreaterThan(0);
+  comeBack();
+  const applied = await apply(plan);
+  expect(applied.items.map(({ outcome }) => outcome)).not.toContain('revoked');
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('R1: where members can be listed no more, who has left is unknown once that evidence is old', async () => {
+  await prepareLeaver();
+  const forbid: Answer = async ({ url }, forward) =>
+    url.pathname.endsWith('/members') ? new Response('{"message": "no"}', { status: 403 }) : await forward();
+  setBetween(forbid);
+  const plan = await makeStoredPlan();
+  expect(Object.values(outcomes(await apply(plan)))).toContainEqual(expect.stringContaining('members'));
+  await pass(3 * 86_400);
+  const { document } = await makeStoredPlan();
+  expect(document.items).toEqual([]);
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('a name with what a terminal obeys stays one cell of its table', async () => {
+  await prepareBetween(['busy']);
+  await mint('x\u001b[2K\u202Ey');
+  const { renderTable } = await import('../commands/table.ts');
+  await syncKeys(bed.context, connectionOf(bed));
+  const rows = await store.sql`select name from keywarden.key where name like 'x%'`;
+  expect(
+    renderTable(
+      ['NAME'],
+      rows.map((row) => [String(row.name)]),
+    ),
+  ).toBe(String.raw`NAME
+x\u{1b}[2K\u{202e}y`);
+});
+
+test('R1: an id that comes back with another creation time or creator is another key: it has none of the old one’s age, use, owner or exemptions', async () => {
+  const { one } = await prepareBetween(['one', 'busy']);
+  await makeStoredPlan();
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'busy'`;
+  const hourAgo = async () => {
+    const { now } = await bed.control<{ now: string }>('GET', 'clock');
+    return new Date(Date.parse(now) - 3_600_000).toISOString();
+  };
+  const createdAt = await hourAgo();
+  setBetween(async (request, forward) =>
+    isKeyList(request)
+      ? await changed(forward, (rows) =>
+          rows.map((row) => (row.id === one?.id ? { ...row, created_at: createdAt, name: 'new' } : row)),
+        )
+      : await forward(),
+  );
+  for (let passes = 0; passes < 3; passes += 1) await pass();
+  const { document } = await makeStoredPlan();
+  expect(document.items).toEqual([]);
+  const rows = await store.sql`
+    select name, gone_at is null as is_there, superseded_at is null as has_id from keywarden.key where id = ${String(one?.id)} order by number`;
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { name: 'one', is_there: false, has_id: false },
+    { name: 'new', is_there: true, has_id: true },
+  ]);
+  expect(await openIncidents()).toEqual(['key_changed']);
+  // A month later it is as old as the rule wants, and nobody has looked.
+  await pass(31 * 86_400);
+  await pass();
+  const held = (await makeStoredPlan()).document.held.map(({ key, why }) => [key.name, why.kind]);
+  expect(held).toContainEqual(['new', 'identity_changed']);
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toContain('new');
+  // What was there before, with all that it had, is there again when its record is.
+  setBetween(plain);
+  await pass();
+  const [again] =
+    await store.sql`select name, gone_at from keywarden.key where id = ${String(one?.id)} and superseded_at is null`;
+  expect(again).toMatchObject({ name: 'one', gone_at: null });
+});
+
+test('R1: a key whose creation cannot be is not judged by its age, and is when a later list says better', async () => {
+  await prepareBetween(['one', 'busy']);
+  for (const createdAt of ['0001-01-01T00:00:00Z', '2999-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) {
+    await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+    setBetween(async (request, forward) =>
+      isKeyList(request)
+        ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: createdAt })))
+        : await forward(),
+    );
+    const { document } = await makeStoredPlan();
+    expect(document.items).toEqual([]);
+    expect(document.held.map(({ key, why }) => [key.name, why.kind])).toContainEqual(['one', 'unknown']);
+  }
+  setBetween(plain);
+  await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+  setBetween(async (request, forward) =>
+    isKeyList(request)
+      ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: '0001-01-01T00:00:00Z' })))
+      : await forward(),
+  );
+  await makeStoredPlan();
+  setBetween(plain);
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
+});
