@@ -6,10 +6,11 @@ import { benchReplicas, benchSoak } from './replicas.ts';
 import { benchReport } from './report.ts';
 import { benchRotate } from './rotate.ts';
 import { benchSandbox } from './sandbox.ts';
-import { benchSimulate } from './simulate.ts';
+import { benchGovern, benchSimulate } from './simulate.ts';
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   client: benchClient,
+  govern: benchGovern,
   idle: benchIdle,
   ingest: benchIngest,
   policy: benchPolicy,

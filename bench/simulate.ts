@@ -5,20 +5,35 @@ import { fileURLToPath } from 'node:url';
 import { readNumber } from './measure.ts';
 
 /**
- * `simulate --runs N [--first SEED]`: seeded lives of a control plane and its archive, each twenty-fifth with its passes killed by kill -9,
- * shared out to processes. Each that fails is printed with its seed. There is no yardstick: the figure to reach is no failure.
+ * `simulate --runs N [--first SEED] [--hostile]`: seeded lives of a control plane and its archive, each twenty-fifth with its passes killed by
+ * kill -9; with `--hostile` a control plane stands between that is not as its description says. Each that fails is printed with its seed. There is
+ * no yardstick: the figure to reach is no failure.
  */
 export async function benchSimulate(args: string[]): Promise<void> {
+  const main = '../apps/daemon/src/simulation/main.ts';
+  await shareOut(args, main, args.includes('--hostile') ? ['hostile'] : []);
+}
+
+/**
+ * `govern --hostile --runs N [--first SEED]`: companies whose keys are revoked and rotated by policy under a hostile control plane, with the truth
+ * as judge. Each that fails is printed with its seed; the figure to reach is no failure.
+ */
+export async function benchGovern(args: string[]): Promise<void> {
+  await shareOut(args, '../apps/daemon/src/simulation/govern/main.ts', []);
+}
+
+/** Runs seeds `first` and on, shared out to processes of a program that takes RUNS FIRST_SEED. */
+async function shareOut(args: string[], program: string, more: string[]): Promise<void> {
   const runs = readNumber(args, 'runs', 500);
   const first = readNumber(args, 'first', 1);
   // One more than cores: each waits for Postgres a third of its time.
   const processes = Math.min(cpus().length + 1, runs);
   const share = Math.ceil(runs / processes);
-  const main = fileURLToPath(new URL('../apps/daemon/src/simulation/main.ts', import.meta.url));
+  const main = fileURLToPath(new URL(program, import.meta.url));
   const codes = await Promise.all(
     Array.from({ length: processes }, async (_, index) => {
       const own = Math.min(share, runs - index * share);
-      const args = [...process.execArgv, main, String(own), String(first + index * share)];
+      const args = [...process.execArgv, main, String(own), String(first + index * share), ...more];
       const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
       const [code] = await once(child, 'exit');
       return code;

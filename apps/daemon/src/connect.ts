@@ -105,7 +105,7 @@ function sharedBudgets(sql: Sql, time: Time | undefined): LimiterStore {
 
 async function save(sql: Sql, connection: Identity, replica: string | null): Promise<string> {
   const { name, identity: baseUrl, accountId, authMethod, ownKeyId, isSandbox } = connection;
-  const checkedAt = new Date(Date.now() + connection.skewMs).toISOString();
+  const checkedAt = new Date(connection.time.now() + connection.skewMs).toISOString();
   return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica });
 }
 
@@ -231,8 +231,8 @@ const dateToleranceMs = 300_000;
  * The Date of an answer as RFC 3339. One wrong Date that was stored would spoil every later judgement, so that one which does
  * not fit what the connection knows of the control plane's clock is refused. A sandbox's time is moved on purpose.
  */
-export function datedAt({ name, skewMs, isSandbox }: Connection, dateMs: number | null): string {
-  const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (Date.now() + skewMs));
+export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: number | null): string {
+  const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (time.now() + skewMs));
   if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
   throw new UserError(
     `An answer to connection ${name} bears no Date, or one that does not fit the answers before it; nothing of it is stored.`,

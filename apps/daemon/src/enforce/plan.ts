@@ -71,7 +71,7 @@ function clockOf(policy: Policy, connections: Connection[]): (controlPlane: stri
   return (controlPlane) => {
     const known = connections.find((connection) => connection.controlPlane === controlPlane);
     if (known === undefined) return null;
-    return isClockTrusted(policy, known) ? Date.now() + known.skewMs : null;
+    return isClockTrusted(policy, known) ? known.time.now() + known.skewMs : null;
   };
 }
 

@@ -107,7 +107,7 @@ export interface ServedRow {
 }
 
 export function versionOf({ status, updated_at: at, failures_count: failures, error = '' }: ServedRow): string {
-  return [status, at, failures, error].join(' ');
+  return [status, microsOf(at), failures, error].join(' ');
 }
 
 async function storedOf(store: Store, projectId: string): Promise<Stored[]> {
@@ -117,7 +117,7 @@ async function storedOf(store: Store, projectId: string): Promise<Stored[]> {
       union all
       select project_number, id, status, updated_at, failures_count, error, false from keywarden.operation_version
     )
-    select s.id, concat_ws(' ', s.status, replace(to_json(s.updated_at)#>>'{}', '+00:00', 'Z'), s.failures_count, coalesce(s.error, '')) as version,
+    select s.id, concat_ws(' ', s.status, (extract(epoch from s.updated_at) * 1000000)::bigint, s.failures_count, coalesce(s.error, '')) as version,
       s.is_current
     from stored s join keywarden.project p on p.number = s.project_number where p.id = ${projectId}`;
   return rows.map((row) => ({ id: String(row.id), version: String(row.version), isCurrent: Boolean(row.is_current) }));
@@ -135,5 +135,6 @@ async function claimsOf(store: Store, projectId: string): Promise<(micros: numbe
 /** Microseconds since 1970, which a double holds exactly. */
 function microsOf(at: string): number {
   const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(6, '0');
-  return Date.parse(`${at.slice(0, 19)}Z`) * 1000 + Number(digits.slice(0, 6));
+  const zone = /(Z|[+-]\d\d:\d\d)$/.exec(at)?.[0] ?? 'Z';
+  return Date.parse(`${at.slice(0, 19)}${zone}`) * 1000 + Number(digits.slice(0, 6));
 }

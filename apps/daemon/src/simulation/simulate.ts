@@ -4,7 +4,7 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
 import { createRandom } from '@keywarden/sandbox';
-import { crashStdio, realTime } from '@keywarden/testkit';
+import { copy, crashStdio, createHostileControlPlane, realTime } from '@keywarden/testkit';
 import type { Steps } from '../sync/project-operations.ts';
 import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
 import { type Subject, syncOnce } from './subject.ts';
@@ -20,6 +20,12 @@ export interface Simulation {
   kills?: boolean;
   /** Less history, and one pass or two before the last. */
   isShort?: boolean;
+  /** A control plane stands between that is not as its description says. */
+  isHostile?: boolean;
+  /** Only these distortions; all by default. */
+  only?: readonly string[];
+  /** For twins: stands between the daemon and everything else, and hides what a guard looks at. */
+  mask?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
   /** For twins: without a guard. */
   steps?: Steps;
   settleMs?: number;
@@ -34,6 +40,8 @@ export interface Result extends Tally {
   passes: number;
   failedPasses: number;
   kills: number;
+  /** How often each distortion struck. */
+  struck: Map<string, number>;
 }
 
 const minute = 60;
@@ -44,33 +52,38 @@ const day = 86_400;
  * deletions, transfers, faults, and passes that are cut short. Throws what is wrong, with the seed.
  */
 export async function simulate(simulation: Simulation): Promise<Result> {
+  const doing: string[] = [];
   try {
-    return await live(simulation);
+    return await live(simulation, doing);
   } catch (error) {
-    throw new Error(
-      `seed ${simulation.seed}${simulation.kills ? ' (with kills)' : ''}: ${error instanceof Error ? error.message : String(error)}`,
-      {
-        cause: error,
-      },
-    );
+    const what = error instanceof Error ? error.message : String(error);
+    const how = simulation.kills ? ' (with kills)' : '';
+    throw new Error([`seed ${simulation.seed}${how}: ${what}`, ...doing.slice(-4)].join('\n  '), { cause: error });
   }
 }
 
-async function live({
-  seed,
-  store,
-  databaseUrl,
-  kills = false,
-  isShort = false,
-  steps,
-  settleMs,
-}: Simulation): Promise<Result> {
+async function live(
+  {
+    seed,
+    store,
+    databaseUrl,
+    kills = false,
+    isShort = false,
+    isHostile = false,
+    only,
+    mask = (fetch) => fetch,
+    steps,
+    settleMs,
+  }: Simulation,
+  doing: string[],
+): Promise<Result> {
   const random = createRandom(seed);
   const pageLimit = random.pick([2, 3, 10, 50, 100, 1000, random.between(2, 1000)]);
   const world = await createWorld({
     seed: seed + 1,
     largestGroup: random.chance(0.15) ? 700 : 20,
     history: Math.min(isShort ? 150 : 600, pageLimit * 10),
+    hasReplicas: isHostile,
   });
   const { url, adminKey: apiKey } = world.sandbox;
   const subject: Subject = {
@@ -81,6 +94,14 @@ async function live({
     ...(settleMs === undefined ? {} : { settleMs }),
   };
   const served: Served = new Map();
+  let way: typeof globalThis.fetch = globalThis.fetch;
+  const hostile = createHostileControlPlane({
+    random,
+    now: world.now,
+    forward: async (input, init) => await way(input, init),
+    topics: ['identity', 'organizations', 'projects', 'operations', 'operation'],
+    ...(only === undefined ? {} : { only }),
+  });
   const result: Result = {
     checks: 0,
     claimed: 0,
@@ -92,44 +113,56 @@ async function live({
     passes: 0,
     failedPasses: 0,
     kills: 0,
+    struck: hostile.struck,
   };
   const check = async () => {
     const tally = await checkArchive(store, world, kills ? null : served);
     for (const key of ['checks', 'claimed', 'unclaimed', 'versions'] as const) result[key] += tally[key];
     [result.claimedAtEnd, result.unclaimedAtEnd] = [tally.claimed, tally.unclaimed];
   };
+  /** One pass, in which the world is disturbed between requests. */
+  const sync = async ({ disturbance, abort, abortAfter }: Disturbed): Promise<number> => {
+    way = disturbed(world, { disturbance, abort, abortAfter });
+    const fetch = noting(served, isHostile ? mask(hostile.fetch) : way);
+    const time = isHostile ? { time: { now: world.now, sleep: world.sleep } } : {};
+    return await syncOnce(store, subject, { signal: abort.signal, fetch, ...time, ...(steps ? { steps } : {}) });
+  };
   try {
-    const passes = random.between(1, isShort ? 2 : 3);
+    const passes = isHostile ? random.between(2, 5) : random.between(1, isShort ? 2 : 3);
     for (let pass = 0; pass < passes; pass += 1) {
       await world.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
+      if (isHostile) {
+        way = globalThis.fetch;
+        await hostile.refresh();
+        hostile.worsen();
+        doing.push(`pass ${pass}: ${hostile.describe()}`);
+        await world.live(random.below(4 * minute));
+      }
       const isArmed = random.chance(0.4);
       if (isArmed) await world.breakSomething();
       const abort = new AbortController();
-      const fetch = watchedFetch(world, {
-        served,
-        disturbance: random.pick([0, 0.1, 0.4]),
-        abort,
-        abortAfter: random.chance(0.3) ? random.below(30) : null,
-      });
+      const disturbance = random.pick([0, 0.1, 0.4]);
+      const abortAfter = random.chance(0.3) ? random.below(30) : null;
       result.passes += 1;
       if (kills) {
         result.kills += Number(await killedSync({ databaseUrl, subject }, random.below(250)));
       } else {
-        const options = { signal: abort.signal, fetch, ...(steps ? { steps } : {}) };
-        const resumed = await syncOnce(store, subject, options).catch((error: unknown) => {
-          const isExpected = isForeseen(error) ? isArmed || abort.signal.aborted : isAbort(error, abort.signal);
+        result.resumedWalks += await sync({ disturbance, abort, abortAfter }).catch((error: unknown) => {
+          const isTroubled = isArmed || isHostile || abort.signal.aborted;
+          const isExpected = isForeseen(error) ? isTroubled : isAbort(error, abort.signal);
           if (!isExpected && steps === undefined) throw error;
           result.failedPasses += 1;
           return 0;
         });
-        result.resumedWalks += resumed;
       }
       await world.control('PUT', 'faults', []);
       await check();
     }
-    const { now: passBeganAt } = await world.control<{ now: string }>('POST', 'clock', { advance_seconds: 3600 });
-    const fetch = watchedFetch(world, { served, disturbance: 0, abort: new AbortController(), abortAfter: null });
-    result.resumedWalks += await syncOnce(store, subject, { fetch, ...(steps ? { steps } : {}) });
+    hostile.calm();
+    doing.push('calm');
+    await world.sleep(3_600_000);
+    const passBeganAt = new Date(world.now()).toISOString();
+    result.resumedWalks += await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
     await check();
     if (settleMs === undefined && steps === undefined) await checkCurrent(store, world, { pageLimit, passBeganAt });
     return result;
@@ -147,33 +180,45 @@ function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
   return aborted && (error === reason || (error instanceof Error && error.name === 'AbortError'));
 }
 
-/** Notes what is served, disturbs the world between requests, and cuts the pass short after so many. */
-function watchedFetch(
-  world: World,
-  {
-    served,
-    disturbance,
-    abort,
-    abortAfter,
-  }: { served: Served; disturbance: number; abort: AbortController; abortAfter: number | null },
-): typeof fetch {
+interface Disturbed {
+  /** The chance that something happens between two requests. */
+  disturbance: number;
+  abort: AbortController;
+  /** After so many requests the pass is cut short. */
+  abortAfter: number | null;
+}
+
+/** Disturbs the world between requests, and cuts the pass short after so many. */
+function disturbed(world: World, { disturbance, abort, abortAfter }: Disturbed): typeof fetch {
   let requests = 0;
   return async (input, init) => {
     requests += 1;
     if (requests === abortAfter) abort.abort();
     if (world.random.chance(disturbance)) await world.disturb();
-    const response = await fetch(input, init);
+    return await fetch(input, init);
+  };
+}
+
+/** Notes what is served. */
+function noting(served: Served, way: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await way(input, init);
     const url = input instanceof Request ? input.url : input.toString();
     if (!url.includes('/operations') || !response.ok) return response;
     const text = await response.text();
     note(served, text);
-    return new Response(text, { status: response.status, headers: response.headers });
+    return copy(response, text);
   };
 }
 
 function note(served: Served, text: string): void {
-  const { operations, operation } = JSON.parse(text) as { operations?: ServedRow[]; operation?: ServedRow };
-  for (const row of operations ?? (operation ? [operation] : [])) {
+  let page: { operations?: ServedRow[]; operation?: ServedRow } | null;
+  try {
+    page = JSON.parse(text) as typeof page;
+  } catch {
+    return; // no answer that anybody could store
+  }
+  for (const row of page?.operations ?? (page?.operation ? [page.operation] : [])) {
     const versions = served.get(row.id) ?? new Set();
     served.set(row.id, versions.add(versionOf(row)));
   }

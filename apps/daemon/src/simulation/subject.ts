@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Time } from '@keywarden/core/client';
 import { parseConfig } from '@keywarden/core/config';
 import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
@@ -23,13 +24,20 @@ export interface SyncOptions {
   signal?: AbortSignal;
   fetch?: typeof globalThis.fetch;
   steps?: Steps;
+  /** The clock that answers are held against. */
+  time?: Time;
 }
 
 /** One pass. Rejects as the command would; answers with the number of walks that it resumed. */
 export async function syncOnce(
   store: Store,
   { name, url, apiKey, pageLimit, settleMs }: Subject,
-  { signal = new AbortController().signal, fetch = globalThis.fetch, steps = guardedSteps }: SyncOptions = {},
+  {
+    signal = new AbortController().signal,
+    fetch = globalThis.fetch,
+    steps = guardedSteps,
+    time = hurried,
+  }: SyncOptions = {},
 ): Promise<number> {
   const config = parseConfig(`operations: {page_limit: ${pageLimit}}`, 'the simulation');
   const settle = { ...config.operations.settle, ms: settleMs ?? config.operations.settle.ms };
@@ -51,7 +59,7 @@ export async function syncOnce(
     variables: {},
     replica: randomUUID(),
   };
-  const [opened] = await openConnections(store.sql, { ...context, time: hurried, fetch }, (_name, error) => {
+  const [opened] = await openConnections(store.sql, { ...context, time, fetch }, (_name, error) => {
     throw error;
   });
   const counts = opened === undefined ? {} : await syncOperations(context, opened, steps);

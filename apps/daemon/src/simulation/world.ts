@@ -1,4 +1,5 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { mostLagMs } from '@keywarden/testkit';
 
 /** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
 export interface World {
@@ -14,13 +15,17 @@ export interface World {
   /** Every operation that lists have ever shown, with its time, by project. */
   truth(): Promise<Map<string, Map<string, string>>>;
   control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** The control plane's time in ms, and a wait by it. */
+  now(): number;
+  sleep(ms: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const minute = 60;
 const day = 86_400;
-/** Late rows come within `settle`, 15 minutes, but for some that the overlap of the next walk finds. */
+/** Late rows come within `settle`, 15 minutes, also where a replica that lags shows them. */
 const lateWithinSettle = 14 * minute;
+const lateOnReplicas = lateWithinSettle - mostLagMs / 1000;
 
 export interface WorldOptions {
   seed: number;
@@ -28,10 +33,13 @@ export interface WorldOptions {
   largestGroup: number;
   /** Operations of a project at the beginning, at most. */
   history: number;
+  /** Replicas that lag may stand between. */
+  hasReplicas?: boolean;
 }
 
-export async function createWorld({ seed, largestGroup, history }: WorldOptions): Promise<World> {
+export async function createWorld({ seed, largestGroup, history, hasReplicas = false }: WorldOptions): Promise<World> {
   const random = createRandom(seed);
+  const latest = hasReplicas ? lateOnReplicas : lateWithinSettle;
   const sandbox = await createSandbox({ limits: noLimits, work: { operations_per_day: random.below(4), seed } });
   const request = async (method: string, url: string, body: unknown) => {
     const response = await fetch(url, {
@@ -64,7 +72,7 @@ export async function createWorld({ seed, largestGroup, history }: WorldOptions)
   const groupOf = (age: number) => ({
     count: random.chance(0.85) ? random.between(1, 3) : random.between(1, largestGroup),
     age_seconds: age,
-    late_seconds: random.chance(0.2) ? random.between(1, Math.max(1, lateWithinSettle - age)) : 0,
+    late_seconds: random.chance(0.2) ? random.between(1, Math.max(1, latest - age)) : 0,
     going_on_seconds: random.chance(0.1) ? random.between(1, 3 * day) : 0,
   });
   const add = async (most: number) => {
@@ -79,13 +87,20 @@ export async function createWorld({ seed, largestGroup, history }: WorldOptions)
     const body = { destination_org_id: to, project_ids: [random.pick(projectIds)] };
     await request('POST', `${sandbox.url}/organizations/${from}/projects/transfer`, body);
   };
-  const advance = async (seconds: number) => void (await control('POST', 'clock', { advance_seconds: seconds }));
+  let offsetMs = 0;
+  const advance = async (seconds: number) => {
+    const { now } = await control<{ now: string }>('POST', 'clock', { advance_seconds: seconds });
+    offsetMs = Date.parse(now) - Date.now();
+  };
+  await advance(0);
 
   return {
     random,
     sandbox,
     projectIds,
     control,
+    now: () => Date.now() + offsetMs,
+    sleep: async (ms) => await advance(ms / 1000),
     async live(seconds) {
       const steps = random.between(1, 3);
       for (let step = 0; step < steps; step += 1) {
@@ -116,7 +131,7 @@ export async function createWorld({ seed, largestGroup, history }: WorldOptions)
       ]);
       const extra = { status: { status: random.pick([429, 500, 502, 503]) }, latency: { latency_ms: 5 } }[kind] ?? {};
       // Lateness of the control plane's own work stays within settle too.
-      const fault = kind === 'late_commit' ? { kind, latency_ms: lateWithinSettle * 1000 } : { kind, ...how, ...extra };
+      const fault = kind === 'late_commit' ? { kind, latency_ms: latest * 1000 } : { kind, ...how, ...extra };
       await control('PUT', 'faults', [fault]);
     },
     async truth() {

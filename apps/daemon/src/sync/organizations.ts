@@ -19,6 +19,6 @@ export async function syncOrganizations(
 }
 
 /** The control plane's present, by its own clock. */
-export function presentOf({ skewMs }: Connection): string {
-  return new Date(Date.now() + skewMs).toISOString();
+export function presentOf({ skewMs, time }: Connection): string {
+  return new Date(time.now() + skewMs).toISOString();
 }

@@ -25,8 +25,12 @@ export const whole = withCheck(z.int(), Number.isSafeInteger);
 
 /** An int64 as decimal digits. `parseJson` gives those beyond 2^53 as text and the others as numbers. */
 export const int64 = z
-  .union([z.int(), z.string().regex(/^-?\d{1,19}$/)])
-  .refine((value) => BigInt.asIntN(64, BigInt(value)) === BigInt(value), 'no int64')
+  .union([z.int(), z.string()])
+  // One check: a later one would be asked also of what an earlier one refuses.
+  .refine((value) => {
+    if (!/^-?\d{1,19}$/.test(String(value))) return false;
+    return BigInt.asIntN(64, BigInt(value)) === BigInt(value);
+  }, 'no int64')
   .transform((value) => String(value));
 
 /** Milliseconds since 1970 of an RFC 3339 time; digits below the millisecond are dropped, so never use it as a key. */

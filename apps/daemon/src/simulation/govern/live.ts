@@ -1,0 +1,316 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ControlPlaneError } from '@keywarden/core/client';
+import { parseConfig } from '@keywarden/core/config';
+import { readEnvironment, UserError } from '@keywarden/core/process';
+import { closeIncident, grantExemption, listIncidents } from '@keywarden/db/daemon';
+import type { TestStore } from '@keywarden/db/testing';
+import { createHostileControlPlane, type HostileControlPlane } from '@keywarden/testkit';
+import { type Connection, openConnections } from '../../connect.ts';
+import type { Context } from '../../context.ts';
+import { applyPlan } from '../../enforce/apply.ts';
+import { enforce } from '../../enforce/enforce.ts';
+import { resumeEnforcement } from '../../enforce/high-water-mark.ts';
+import { planKeys } from '../../enforce/plan.ts';
+import { rotate } from '../../rotate/rotate.ts';
+import { syncKeys } from '../../sync/keys.ts';
+import { makeContext } from '../../testing.ts';
+import { letOwnClockPass } from '../own-clock.ts';
+import { type Company, type CompanyKey, createCompany } from './company.ts';
+import { createJudge, type Judge, limits } from './judge.ts';
+
+export interface GovernLife {
+  seed: number;
+  /** Of its own: quotas, incidents and pauses are of a store. */
+  store: TestStore;
+  /** Only these distortions; all by default. */
+  only?: readonly string[];
+  /** Stands between the daemon and everything else: a counter-test hides from it what one protection looks at. */
+  mask?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
+  /** Changes the policy: a counter-test takes out a limit. */
+  policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
+}
+
+export interface GovernEnd {
+  passes: number;
+  failedPasses: number;
+  revoked: number;
+  rotated: number;
+  /** Keys that a person would have to look at, at the end. */
+  incidents: number;
+  struck: Map<string, number>;
+}
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+/** A company under a hostile control plane, and the daemon that governs its keys. Throws what is wrong, with the seed and what was going on. */
+export async function govern(life: GovernLife): Promise<GovernEnd> {
+  const doing: string[] = [];
+  try {
+    return await live(life, doing);
+  } catch (error) {
+    const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    throw new Error(`seed ${life.seed}: ${what}\n  ${doing.slice(-4).join('\n  ')}`, { cause: error });
+  }
+}
+
+interface World {
+  company: Company;
+  hostile: HostileControlPlane;
+  judge: Judge;
+  context: Context;
+  folder: string;
+  consumers: Consumer[];
+  store: TestStore;
+  mask: NonNullable<GovernLife['mask']>;
+  end: GovernEnd;
+}
+
+/** A program that uses a key, and takes its successor from the sink. */
+interface Consumer {
+  key: CompanyKey;
+  everyDays: number;
+  usedAt: number;
+}
+
+async function live(
+  { seed, store, only, mask = (fetch) => fetch, policy = (each) => each }: GovernLife,
+  doing: string[],
+) {
+  const company = await createCompany(seed);
+  const { random } = company;
+  const perDay = random.pick([1, 3, 100]);
+  const judge = createJudge(company, { perDay });
+  const folder = await mkdtemp(join(tmpdir(), 'keywarden-govern-'));
+  const hostile = createHostileControlPlane({
+    random,
+    now: company.now,
+    forward: judge.fetch,
+    topics: ['identity', 'organizations', 'members', 'keys', 'mint', 'revoke'],
+    ...(only === undefined ? {} : { only }),
+  });
+  try {
+    const context = await makeGovernContext(store, { company, folder, policy: policy(policyOf(random, perDay)) });
+    const end: GovernEnd = { passes: 0, failedPasses: 0, revoked: 0, rotated: 0, incidents: 0, struck: hostile.struck };
+    const world: World = { company, hostile, judge, context, folder, store, mask, end, consumers: [] };
+    await settle(world);
+    await resumeEnforcement(context, 'ada');
+    const steps = random.between(8, 18);
+    for (let step = 0; step < steps; step += 1) {
+      await liveOn(world, random.pick([6 * hour, day, 3 * day, 6 * day]));
+      if (random.chance(0.8)) hostile.worsen();
+      else hostile.calm();
+      doing.push(`step ${step}, ${new Date(company.now()).toISOString()}: ${hostile.describe()}`);
+      if (random.chance(0.5)) await hostile.refresh();
+      if (random.chance(0.3)) await liveOn(world, random.below(4 * 60_000));
+      await pass(world);
+      if (random.chance(0.3)) await pass(world);
+      assertUnharmed(judge);
+    }
+    hostile.calm();
+    doing.push('calm');
+    await becomeWhole(world, perDay);
+    end.revoked = judge.revoked.filter(({ isRotation }) => !isRotation).length;
+    end.rotated = judge.revoked.length - end.revoked;
+    end.incidents = (await listIncidents(context.store.sql, { isOpen: true, limit: 1000 })).length;
+    return end;
+  } finally {
+    await company.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function policyOf(random: Company['random'], perDay: number): Record<string, unknown> {
+  const revoking = { action: 'revoke', mode: 'enforce' };
+  return {
+    active_within: '2d',
+    max_clock_skew: '5m',
+    quotas: { per_day: perDay, open_rotations: 100 },
+    enforcement: {
+      organizations: { '*': { mode: 'enforce' } },
+      breaker_percent: random.pick([40, 100]),
+      canary_wait: '1h',
+    },
+    rules: [
+      {
+        name: 'old',
+        match: { name: 'app-*' },
+        older_than: `${limits.rotateDays}d`,
+        action: 'rotate',
+        mode: 'enforce',
+        rotation: { sink: 'files' },
+      },
+      { name: 'never-used', match: { name: 'key-*' }, never_used_for: `${limits.neverUsedDays}d`, ...revoking },
+      { name: 'unused', match: { name: 'key-*' }, unused_for: `${limits.unusedDays}d`, ...revoking },
+      { name: 'left', match: { name: 'key-*' }, creator_left: true, even_in_use: true, ...revoking },
+    ],
+  };
+}
+
+async function makeGovernContext(
+  store: TestStore,
+  { company, folder, policy }: { company: Company; folder: string; policy: Record<string, unknown> },
+): Promise<Context> {
+  const { url, adminKey: apiKey } = company.sandbox;
+  const text = JSON.stringify({ policy, sinks: [{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }] });
+  const config = parseConfig(text, 'the simulation');
+  const main = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 1 };
+  const context = makeContext(await store.as('keywarden_daemon'), { ...config, channels: [], connections: [main] });
+  context.environment = { ...readEnvironment({}), KEYWARDEN_DATA: folder };
+  return context;
+}
+
+/** The first keys, some of them old already, and the programs that use them. */
+async function settle({ company, consumers }: World): Promise<void> {
+  const { random, organizations } = company;
+  for (let index = 0; index < 4; index += 1) {
+    const key = await company.mint({ name: `app-${index}`, organization: random.pick(organizations) });
+    consumers.push({ key, everyDays: random.between(1, 3), usedAt: 0 });
+  }
+  await company.advance(random.between(0, 12) * day);
+  for (let index = 0; index < 8; index += 1) await mintOne(company, index);
+}
+
+async function mintOne(company: Company, index: number): Promise<void> {
+  const { random } = company;
+  const by = random.chance(0.4) ? { by: 'a member' } : {};
+  const key = await company.mint({ name: `key-${index}`, organization: random.pick(company.organizations), ...by });
+  if (random.chance(0.5)) await company.use(key);
+}
+
+/** So much time of the company, in ms: keys are used, made and revoked by hand, members leave and return, keys become exempt. */
+async function liveOn(world: World, ms: number): Promise<void> {
+  const { company, judge, context, store } = world;
+  const { random } = company;
+  const slices = Math.max(1, Math.ceil(ms / day));
+  for (let slice = 0; slice < slices; slice += 1) {
+    await company.advance(ms / slices);
+    for (const key of company.keys.values())
+      if (!key.name.startsWith('app-') && random.chance(0.12)) await company.use(key);
+    await consume(world);
+    if (random.chance(0.15)) await mintOne(company, company.keys.size);
+    if (random.chance(0.05)) company.leaveOrReturn();
+    if (random.chance(0.05)) await revokeByHand(company);
+    if (random.chance(0.05)) {
+      const [row] = await store.sql`
+        select number, id from keywarden.key where gone_at is null and name like 'key-%' order by md5(id::text || ${random.next()}::text) limit 1`;
+      if (row === undefined) continue;
+      const until = new Date(company.now() + 400 * day).toISOString();
+      const grantedAt = new Date(company.now()).toISOString();
+      const exemption = { keys: [String(row.number)], rules: null, pattern: null, reason: 'needed', grantedBy: 'ada' };
+      await grantExemption(context.store.sql, { ...exemption, grantedAt, until });
+      judge.exempt.add(String(row.id));
+    }
+  }
+}
+
+async function revokeByHand({ sandbox, keys, random, truth }: Company): Promise<void> {
+  const live = (await truth()).filter(
+    (key) => key.isLive && key.organizationId !== null && keys.get(key.id)?.name.startsWith('key-'),
+  );
+  if (live.length === 0) return;
+  const { id, organizationId } = random.pick(live);
+  const url = `${sandbox.url}/organizations/${organizationId}/api_keys/${id}`;
+  await fetch(url, { method: 'DELETE', headers: { authorization: `Bearer ${sandbox.adminKey}` } });
+}
+
+/** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
+async function consume({ company, consumers, folder, judge }: World): Promise<void> {
+  for (const consumer of consumers) {
+    if (company.now() - consumer.usedAt < consumer.everyDays * day) continue;
+    const secret = readSink(join(folder, `key-${consumer.key.id}`)) ?? consumer.key.secret;
+    const status = await company.use({ ...consumer.key, secret, uses: [] });
+    consumer.usedAt = company.now();
+    if (status !== 200) judge.harms.push(`${consumer.key.name} was answered ${status}`);
+  }
+}
+
+function readSink(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // nothing was delivered yet
+  }
+}
+
+/** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
+async function pass(world: World): Promise<void> {
+  const { company, context, store, end } = world;
+  end.passes += 1;
+  await letOwnClockPass(store.sql);
+  await attempt(world, async () => {
+    for (const connection of await reconnect(world)) await syncKeys(context, connection);
+  });
+  await company.advance(1.02 * hour);
+  await attempt(world, async () => {
+    const connections = await reconnect(world);
+    for (const connection of connections) await attempt(world, async () => void (await syncKeys(context, connection)));
+    await attempt(world, async () => void (await enforce(context, connections)));
+    await attempt(world, async () => void (await rotate(context, connections)));
+    if (company.random.chance(0.1)) await attempt(world, async () => await applyByHand(context, connections));
+  });
+}
+
+async function reconnect({ company, context, hostile, mask }: World): Promise<Connection[]> {
+  const time = { now: company.now, sleep: company.sleep };
+  context.limiters.clear();
+  return await openConnections(context.store.sql, { ...context, time, fetch: mask(hostile.fetch) }, (_name, error) => {
+    throw error;
+  });
+}
+
+async function applyByHand(context: Context, connections: Connection[]): Promise<void> {
+  const plan = await planKeys(context, connections);
+  const approver = { via: 'command line', approvedBy: 'ada' } as const;
+  await applyPlan(context, { planId: plan.id, items: plan.document.items, approver, connections });
+}
+
+/** What answers of a control plane come to; anything else is a crash of the pass. */
+async function attempt({ end }: World, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
+    end.failedPasses += 1;
+  }
+}
+
+function assertUnharmed({ harms }: Judge): void {
+  if (harms.length > 0) throw new Error(harms.join('; '));
+}
+
+/** A person closes the incidents, and in a day, or as many as the quota takes, whatever the truth flags is gone and nothing is open. */
+async function becomeWhole(world: World, perDay: number): Promise<void> {
+  const { company, context, judge } = world;
+  const due = (await judge.flagged()).map(({ id }) => id);
+  const days = 1 + Math.ceil(due.length / perDay);
+  for (let round = 0; round < days * 4; round += 1) {
+    for (const { number } of await listIncidents(context.store.sql, { isOpen: true, limit: 1000 }))
+      await closeIncident(context.store.sql, { number, by: 'ada', note: null });
+    await resumeEnforcement(context, 'ada');
+    await liveOn(world, 0);
+    await pass(world);
+    await attempt(world, async () => await applyByHand(context, await reconnect(world)));
+    assertUnharmed(judge);
+    await company.advance(5 * hour);
+  }
+  const left = (await judge.flagged()).filter(({ id }) => due.includes(id));
+  if (left.length > 0)
+    throw new Error(
+      `still there: ${await describeLeft(
+        world,
+        left.map(({ id }) => id),
+      )}`,
+    );
+}
+
+async function describeLeft(world: World, ids: string[]): Promise<string> {
+  const plan = await planKeys(world.context, await reconnect(world));
+  const held = plan.document.held
+    .filter(({ key }) => ids.includes(key.id))
+    .map(({ key, why }) => `${key.id}: ${why.text}`);
+  return `${ids.join(', ')}; ${held.join('; ')}`;
+}

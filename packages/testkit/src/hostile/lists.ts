@@ -1,0 +1,100 @@
+import { changeList, type Distortion, type Exchange, type List } from './exchange.ts';
+
+// What happens to whole lists: other orders, rows too many or too few, pages that end otherwise than described.
+
+const onList =
+  (change: (list: List, exchange: Exchange) => Partial<List>): Distortion =>
+  async (exchange, forward) =>
+    await changeList(await forward(), (list) => change(list, exchange));
+
+export const reordered = onList(({ rows }, { random }) => ({
+  rows: rows
+    .map((row) => ({ row, at: random.next() }))
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ row }) => row),
+}));
+
+/** Some rows come twice, and of keys one of both does not know the last use. */
+export const duplicated = onList(({ rows }, { random }) => ({
+  rows: rows.flatMap((row) => {
+    if (!random.chance(0.3)) return [row];
+    const twin = 'last_used_at' in row ? { ...row, last_used_at: null, last_used_from_addr: '' } : row;
+    return random.chance(0.5) ? [row, twin] : [twin, row];
+  }),
+}));
+
+/** One row is missing: of a page of operations only where more pages follow. */
+export const dropped = onList(({ rows, cursor }, { random }) => {
+  if (rows.length === 0 || (cursor === null && 'failures_count' in (rows[0] ?? {}))) return {};
+  const lost = random.below(rows.length);
+  return { rows: rows.filter((_row, index) => index !== lost) };
+});
+
+/** Less than half of the rows, or none, and no next page. */
+export const cutShort = onList(({ rows }, { random }) => ({
+  rows: rows.slice(0, random.below(Math.ceil(rows.length / 2))),
+  cursor: null,
+}));
+
+/** Rows of another list of the same kind among its own. */
+export function createForeign(): Distortion {
+  const others = new Map<string, List['rows']>();
+  return async (exchange, forward) => {
+    const { pathname, searchParams } = exchange.url;
+    const place = `${pathname}?${searchParams.get('org_id') ?? ''}`;
+    return await changeList(await forward(), ({ rows }) => {
+      const foreign = [...others].find(
+        ([other]) => other !== place && other.split('/').at(-1) === place.split('/').at(-1),
+      );
+      others.set(place, rows);
+      if (foreign === undefined) return {};
+      const [, borrowed] = foreign;
+      if (exchange.random.chance(0.3)) return { rows: borrowed };
+      return { rows: [...rows, ...borrowed.slice(0, 2)] };
+    });
+  };
+}
+
+/** An empty page before the true one: its cursor brings the same request again. */
+export function createEmptyPages(): Distortion {
+  const waiting = new Map<string, string>();
+  let number = 0;
+  return async (exchange, forward) => {
+    const url = new URL(exchange.url);
+    const own = waiting.get(url.searchParams.get('cursor') ?? '');
+    if (own !== undefined) {
+      if (own === '') url.searchParams.delete('cursor');
+      else url.searchParams.set('cursor', own);
+      return await forward({ url });
+    }
+    if (!exchange.random.chance(0.3)) return await forward();
+    return await changeList(await forward(), () => {
+      number += 1;
+      waiting.set(`empty-${number}`, url.searchParams.get('cursor') ?? '');
+      return { rows: [], cursor: `empty-${number}` };
+    });
+  };
+}
+
+/** Pages have fewer rows than were asked for, and go on. */
+export function createCapped(cap: number): Distortion {
+  return async ({ url: asked }, forward) => {
+    const url = new URL(asked);
+    if (Number(url.searchParams.get('limit') ?? cap + 1) > cap) url.searchParams.set('limit', String(cap));
+    return await forward({ url });
+  };
+}
+
+/** Lists end at a round number of rows, and say that this is all. */
+export const cappedSilently = onList(({ rows }) =>
+  rows.length > 100 ? { rows: rows.slice(0, 100), cursor: null } : {},
+);
+
+/** Cursors that are times have fewer digits: three of the second, or none. */
+export function createCoarseCursors(digits: 0 | 3): Distortion {
+  return onList(({ cursor }) => {
+    if (cursor === null || !/^\d{4}-\d\d-\d\dT/.test(cursor)) return {};
+    const fraction = digits === 0 ? '' : (/\.\d{1,3}/.exec(cursor)?.[0] ?? '');
+    return { cursor: `${cursor.slice(0, 19)}${fraction}Z` };
+  });
+}
