@@ -106,6 +106,7 @@ export {
 } from './rotations.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
 export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './schedule-slots.ts';
+export { isCutOff } from './sudden-drop.ts';
 export { createToken, ensureToken, listTokens, type Role, revokeToken, roles, type StoredToken } from './tokens.ts';
 export {
   countOperationsSince,

@@ -12,4 +12,4 @@ export function isSuddenDrop({ known, there }: { known: number; there: number })
 }
 
 /** Largest pages are 100, 200, 250, 400, 500, 1000 and their like. */
-const isCutOff = (count: number) => count >= 100 && count % 50 === 0;
+export const isCutOff = (count: number) => count >= 100 && count % 50 === 0;

@@ -18,6 +18,8 @@ export interface WalkedProject {
   /** The control plane's time at the start of the last completed walk; null before the first. */
   walkedAt: string | null;
   openWalk: OpenWalk | null;
+  /** Where the oldest hole of its coverage begins that a walk may fill, and that none has passed of late; null where there is none. */
+  holeAt: string | null;
 }
 
 /**
@@ -26,8 +28,29 @@ export interface WalkedProject {
  */
 export async function listProjectsToWalk(
   db: Db,
-  { controlPlane, organizationIds }: { controlPlane: string; organizationIds: string[] },
+  {
+    controlPlane,
+    organizationIds,
+    servedSince,
+    triedSince,
+  }: {
+    controlPlane: string;
+    organizationIds: string[];
+    /** Older operations are not served any more. */
+    servedSince: string;
+    /** A hole that a later walk has passed is left for another day. */
+    triedSince: string;
+  },
 ): Promise<WalkedProject[]> {
+  const holeAt = raw<string | null>`(
+    select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
+      select tstzmultirange(tstzrange(greatest(lower(c.known), ${servedSince}::timestamptz), upper(c.known), '()')) - c.known as holes
+      from keywarden.operation_coverage c
+      where c.project_number = ${project.number} and upper(c.known) > greatest(lower(c.known), ${servedSince}::timestamptz)
+    ) found
+    where not isempty(holes) and not exists (
+      select from keywarden.completed_walk w
+      where w.project_number = ${project.number} and w.reached < lower(holes) and w.began_at > ${triedSince}::timestamptz))`;
   const isActive = raw`(${project.walkedAt} is null or coalesce(${project.listedActiveAt} > ${project.walkedAt}, false))`;
   const rows = await db
     .select({
@@ -36,6 +59,7 @@ export async function listProjectsToWalk(
       createdAt: project.createdAt,
       walkedAt: project.walkedAt,
       openWalk: { beganAt: openWalk.beganAt, floor: openWalk.floor, cursor: openWalk.cursor, below: openWalk.below },
+      holeAt,
     })
     .from(project)
     .leftJoin(openWalk, eq(openWalk.projectNumber, project.number))

@@ -1,4 +1,4 @@
 export { documentedLimits, type Limits, noLimits } from './access/limits.ts';
 export type { Company, CompanyCounts } from './generate/company.ts';
 export { createSandbox, type Sandbox, type SandboxOptions } from './sandbox.ts';
-export { createRandom, type Random } from './store/random.ts';
+export { createRandom, type Random, seedOf } from './store/random.ts';

@@ -84,6 +84,7 @@ async function live(
     largestGroup: random.chance(0.15) ? 700 : 20,
     history: Math.min(isShort ? 150 : 600, pageLimit * 10),
     hasReplicas: isHostile,
+    isFrozen: isHostile,
   });
   const { url, adminKey: apiKey } = world.sandbox;
   const subject: Subject = {
@@ -160,11 +161,13 @@ async function live(
     }
     hostile.calm();
     doing.push('calm');
-    await world.sleep(3_600_000);
+    // Holes are walked again a day later.
+    await world.sleep(isHostile ? day * 1000 : 3_600_000);
     const passBeganAt = new Date(world.now()).toISOString();
     result.resumedWalks += await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
     await check();
-    if (settleMs === undefined && steps === undefined) await checkCurrent(store, world, { pageLimit, passBeganAt });
+    if (settleMs === undefined && steps === undefined)
+      await checkCurrent(store, world, { pageLimit, passBeganAt, isHostile });
     return result;
   } finally {
     await world.close();

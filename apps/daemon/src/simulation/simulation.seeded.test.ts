@@ -97,12 +97,12 @@ async function* naiveWalk(
   let beganAt: string | undefined;
   for (;;) {
     const page = await client.operationsPage(walk.projectId, { limit: walk.maxLimit, cursor, signal: walk.signal });
-    const askedAt = walk.datedAt(page.dateMs);
+    const askedAt = walk.datedAt(page, walk.now());
     beganAt ??= askedAt;
     const last = page.items.at(-1)?.createdAt;
     const isEnd = page.cursor === null || last === undefined;
     const reached: string = last ?? below ?? beganAt;
-    const place: WalkedPage['next'] = isEnd ? null : { cursor: page.cursor ?? '', below: justAbove(reached) };
+    const place: WalkedPage['resumeAt'] = isEnd ? null : { cursor: page.cursor ?? '', below: justAbove(reached) };
     yield {
       operations: page.items,
       beganAt,
@@ -110,8 +110,10 @@ async function* naiveWalk(
       floor: null,
       below,
       isEnd,
-      next: place,
+      isDone: isEnd,
+      resumeAt: place,
       reached,
+      provedFrom: reached,
       unprovedAt: null,
     };
     if (place === null) return;

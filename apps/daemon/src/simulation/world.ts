@@ -35,12 +35,28 @@ export interface WorldOptions {
   history: number;
   /** Replicas that lag may stand between. */
   hasReplicas?: boolean;
+  /** Time passes only where it is told to, so that a seed always gives the same. */
+  isFrozen?: boolean;
 }
 
-export async function createWorld({ seed, largestGroup, history, hasReplicas = false }: WorldOptions): Promise<World> {
+/** When worlds whose time is frozen begin. */
+const startMs = Date.parse('2026-06-15T09:30:00.250Z');
+
+export async function createWorld({
+  seed,
+  largestGroup,
+  history,
+  hasReplicas = false,
+  isFrozen = false,
+}: WorldOptions): Promise<World> {
   const random = createRandom(seed);
+  const realNowMs = () => (isFrozen ? startMs : Date.now());
   const latest = hasReplicas ? lateOnReplicas : lateWithinSettle;
-  const sandbox = await createSandbox({ limits: noLimits, work: { operations_per_day: random.below(4), seed } });
+  const sandbox = await createSandbox({
+    limits: noLimits,
+    realNowMs,
+    work: { operations_per_day: random.below(4), seed },
+  });
   const request = async (method: string, url: string, body: unknown) => {
     const response = await fetch(url, {
       method,
@@ -90,7 +106,7 @@ export async function createWorld({ seed, largestGroup, history, hasReplicas = f
   let offsetMs = 0;
   const advance = async (seconds: number) => {
     const { now } = await control<{ now: string }>('POST', 'clock', { advance_seconds: seconds });
-    offsetMs = Date.parse(now) - Date.now();
+    offsetMs = Date.parse(now) - realNowMs();
   };
   await advance(0);
 
@@ -99,7 +115,7 @@ export async function createWorld({ seed, largestGroup, history, hasReplicas = f
     sandbox,
     projectIds,
     control,
-    now: () => Date.now() + offsetMs,
+    now: () => realNowMs() + offsetMs,
     sleep: async (ms) => await advance(ms / 1000),
     async live(seconds) {
       const steps = random.between(1, 3);

@@ -1,8 +1,12 @@
 import { collect, type ProjectPage } from '@keywarden/core/client';
 import { listProjectsToWalk, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
-import type { Connection } from '../connect.ts';
+import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
+import { before, servedMs } from './proof.ts';
+
+/** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
+const holesEveryMs = 20 * 3_600_000;
 
 /**
  * Lists the organizations and projects that a connection sees, and stores them; what is missing is marked. Answers with the projects in
@@ -14,11 +18,16 @@ export async function discoverProjects({ store, signal }: Context, connection: C
   for (const { id: organizationId } of await syncOrganizations(store.sql, connection, { signal })) {
     const seenAt = presentOf(connection);
     const unavailableIds: string[] = [];
-    const { items } = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
-    await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, items);
+    const begunMs = connection.time.now();
+    const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
+    // What a cache kept says nothing of which projects are there.
+    if (whyStale(connection, { ...answer, begunMs }) === null)
+      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, answer.items);
     organizationIds.push(organizationId);
   }
-  return await listProjectsToWalk(store.db, { controlPlane, organizationIds });
+  const now = presentOf(connection);
+  const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
+  return await listProjectsToWalk(store.db, { controlPlane, organizationIds, ...since });
 }
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {

@@ -96,6 +96,8 @@ test('projects whose list entry has changed are asked first, then those whose la
   const asked = {
     controlPlane: String(organization?.control_plane_number),
     organizationIds: [String(organization?.organization_id)],
+    servedSince: '2026-01-01T00:00:00Z',
+    triedSince: '2026-01-01T00:00:00Z',
   };
   const projects = await discoverProjects(bed.context, connectionOf(bed));
   expect(projects[0]?.id).toBe(first?.id);

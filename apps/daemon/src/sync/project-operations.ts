@@ -13,7 +13,7 @@ import {
   type WalkedProject,
 } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
-import { type Connection, datedAt } from '../connect.ts';
+import { type Connection, datedAt, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planWalk } from './follow.ts';
 import { presentOf } from './organizations.ts';
@@ -53,7 +53,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
     await walk(context, task, { walkedAt, from: null, floor: null, firstLimit: maxLimit });
     return;
   }
-  const floor = before(walkedAt, settings.overlap.ms);
+  const floor = floorOf(task.project, before(walkedAt, settings.overlap.ms));
   const open = await readOpen(context, task, floor);
   const recent = await countRecent(context, task, floor);
   const plan = planWalk({ floor, recent, open, maxLimit });
@@ -65,6 +65,12 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
     onPage: (page) => page.forEach(({ id }) => waiting.delete(id)),
   });
   await askEach(context, task, [...waiting.values()]);
+}
+
+/** A walk goes down to the oldest hole of the coverage, once a day: what left it may be over. */
+function floorOf({ holeAt }: WalkedProject, floor: string): string {
+  if (holeAt === null || compareInstants(holeAt, floor) >= 0) return floor;
+  return before(holeAt, 1);
 }
 
 /**
@@ -128,16 +134,18 @@ async function walk(
     ...how,
     projectId: project.id,
     maxLimit,
-    datedAt: (dateMs) => datedAt(connection, dateMs),
+    now: () => connection.time.now(),
+    datedAt: (answer, begunMs) => freshDate(connection, { ...answer, begunMs }),
     signal,
   });
   try {
     for await (const page of pages) {
       const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
-      const { beganAt, floor, next, reached, isEnd } = page;
+      const { beganAt, floor, isDone, resumeAt, reached, isEnd } = page;
+      const isPlace = hasPlace && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {
         proof,
-        ...(hasPlace ? { walk: { beganAt, floor, next, reached, isEnd } } : {}),
+        ...(isPlace ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd } } : {}),
       });
       onPage?.(page.operations);
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');
@@ -147,6 +155,13 @@ async function walk(
     if (hasPlace && error instanceof OverlapError) await forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
+}
+
+/** When the control plane gave an answer, as RFC 3339. What a cache kept shows an earlier time, and proves nothing of this one. */
+function freshDate(connection: Connection, answer: { dateMs: number | null; ageMs: number; begunMs: number }): string {
+  const stale = whyStale(connection, answer);
+  if (stale !== null) throw new ControlPlaneError('invalid_response', `a page of operations is old: ${stale}`);
+  return datedAt(connection, answer.dateMs);
 }
 
 async function save(

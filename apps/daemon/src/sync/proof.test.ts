@@ -13,27 +13,27 @@ const page = {
   operations: rows('2026-05-01T00:00:00.5Z', '2026-04-01T00:00:00.25Z'),
   beganAt,
   askedAt: beganAt,
-  reached: '2026-04-01T00:00:00.25Z',
+  provedFrom: '2026-04-01T00:00:00.25Z',
 };
 
 test('A2: a page with a cursor proves what lies between its last row and its cursor, both excluded', () => {
   const below = '2026-05-02T00:00:00.123456Z';
   expect(proofOf({ ...page, below, isEnd: false }, young)).toEqual({
-    from: page.reached,
+    from: page.provedFrom,
     isFromIncluded: false,
     below,
   });
 });
 
 test('A8: nothing younger than settle is claimed, neither by the first page nor by a cursor', () => {
-  const claimed = { from: page.reached, isFromIncluded: false, below: settled };
+  const claimed = { from: page.provedFrom, isFromIncluded: false, below: settled };
   expect(proofOf({ ...page, below: null, isEnd: false }, young)).toEqual(claimed);
   expect(proofOf({ ...page, below: '2026-06-01T11:59:00Z', isEnd: false }, young)).toEqual(claimed);
 });
 
 test('A9: the end of the list proves a young project from its creation, an old one from the oldest row', () => {
   expect(proofOf({ ...page, below: null, isEnd: true }, young)?.from).toBe(young.createdAt);
-  expect(proofOf({ ...page, below: null, isEnd: true }, old)?.from).toBe(page.reached);
+  expect(proofOf({ ...page, below: null, isEnd: true }, old)?.from).toBe(page.provedFrom);
   expect(proofOf({ ...page, operations: [], below: null, isEnd: true }, old)).toBeNull();
 });
 

@@ -17,13 +17,13 @@ export function proofOf(
     askedAt,
     below,
     isEnd,
-    reached,
-  }: Pick<WalkedPage, 'operations' | 'beganAt' | 'askedAt' | 'below' | 'isEnd' | 'reached'>,
+    provedFrom,
+  }: Pick<WalkedPage, 'operations' | 'beganAt' | 'askedAt' | 'below' | 'isEnd' | 'provedFrom'>,
   { createdAt, walkedAt, settleMs }: { createdAt: string; walkedAt: string | null; settleMs: number },
 ): Proof | null {
   const settled = before(beganAt, settleMs);
   const end = below === null || compareInstants(below, settled) > 0 ? settled : below;
-  if (!isEnd) return { from: reached, isFromIncluded: false, below: end };
+  if (!isEnd) return { from: provedFrom, isFromIncluded: false, below: end };
   const servedFrom = before(askedAt, servedMs);
   if (compareInstants(createdAt, servedFrom) >= 0) return { from: createdAt, isFromIncluded: true, below: end };
   const starts = operations.map((each) => each.createdAt);

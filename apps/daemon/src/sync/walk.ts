@@ -1,6 +1,6 @@
 import { type ControlPlaneClient, ControlPlaneError, type Page } from '@keywarden/core/client';
-import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
-import type { OpenWalk } from '@keywarden/db/daemon';
+import { compareInstants, isInstant, toMs, type WireOperation } from '@keywarden/core/wire';
+import { isCutOff, type OpenWalk } from '@keywarden/db/daemon';
 
 /** How often a page is asked for again when its rows changed while its last instant was looked at. */
 const attempts = 3;
@@ -15,8 +15,10 @@ export interface Walk {
   firstLimit: number;
   /** The control plane's largest page. */
   maxLimit: number;
-  /** The Date of an answer, as RFC 3339. */
-  datedAt: (dateMs: number | null) => string;
+  /** The Date of an answer that was asked for at `begunMs`, as RFC 3339. Throws where a cache kept the answer. */
+  datedAt: (answer: { dateMs: number | null; ageMs: number }, begunMs: number) => string;
+  /** Our clock, in ms. */
+  now: () => number;
   signal: AbortSignal;
 }
 
@@ -31,8 +33,15 @@ export interface WalkedPage {
   below: string | null;
   /** The page ends the list: it has every older operation too. */
   isEnd: boolean;
-  /** The cursor of the next page, and the time of the row that it is of; null when the walk is done. */
-  next: { cursor: string; below: string } | null;
+  /** The walk is done with it. */
+  isDone: boolean;
+  /**
+   * Where a walk that is cut short goes on: at this very page, for the rows of its last instant are known for whole only by the page after it.
+   * Null for a page that was asked for without a cursor, which any walk begins with.
+   */
+  resumeAt: { cursor: string; below: string } | null;
+  /** The page has every operation above this time. Later than `reached` where that has fewer digits than the times that are compared with it. */
+  provedFrom: string;
   /** The oldest time that the walk has seen. */
   reached: string;
   /** The last row's time, if rows that bear it may be missing for good: more bear it than the largest page holds. */
@@ -66,8 +75,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let overlaps: Overlap[] = [];
   let repeats = 0;
   for (;;) {
-    const page = await client.operationsPage(projectId, { limit, cursor: place?.cursor, signal });
-    const askedAt = walk.datedAt(page.dateMs);
+    const begunMs = walk.now();
+    const page = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal });
+    const askedAt = walk.datedAt(page, begunMs);
     beganAt ??= askedAt;
     assertDescends(page, { projectId, limit, place });
     const last = page.items.at(-1);
@@ -84,21 +94,31 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const open = overlaps.filter(({ ids }) => ids.size > 0);
     if (open.length === 0 && overlaps.length > 0) repeats = 0;
     overlaps = open;
-    const walked = { operations: page.items, beganAt, askedAt, floor, below: place?.below ?? null, unprovedAt: null };
+    const walked = {
+      operations: page.items,
+      beganAt,
+      askedAt,
+      floor,
+      below: place?.below ?? null,
+      resumeAt: place,
+      unprovedAt: null,
+    };
     if (page.cursor === null || last === undefined) {
-      yield { ...walked, isEnd: true, next: null, reached: last?.createdAt ?? place?.below ?? beganAt };
+      const reached = last?.createdAt ?? place?.below ?? beganAt;
+      yield { ...walked, isEnd: true, isDone: true, reached, provedFrom: reached };
       return;
     }
     const reached = last.createdAt;
+    const provedFrom = endOfDigits(reached);
     if (floor !== null && compareInstants(reached, floor) < 0) {
-      yield { ...walked, isEnd: false, next: null, reached };
+      yield { ...walked, isEnd: false, isDone: true, reached, provedFrom };
       return;
     }
     if (limit < maxLimit && reached === page.items[0]?.createdAt) {
       limit = maxLimit;
       continue;
     }
-    const back = await stepBack(client, { projectId, page, place, signal });
+    const back = await stepBack(client, { projectId, page, signal });
     if (back.state === 'changed' && attempt < attempts) {
       attempt += 1;
       continue;
@@ -109,8 +129,12 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       overlaps.push({ at: reached, ids: new Set(page.items.filter(isOf(reached)).map(({ id }) => id)), before: place });
     // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
     else overlaps = overlaps.filter(({ at }) => at !== reached);
-    place = back.state === 'proved' ? back.next : { cursor: page.cursor, below: earlier(page.cursor, reached) };
-    yield { ...walked, isEnd: false, next: place, reached, unprovedAt: back.state === 'proved' ? null : reached };
+    place =
+      back.state === 'proved'
+        ? { ...back.next, below: later(back.next.below, justAbove(provedFrom)) }
+        : { cursor: page.cursor, below: earlier(page.cursor, reached) };
+    const unprovedAt = back.state === 'proved' ? null : reached;
+    yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
   }
 }
 
@@ -123,22 +147,84 @@ type StepBack = { state: 'proved'; next: NonNullable<Place> } | { state: 'full' 
 /** Looks for a cursor from which the next page shows every row of this page's last instant. */
 async function stepBack(
   client: WalkedClient,
-  {
-    projectId,
-    page,
-    place,
-    signal,
-  }: { projectId: string; page: Page<WireOperation>; place: Place; signal: AbortSignal },
+  { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
 ): Promise<StepBack> {
   const lastInstant = page.items.at(-1)?.createdAt;
   const above = page.items.findLastIndex((each) => each.createdAt !== lastInstant) + 1;
   if (above === 0 || lastInstant === undefined) return { state: 'full' };
-  const shorter = { limit: above, cursor: place?.cursor, signal };
+  const shorter = { limit: above, cursor: page.askedWith, signal };
   const { cursor, lastCreatedAt: end } = await client.operationsPageEnd(projectId, shorter);
   // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
   if (cursor === null || end === null || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
   return { state: 'proved', next: { cursor, below: end } };
 }
+
+interface Asked {
+  projectId: string;
+  limit: number;
+  cursor: string | undefined;
+  signal: AbortSignal;
+}
+
+/** A page, and the cursor that brought its rows: empty pages may have come before. */
+type WholePage = Page<WireOperation> & { askedWith: string | undefined };
+
+const mostEmptyPages = 100;
+
+/**
+ * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor is asked
+ * for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs from one answer to the
+ * next proves nothing. Where a list ends at a number of rows at which services cut lists off, the cursor is asked for by one row fewer.
+ */
+async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
+  let { cursor } = asked;
+  let page = await client.operationsPage(projectId, asked);
+  for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
+    if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
+    cursor = page.cursor;
+    page = await client.operationsPage(projectId, { ...asked, cursor });
+  }
+  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
+    const again = await client.operationsPage(projectId, { ...asked, cursor });
+    const isWhole = isSame(page, again) || again.items.length >= asked.limit;
+    page = again;
+    if (isWhole) break;
+    if (attempt === attempts) throw refuse('has other rows each time');
+  }
+  if (page.cursor !== null || !isCutOff(page.items.length) || page.items.length >= asked.limit)
+    return { ...page, askedWith: cursor };
+  const shorter = { ...asked, cursor, limit: page.items.length - 1 };
+  const { count, cursor: next } = await client.operationsPageEnd(projectId, shorter);
+  if (next === null || count !== shorter.limit) throw refuse('ends at a round number of rows, and more may follow');
+  return { ...page, cursor: next, askedWith: cursor };
+}
+
+const isSame = (a: Page<WireOperation>, b: Page<WireOperation>) =>
+  a.items.length === b.items.length && a.items.every(({ id }, index) => id === b.items[index]?.id);
+
+const digitsAtMost = 6;
+
+/**
+ * The end of the span that a time's digits name: 10:00:05 for what happened within that second may be written so, and ends at 10:00:06. One with six
+ * digits is itself.
+ */
+function endOfDigits(at: string): string {
+  const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').slice(0, digitsAtMost).replace(/0+$/, '');
+  return digits.length === digitsAtMost ? at : plusMicros(at, 10 ** (digitsAtMost - digits.length));
+}
+
+const justAbove = (at: string) => plusMicros(at, 1);
+
+/** A time so many microseconds later, in UTC, at most a second. */
+function plusMicros(at: string, micros: number): string {
+  const fraction = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(digitsAtMost, '0').slice(0, digitsAtMost);
+  const sum = Number(fraction) + micros;
+  const seconds = Math.floor(toMs(at) / 1000) + Math.floor(sum / 1_000_000);
+  const whole = new Date(seconds * 1000).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+  return `${whole}.${String(sum % 1_000_000).padStart(digitsAtMost, '0')}Z`;
+}
+
+const later = (a: string, b: string) => (compareInstants(a, b) >= 0 ? a : b);
 
 const isOf = (at: string) => (operation: WireOperation) => operation.createdAt === at;
 
@@ -174,7 +260,7 @@ function assertDescends(
   { items, cursor: next }: Page<WireOperation>,
   { projectId, limit, place }: { projectId: string; limit: number; place: Place },
 ): void {
-  if (next !== null && items.length === 0) throw refuse('is empty and has a cursor');
+  if (next !== null && items.length === 0) throw refuse('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
   if (next === null && items.length >= limit) throw refuse('is full and has no cursor');
   if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');

@@ -1,11 +1,4 @@
-/** Numbers that a seed decides. The sandbox's `createRandom` makes one. */
-export interface Chance {
-  next(): number;
-  below(max: number): number;
-  between(min: number, max: number): number;
-  chance(probability: number): boolean;
-  pick<T>(from: readonly T[]): T;
-}
+import type { Random } from '@keywarden/sandbox';
 
 /** One request of the client under test, on its way to the control plane. */
 export interface Exchange {
@@ -14,7 +7,8 @@ export interface Exchange {
   init: RequestInit | undefined;
   /** The control plane's time in ms. */
   nowMs: number;
-  random: Chance;
+  /** Decided by the seed and by the request, so that the order of requests that are under way together does not matter. */
+  random: Random;
 }
 
 export type Forward = (change?: { url?: URL; init?: RequestInit }) => Promise<Response>;

@@ -1,6 +1,7 @@
+import { createRandom, type Random, seedOf } from '@keywarden/sandbox';
 import { anyStatus, contrary, createWrongDate, lostLine, oddBody, redirected } from './answers.ts';
 import { createMemory, createReusedIds } from './caches.ts';
-import { type Chance, type Distortion, type Exchange, type Topic, topicOf } from './exchange.ts';
+import { type Distortion, type Exchange, type Topic, topicOf } from './exchange.ts';
 import {
   cappedSilently,
   createCapped,
@@ -39,7 +40,7 @@ export interface HostileControlPlane {
 }
 
 export interface HostileOptions {
-  random: Chance;
+  random: Random;
   /** The control plane's time in ms. */
   now: () => number;
   /** The way to the control plane. */
@@ -56,7 +57,8 @@ interface Kind {
   /** Which requests it may meet. */
   topics: readonly Topic[];
   /**
-   * Nothing in an answer shows it, so that it may strike a list for so long, in ms, and then not before an answer of that list came whole.
+   * Nothing in an answer shows it, so that it may strike a request once and for so long after that, in ms, and then not before the same request was
+   * answered whole.
    */
   hiddenForMs?: number;
   /** Where it strikes it strikes always: half of it would contradict itself. */
@@ -95,15 +97,28 @@ export function createHostileControlPlane({
   const struck = new Map<string, number>();
   const hiding = new Map<string, number>();
   let active: Active[] = [];
+  let salt = random.below(2 ** 32);
+  const asked = new Map<string, number>();
+
+  /** Chance for one request: the same for the same request, the same number of times asked. */
+  const chanceOf = (method: string, url: URL): Random => {
+    const request = `${method} ${url.pathname}${url.search}`;
+    const times = (asked.get(request) ?? 0) + 1;
+    asked.set(request, times);
+    return createRandom(seedOf(`${salt} ${times} ${request}`));
+  };
 
   /** Whether a kind may strike this list now, where nothing would show it. */
   const mayHide = ({ name, hiddenForMs }: Kind, { url, nowMs }: Exchange): boolean => {
     if (hiddenForMs === undefined) return true;
-    const since =
-      hiding.get(`${name} ${url.pathname}`) ??
-      hiding.set(`${name} ${url.pathname}`, nowMs).get(`${name} ${url.pathname}`);
-    if (since !== undefined && nowMs - since <= hiddenForMs) return true;
-    hiding.delete(`${name} ${url.pathname}`);
+    const list = `${name} ${url.href}`;
+    const since = hiding.get(list);
+    if (since === undefined) {
+      hiding.set(list, nowMs);
+      return true;
+    }
+    if (nowMs - since < hiddenForMs) return true;
+    hiding.delete(list);
     return false;
   };
 
@@ -116,7 +131,8 @@ export function createHostileControlPlane({
       );
     const next = async (change: { url?: URL; init?: RequestInit } = {}) =>
       await pass({ ...exchange, ...change }, others);
-    const isMet = first.topics.has(topicOf(exchange)) && (first.kind.isSteady === true || random.chance(first.chance));
+    const isMet =
+      first.topics.has(topicOf(exchange)) && (first.kind.isSteady === true || exchange.random.chance(first.chance));
     if (!isMet || !mayHide(first.kind, exchange)) return await next();
     struck.set(first.kind.name, (struck.get(first.kind.name) ?? 0) + 1);
     return await first.kind.distort(exchange, next);
@@ -126,9 +142,11 @@ export function createHostileControlPlane({
     struck,
     fetch: (async (input, init) => {
       const url = new URL(input instanceof Request ? input.url : input);
-      return await pass({ method: init?.method ?? 'GET', url, init, random, nowMs: now() }, active);
+      const method = init?.method ?? 'GET';
+      return await pass({ method, url, init, random: chanceOf(method, url), nowMs: now() }, active);
     }) as typeof fetch,
     worsen() {
+      salt = random.below(2 ** 32);
       active = active.filter(({ kind }) => kind.isForGood === true);
       const count = random.pick([1, 1, 2, 3]);
       for (let each = 0; each < count; each += 1) {
@@ -146,14 +164,14 @@ export function createHostileControlPlane({
   };
 }
 
-function activate(random: Chance, kind: Kind): Active {
+function activate(random: Random, kind: Kind): Active {
   const some = kind.topics.filter(() => random.chance(0.5));
   const isWhole = kind.isForGood === true || some.length === 0 || random.chance(0.4);
   const topics = new Set(isWhole ? kind.topics : some);
   return { kind, topics, chance: random.pick([0.05, 0.3, 1]) };
 }
 
-function makeKinds(random: Chance, memory: ReturnType<typeof createMemory>): Kind[] {
+function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kind[] {
   const steady = { isSteady: true };
   return [
     { name: 'cache', distort: memory.cache, topics: reads },

@@ -43,12 +43,19 @@ export interface TrueKey {
   isLive: boolean;
 }
 
+/** Time begins here, and passes only where it is told to: a seed always gives the same. */
+const startMs = Date.parse('2026-06-15T09:30:00.250Z');
+
 export async function createCompany(seed: number): Promise<Company> {
   const random = createRandom(seed);
   const secrets: string[] = [];
-  const sandbox = await createSandbox({ limits: noLimits, onSecret: (secret) => void secrets.push(secret) });
+  const sandbox = await createSandbox({
+    limits: noLimits,
+    realNowMs: () => startMs,
+    onSecret: (secret) => void secrets.push(secret),
+  });
   let offsetMs = 0;
-  const now = () => Date.now() + offsetMs;
+  const now = () => startMs + offsetMs;
   const send = async <T>(url: string, { method = 'GET', body, secret = sandbox.adminKey }: Sent = {}): Promise<T> => {
     const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
     const response = await fetch(url, {
@@ -62,7 +69,7 @@ export async function createCompany(seed: number): Promise<Company> {
   const advance = async (ms: number) => {
     const body = { advance_seconds: ms / 1000 };
     const { now: at } = await send<{ now: string }>(`${sandbox.controlUrl}/clock`, { method: 'POST', body });
-    offsetMs = Date.parse(at) - Date.now();
+    offsetMs = Date.parse(at) - startMs;
   };
   await send(`${sandbox.controlUrl}/generate`, {
     method: 'POST',
