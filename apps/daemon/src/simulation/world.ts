@@ -16,8 +16,8 @@ export interface World {
   truth(): Promise<Map<string, Map<string, string>>>;
   control<T>(method: string, path: string, body?: unknown): Promise<T>;
   /** The control plane's time in ms, and a wait by it. */
-  now(): number;
-  sleep(ms: number): Promise<void>;
+  now: () => number;
+  sleep: (ms: number) => Promise<void>;
   close(): Promise<void>;
 }
 

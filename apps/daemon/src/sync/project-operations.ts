@@ -133,6 +133,7 @@ async function walk(
   const pages = steps.walkOperations(connection.client, {
     ...how,
     projectId: project.id,
+    projectCreatedAt: project.createdAt,
     maxLimit,
     now: () => connection.time.now(),
     datedAt: (answer, begunMs) => freshDate(connection, { ...answer, begunMs }),

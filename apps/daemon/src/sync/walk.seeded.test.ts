@@ -36,6 +36,7 @@ const walkOf = (change: Partial<Walk> = {}): Walk => ({
   maxLimit: 1000,
   datedAt: () => '2026-01-01T00:00:00Z',
   now: () => 0,
+  projectCreatedAt: '2025-12-01T00:00:00Z',
   signal: new AbortController().signal,
   ...change,
 });
@@ -53,7 +54,12 @@ const withEnds = ({ operationsPage }: Pick<WalkedClient, 'operationsPage'>): Wal
   operationsPage,
   async operationsPageEnd(projectId, asked) {
     const { items, cursor } = await operationsPage(projectId, asked);
-    return { count: items.length, lastCreatedAt: items.at(-1)?.createdAt ?? null, cursor };
+    return {
+      count: items.length,
+      lastId: items.at(-1)?.id ?? null,
+      lastCreatedAt: items.at(-1)?.createdAt ?? null,
+      cursor,
+    };
   },
 });
 

@@ -7,6 +7,8 @@ const attempts = 3;
 
 export interface Walk {
   projectId: string;
+  /** When the project was created: its operations are younger. */
+  projectCreatedAt: string;
   /** Where an earlier walk stands; null begins at the newest operation. */
   from: OpenWalk | null;
   /** The walk may stop below this; null goes to the end. One that goes on keeps the floor that it began with. */
@@ -80,6 +82,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const askedAt = walk.datedAt(page, begunMs);
     beganAt ??= askedAt;
     assertDescends(page, { projectId, limit, place });
+    assertPossible(page, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     const last = page.items.at(-1);
     for (const { id } of page.items) for (const overlap of overlaps) overlap.ids.delete(id);
     const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
@@ -114,7 +117,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       yield { ...walked, isEnd: false, isDone: true, reached, provedFrom };
       return;
     }
-    if (limit < maxLimit && reached === page.items[0]?.createdAt) {
+    if (limit < maxLimit && isAt(page.items[0], reached)) {
       limit = maxLimit;
       continue;
     }
@@ -126,9 +129,13 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     attempt = 1;
     limit = maxLimit;
     if (back.state === 'proved')
-      overlaps.push({ at: reached, ids: new Set(page.items.filter(isOf(reached)).map(({ id }) => id)), before: place });
+      overlaps.push({
+        at: reached,
+        ids: new Set(page.items.filter((each) => isAt(each, reached)).map(({ id }) => id)),
+        before: place,
+      });
     // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
-    else overlaps = overlaps.filter(({ at }) => at !== reached);
+    else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
     place =
       back.state === 'proved'
         ? { ...back.next, below: later(back.next.below, justAbove(provedFrom)) }
@@ -150,12 +157,15 @@ async function stepBack(
   { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
 ): Promise<StepBack> {
   const lastInstant = page.items.at(-1)?.createdAt;
-  const above = page.items.findLastIndex((each) => each.createdAt !== lastInstant) + 1;
+  const above = page.items.findLastIndex((each) => !isAt(each, lastInstant)) + 1;
   if (above === 0 || lastInstant === undefined) return { state: 'full' };
   const shorter = { limit: above, cursor: page.askedWith, signal };
-  const { cursor, lastCreatedAt: end } = await client.operationsPageEnd(projectId, shorter);
-  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
-  if (cursor === null || end === null || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
+  const { cursor, lastId, lastCreatedAt: end } = await client.operationsPageEnd(projectId, shorter);
+  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some. A row that the page does
+  // not have may be anybody's.
+  const isOfPage = page.items.some(({ id }) => id === lastId);
+  if (cursor === null || end === null || !isOfPage || compareInstants(end, lastInstant) <= 0)
+    return { state: 'changed' };
   return { state: 'proved', next: { cursor, below: end } };
 }
 
@@ -226,7 +236,9 @@ function plusMicros(at: string, micros: number): string {
 
 const later = (a: string, b: string) => (compareInstants(a, b) >= 0 ? a : b);
 
-const isOf = (at: string) => (operation: WireOperation) => operation.createdAt === at;
+/** By the instant: one may be written with other digits, or in another zone, from row to row. */
+const isAt = (operation: WireOperation | undefined, at: string | undefined) =>
+  operation !== undefined && at !== undefined && compareInstants(operation.createdAt, at) === 0;
 
 /** A cursor that is cut to fewer digits than its row's time: the next page starts below the cursor, and proves nothing above it. */
 function earlier(cursor: string, reached: string): string {
@@ -268,5 +280,25 @@ function assertDescends(
   for (const { createdAt } of items) {
     if (above !== undefined && compareInstants(createdAt, above) > 0) throw refuse('does not go down in time');
     above = createdAt;
+  }
+}
+
+const day = 86_400_000;
+/** Twice what the control plane keeps, in ms: nothing older comes. */
+const oldestMs = 400 * day;
+/** A Date has whole seconds, and the clocks of a service's servers differ. */
+const aheadMs = 300_000;
+
+/** A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake. */
+function assertPossible(
+  { items }: Page<WireOperation>,
+  { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
+): void {
+  const nowMs = toMs(askedAt);
+  const createdMs = toMs(projectCreatedAt);
+  const firstMs = Math.max(createdMs > nowMs ? 0 : createdMs - aheadMs, nowMs - oldestMs);
+  for (const { createdAt } of items) {
+    const atMs = toMs(createdAt);
+    if (atMs < firstMs || atMs > nowMs + aheadMs) throw refuse(`has a row created ${createdAt}, which cannot be`);
   }
 }

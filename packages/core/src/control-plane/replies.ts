@@ -25,15 +25,16 @@ export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
 }
 
-/** Where a page ends: how many rows it has, the time of the last (null without rows), and the cursor of the next page. */
+/** Where a page ends: how many rows it has, id and time of the last (null without rows), and the cursor of the next page. */
 export interface PageEnd {
   count: number;
+  lastId: string | null;
   lastCreatedAt: string | null;
   cursor: string | null;
 }
 
 /** The same of a page whose rows are not needed: only the last is read. */
-export async function fetchPageEnd<T extends { createdAt: string }>(
+export async function fetchPageEnd<T extends { id: string; createdAt: string }>(
   call: Call,
   request: Request,
   shape: Shape<T>,
@@ -41,7 +42,7 @@ export async function fetchPageEnd<T extends { createdAt: string }>(
   const reply = await call({ method: 'GET', ...request });
   const { items, cursor } = readPage(reply, request.route, { ...shape, item: z.unknown() });
   const last = items.length === 0 ? null : parse(shape.item, { ...reply, json: items.at(-1) }, request.route);
-  return { count: items.length, lastCreatedAt: last?.createdAt ?? null, cursor };
+  return { count: items.length, lastId: last?.id ?? null, lastCreatedAt: last?.createdAt ?? null, cursor };
 }
 
 export async function fetchProjects(
@@ -59,11 +60,12 @@ export async function fetchProjects(
   return { ...readPage(reply, route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }
 
-/** Reads a page: a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
+/** Reads a page: of keys a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Page<T> {
   const { json, dateMs, ageMs } = reply;
   const rows = listOf(item);
-  if (Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs, ageMs };
+  // Keys alone are documented as a bare list: elsewhere an empty one would say that nothing is there.
+  if (list === 'keys' && Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs, ageMs };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);

@@ -140,11 +140,11 @@ export function createHostileControlPlane({
 
   return {
     struck,
-    fetch: (async (input, init) => {
+    async fetch(input, init) {
       const url = new URL(input instanceof Request ? input.url : input);
       const method = init?.method ?? 'GET';
       return await pass({ method, url, init, random: chanceOf(method, url), nowMs: now() }, active);
-    }) as typeof fetch,
+    },
     worsen() {
       salt = random.below(2 ** 32);
       active = active.filter(({ kind }) => kind.isForGood === true);

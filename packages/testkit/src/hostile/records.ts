@@ -48,7 +48,9 @@ export const missingFields = onRecords((row, { random }) => {
 export const otherTypes = onRecords((row, { random }) => {
   if (!random.chance(0.2)) return row;
   const field = random.pick(Object.keys(row).filter((name) => name !== 'last_used_at'));
-  return { ...row, [field]: random.pick([null, 7, 'seven', true, [], {}, -1.5, '9223372036854775808', 2 ** 70]) };
+  const others = [null, 7, 'seven', true, [], {}, -1.5, '9223372036854775808', 2 ** 70];
+  // A value of the right type would be a lie that nothing shows.
+  return { ...row, [field]: random.pick(others.filter((each) => typeof each !== typeof row[field])) };
 });
 
 /** Times that cannot be, of creation: zero, to come, not in the calendar, beyond what is stored. */

@@ -7,8 +7,8 @@ export interface Company {
   organizations: string[];
   /** Keys that the company made, by their ids. */
   keys: Map<string, CompanyKey>;
-  now(): number;
-  sleep(ms: number): Promise<void>;
+  now: () => number;
+  sleep: (ms: number) => Promise<void>;
   advance(ms: number): Promise<void>;
   /** The way to the control plane: members who are away are in no list. */
   fetch: typeof fetch;
@@ -94,14 +94,14 @@ export async function createCompany(seed: number): Promise<Company> {
     now,
     advance,
     sleep: async (ms) => await advance(ms),
-    fetch: (async (input, init) => {
+    async fetch(input, init) {
       const response = await fetch(input, init);
       const { pathname } = new URL(input instanceof Request ? input.url : input);
       if (!pathname.endsWith('/members') || !response.ok || away.size === 0) return response;
       const body = (await response.json()) as { members: { member: { user_id: string } }[] };
       const members = body.members.filter(({ member }) => !away.has(member.user_id));
       return Response.json({ ...body, members }, { headers: { date: response.headers.get('date') ?? '' } });
-    }) as typeof fetch,
+    },
     async mint({ name, organization, by }) {
       const maker = by === undefined ? undefined : makers.find(({ organizationId }) => organizationId === organization);
       const path = organization === undefined ? '/api_keys' : `/organizations/${organization}/api_keys`;
