@@ -19,7 +19,7 @@ export interface Company {
   leaveOrReturn(): void;
   /** Whether the user is a member, and has been for so long, in ms. */
   isMember(userId: string, forMs: number): boolean;
-  truth(): Promise<TrueKey[]>;
+  truth: () => Promise<TrueKey[]>;
   close(): Promise<void>;
 }
 

@@ -47,7 +47,7 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
       (key) => key.isLive && isRule(key) && key.organizationId !== null && whyWrong(key, nowMs) === null,
     );
   };
-  judge.fetch = (async (input, init) => {
+  judge.fetch = async (input, init) => {
     const { pathname } = new URL(input instanceof Request ? input.url : input);
     const id = /\/api_keys\/([^/]+)$/.exec(pathname)?.[1];
     if (init?.method !== 'DELETE' || id === undefined) return await company.fetch(input, init);
@@ -62,7 +62,7 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
     if (isRule(key) && lately.length > perDay)
       judge.harms.push(`key ${id} is the ${lately.length}th within a day of ${perDay}`);
     return response;
-  }) as typeof fetch;
+  };
   return judge;
 }
 
