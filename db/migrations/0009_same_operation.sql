@@ -93,6 +93,3 @@ $$;
 --> statement-breakpoint
 -- A function is everybody's until that is taken from it; what was granted by name stays.
 revoke execute on all functions in schema keywarden from public;
---> statement-breakpoint
--- A creation time that cannot be is replaced by what a later list says.
-grant update (created_at) on keywarden.project to keywarden_daemon;

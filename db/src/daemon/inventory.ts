@@ -120,9 +120,6 @@ export async function saveProjects(
       on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
         region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,
         updated_at = excluded.updated_at, extra = excluded.extra, last_seen_at = excluded.last_seen_at,
-        -- One that cannot be is replaced by what a later list says.
-        created_at = case when project.created_at between '2000-01-01' and project.first_seen_at + interval '1 day'
-          then project.created_at else excluded.created_at end,
         listed_active_at = case when (project.updated_at, project.extra) is distinct from (excluded.updated_at, excluded.extra)
           then excluded.last_seen_at else project.listed_active_at end,
         missing_since = null, gone_at = null`;

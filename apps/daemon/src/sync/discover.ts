@@ -1,4 +1,5 @@
 import { collect, type ProjectPage } from '@keywarden/core/client';
+import { toMs } from '@keywarden/core/wire';
 import { listProjectsToWalk, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -20,9 +21,12 @@ export async function discoverProjects({ store, signal }: Context, connection: C
     const unavailableIds: string[] = [];
     const begunMs = connection.time.now();
     const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
+    // Coverage begins at a project's creation: one that cannot be is not stored, and the project is there all the same.
+    const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
+    unavailableIds.push(...others.map(({ id }) => id));
     // What a cache kept says nothing of which projects are there.
     if (whyStale(connection, { ...answer, begunMs }) === null)
-      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, answer.items);
+      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, possible);
     organizationIds.push(organizationId);
   }
   const now = presentOf(connection);
@@ -35,4 +39,15 @@ async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[
     into.push(...page.unavailableIds);
     yield page;
   }
+}
+
+const firstMs = Date.parse('2000-01-01T00:00:00Z');
+const aheadMs = 300_000;
+
+function isPossible(createdAt: string, nowMs: number): boolean {
+  return toMs(createdAt) >= firstMs && toMs(createdAt) <= nowMs + aheadMs;
+}
+
+function partition<T>(all: T[], is: (each: T) => boolean): [T[], T[]] {
+  return [all.filter(is), all.filter((each) => !is(each))];
 }

@@ -295,8 +295,7 @@ function assertPossible(
   { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
 ): void {
   const nowMs = toMs(askedAt);
-  const createdMs = toMs(projectCreatedAt);
-  const firstMs = Math.max(createdMs > nowMs ? 0 : createdMs - aheadMs, nowMs - oldestMs);
+  const firstMs = Math.max(toMs(projectCreatedAt) - aheadMs, nowMs - oldestMs);
   for (const { createdAt } of items) {
     const atMs = toMs(createdAt);
     if (atMs < firstMs || atMs > nowMs + aheadMs) throw refuse(`has a row created ${createdAt}, which cannot be`);
