@@ -74,6 +74,19 @@ export const contrary: Distortion = async ({ random }, forward) => {
   return copy(response, JSON.stringify({ ...body, ...change }));
 };
 
+/** The service was too busy, and did nothing. */
+export const busy: Distortion = async ({ random, nowMs }) =>
+  answer(random.pick([423, 429, 503]), '{"message":"busy"}', { 'retry-after': '25', ...dateOf(nowMs) });
+
+/** A new key bears the id of another that is there. */
+export const mintOfAnother: Distortion = async ({ random }, forward) => {
+  const response = await forward();
+  const text = await response.text();
+  if (!response.ok) return copy(response, text);
+  const body = JSON.parse(text) as Record<string, unknown>;
+  return copy(response, JSON.stringify({ ...body, id: random.between(1, Math.max(1, Number(body.id) - 1)) }));
+};
+
 async function drain(response: Response): Promise<void> {
   await response.arrayBuffer();
 }

@@ -1,5 +1,5 @@
 import { createRandom, type Random, seedOf } from '@keywarden/sandbox';
-import { anyStatus, contrary, createWrongDate, lostLine, oddBody, redirected } from './answers.ts';
+import { anyStatus, busy, contrary, createWrongDate, lostLine, mintOfAnother, oddBody, redirected } from './answers.ts';
 import { createMemory, createReusedIds } from './caches.ts';
 import { type Distortion, type Exchange, type Topic, topicOf } from './exchange.ts';
 import {
@@ -211,6 +211,8 @@ function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kin
     { name: 'wrong Date', distort: createWrongDate(null), topics: all },
     { name: 'a Date a year ahead', distort: createWrongDate(366 * 24 * hour), topics: all, ...steady },
     { name: 'a Date a month behind', distort: createWrongDate(-30 * 24 * hour), topics: all, ...steady },
+    { name: 'busy', distort: busy, topics: ['mint', 'revoke'] },
+    { name: 'mints of another id', distort: mintOfAnother, topics: ['mint'] },
     { name: 'contrary answers', distort: contrary, topics: ['revoke'] },
   ];
 }

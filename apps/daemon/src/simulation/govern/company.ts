@@ -10,6 +10,8 @@ export interface Company {
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   advance(ms: number): Promise<void>;
+  /** What may happen while somebody waits. */
+  onSleep: () => Promise<void>;
   /** The way to the control plane: members who are away are in no list. */
   fetch: typeof fetch;
   mint(key: { name: string; organization?: string; project?: string; by?: string }): Promise<CompanyKey>;
@@ -86,14 +88,18 @@ export async function createCompany(seed: number): Promise<Company> {
   const returnedAt = new Map<string, number>();
   const keys = new Map<string, CompanyKey>();
 
-  return {
+  const company: Company = {
     random,
     sandbox,
     organizations: organizations.map(({ id }) => id),
     keys,
     now,
     advance,
-    sleep: async (ms) => await advance(ms),
+    onSleep: async () => {},
+    async sleep(ms) {
+      await advance(ms);
+      await company.onSleep();
+    },
     async fetch(input, init) {
       const response = await fetch(input, init);
       const { pathname } = new URL(input instanceof Request ? input.url : input);
@@ -140,6 +146,7 @@ export async function createCompany(seed: number): Promise<Company> {
     },
     close: () => sandbox.close(),
   };
+  return company;
 }
 
 interface Sent {

@@ -12,7 +12,8 @@ export interface Judge {
   fetch: typeof fetch;
   /** Keys that must never go, by id. */
   own: Set<string>;
-  exempt: Set<string>;
+  /** Exempt keys, by id, and since when, in ms. */
+  exempt: Map<string, number>;
   /** What went wrong, in words. There must be none. */
   harms: string[];
   /** Revocations that the control plane carried out. */
@@ -29,14 +30,15 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
   const judge: Judge = {
     fetch,
     own: new Set(['1']),
-    exempt: new Set(),
+    exempt: new Map(),
     harms: [],
     revoked: [],
     flagged: async () => [],
   };
   const whyWrong = (key: TrueKey, nowMs: number): string | null => {
     if (judge.own.has(key.id)) return 'is the own key of a connection';
-    if (judge.exempt.has(key.id)) return 'is exempt';
+    // What was said in that very moment no judgement could know.
+    if ((judge.exempt.get(key.id) ?? nowMs) < nowMs) return 'is exempt';
     return reasonsOf(company, key, nowMs).length > 0 ? null : 'is flagged by no rule';
   };
   const isRule = (key: TrueKey) => key.name.startsWith('key-');

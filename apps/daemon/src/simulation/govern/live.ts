@@ -7,7 +7,7 @@ import { parseConfig } from '@keywarden/core/config';
 import { readEnvironment, UserError } from '@keywarden/core/process';
 import { closeIncident, grantExemption, listIncidents } from '@keywarden/db/daemon';
 import type { TestStore } from '@keywarden/db/testing';
-import { createHostileControlPlane, type HostileControlPlane } from '@keywarden/testkit';
+import { createHostileControlPlane, type HostileControlPlane, type Mask } from '@keywarden/testkit';
 import { type Connection, openConnections } from '../../connect.ts';
 import type { Context } from '../../context.ts';
 import { applyPlan } from '../../enforce/apply.ts';
@@ -28,7 +28,9 @@ export interface GovernLife {
   /** Only these distortions; all by default. */
   only?: readonly string[];
   /** Stands between the daemon and everything else: a counter-test hides from it what one protection looks at. */
-  mask?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
+  mask?: (company: Company) => Mask;
+  /** Between passes a counter-test makes the store forget what one protection looks at. */
+  forget?: (store: TestStore) => Promise<void>;
   /** Changes the policy: a counter-test takes out a limit. */
   policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
 }
@@ -65,7 +67,8 @@ interface World {
   folder: string;
   consumers: Consumer[];
   store: TestStore;
-  mask: NonNullable<GovernLife['mask']>;
+  mask: Mask;
+  forget: NonNullable<GovernLife['forget']>;
   end: GovernEnd;
 }
 
@@ -77,7 +80,7 @@ interface Consumer {
 }
 
 async function live(
-  { seed, store, only, mask = (fetch) => fetch, policy = (each) => each }: GovernLife,
+  { seed, store, only, mask, policy = (each) => each, forget = async () => {} }: GovernLife,
   doing: string[],
 ) {
   const company = await createCompany(seed);
@@ -85,17 +88,32 @@ async function live(
   const perDay = random.pick([1, 3, 100]);
   const judge = createJudge(company, { perDay });
   const folder = await mkdtemp(join(tmpdir(), 'keywarden-govern-'));
+  let happening = async () => {};
   const hostile = createHostileControlPlane({
     random,
     now: company.now,
-    forward: judge.fetch,
+    async forward(input, init) {
+      await happening();
+      return await judge.fetch(input, init);
+    },
     topics: ['identity', 'organizations', 'members', 'keys', 'mint', 'revoke'],
     ...(only === undefined ? {} : { only }),
   });
   try {
     const context = await makeGovernContext(store, { company, folder, policy: policy(policyOf(random, perDay)) });
     const end: GovernEnd = { passes: 0, failedPasses: 0, revoked: 0, rotated: 0, incidents: 0, struck: hostile.struck };
-    const world: World = { company, hostile, judge, context, folder, store, mask, end, consumers: [] };
+    const world: World = {
+      company,
+      hostile,
+      judge,
+      context,
+      folder,
+      store,
+      mask: mask?.(company) ?? ((fetch) => fetch),
+      forget,
+      end,
+      consumers: [],
+    };
     await settle(world);
     await resumeEnforcement(context, 'ada');
     const steps = random.between(8, 18);
@@ -106,8 +124,13 @@ async function live(
       doing.push(`step ${step}, ${new Date(company.now()).toISOString()}: ${hostile.describe()}`);
       if (random.chance(0.5)) await hostile.refresh();
       if (random.chance(0.3)) await liveOn(world, random.below(4 * 60_000));
+      // Whatever may happen between two requests, and while somebody waits.
+      happening = async () => (random.chance(0.02) ? await happen(world) : undefined);
+      company.onSleep = async () => (random.chance(0.3) ? await happen(world) : undefined);
       await pass(world);
       if (random.chance(0.3)) await pass(world);
+      happening = async () => {};
+      company.onSleep = async () => {};
       assertUnharmed(judge);
     }
     hostile.calm();
@@ -183,7 +206,7 @@ async function mintOne(company: Company, index: number): Promise<void> {
 
 /** So much time of the company, in ms: keys are used, made and revoked by hand, members leave and return, keys become exempt. */
 async function liveOn(world: World, ms: number): Promise<void> {
-  const { company, judge, context, store } = world;
+  const { company } = world;
   const { random } = company;
   const slices = Math.max(1, Math.ceil(ms / day));
   for (let slice = 0; slice < slices; slice += 1) {
@@ -194,17 +217,32 @@ async function liveOn(world: World, ms: number): Promise<void> {
     if (random.chance(0.15)) await mintOne(company, company.keys.size);
     if (random.chance(0.05)) company.leaveOrReturn();
     if (random.chance(0.05)) await revokeByHand(company);
-    if (random.chance(0.05)) {
-      const [row] = await store.sql`
-        select number, id from keywarden.key where gone_at is null and name like 'key-%' order by md5(id::text || ${random.next()}::text) limit 1`;
-      if (row === undefined) continue;
-      const until = new Date(company.now() + 400 * day).toISOString();
-      const grantedAt = new Date(company.now()).toISOString();
-      const exemption = { keys: [String(row.number)], rules: null, pattern: null, reason: 'needed', grantedBy: 'ada' };
-      await grantExemption(context.store.sql, { ...exemption, grantedAt, until });
-      judge.exempt.add(String(row.id));
-    }
+    if (random.chance(0.05)) await exemptOne(world);
   }
+}
+
+/** Something that may happen at any moment. */
+async function happen(world: World): Promise<void> {
+  const { company } = world;
+  const { random, keys } = company;
+  const what = random.next();
+  const others = [...keys.values()].filter(({ name }) => name.startsWith('key-'));
+  if (what < 0.6) await company.use(random.pick(others));
+  else if (what < 0.8) company.leaveOrReturn();
+  else await exemptOne(world);
+}
+
+async function exemptOne({ company, judge, context, store }: World): Promise<void> {
+  const rows = await store.sql`
+    select number, name from keywarden.key where gone_at is null and name like 'key-%' order by name`;
+  if (rows.length === 0) return;
+  const row = company.random.pick(rows);
+  const grantedAt = new Date(company.now()).toISOString();
+  const until = new Date(company.now() + 400 * day).toISOString();
+  const exemption = { keys: [String(row.number)], rules: null, pattern: null, reason: 'needed', grantedBy: 'ada' };
+  await grantExemption(context.store.sql, { ...exemption, grantedAt, until });
+  const id = [...company.keys.values()].find(({ name }) => name === row.name)?.id;
+  if (id !== undefined && !judge.exempt.has(id)) judge.exempt.set(id, company.now());
 }
 
 async function revokeByHand({ sandbox, keys, random, truth }: Company): Promise<void> {
@@ -238,9 +276,10 @@ function readSink(path: string): string | null {
 
 /** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
 async function pass(world: World): Promise<void> {
-  const { company, context, store, end } = world;
+  const { company, context, store, end, forget } = world;
   end.passes += 1;
   await letOwnClockPass(store.sql);
+  await forget(store);
   await attempt(world, async () => {
     for (const connection of await reconnect(world)) await syncKeys(context, connection);
   });

@@ -1,0 +1,113 @@
+import { changeList, changeRecords, copy, type Row, topicOf } from './exchange.ts';
+
+// For counter-tests: each hides from a client exactly what one of its protections looks at, which is to take that protection out. What the client
+// then does wrong is what the protection is for.
+
+type Fetch = typeof fetch;
+export type Mask = (way: Fetch) => Fetch;
+
+/** Changes what reads of some topics are answered. */
+const masked =
+  (topics: readonly string[], change: (response: Response, url: URL) => Promise<Response>): Mask =>
+  (way) =>
+  async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    const response = await way(input, init);
+    const topic = topicOf({ method: init?.method ?? 'GET', url });
+    return response.ok && topics.includes(topic) ? await change(response, url) : response;
+  };
+
+/** Answers do not say how old they are. */
+export const hideAge = (now: () => number): Mask =>
+  masked(['members', 'keys', 'organizations', 'projects', 'operations', 'identity'], async (response) => {
+    const fresh = copy(response, await response.text(), { date: new Date(now()).toUTCString() });
+    fresh.headers.delete('age');
+    return fresh;
+  });
+
+/** An empty page has no cursor: the list seems to end. */
+export const hideCursorsOfEmptyPages: Mask = masked(
+  ['members', 'keys', 'organizations', 'projects', 'operations'],
+  async (response) => await changeList(response, ({ rows }) => (rows.length === 0 ? { cursor: null } : {})),
+);
+
+/** A list that is cut off at a round number of rows is of another number. */
+export const hideRoundNumbers: Mask = masked(
+  ['operations'],
+  async (response) =>
+    await changeList(response, ({ rows, cursor }) =>
+      cursor === null && rows.length >= 100 && rows.length % 50 === 0 ? { rows: rows.slice(0, -3) } : {},
+    ),
+);
+
+/** Records with one id keep the creation time and creator that they had first. */
+export function hideIdentity(): Mask {
+  const first = new Map<unknown, Row>();
+  return masked(
+    ['keys'],
+    async (response) =>
+      await changeRecords(response, (row) => {
+        const known = first.get(row.id) ?? first.set(row.id, row).get(row.id);
+        return { ...row, created_at: known?.created_at, created_by: known?.created_by };
+      }),
+  );
+}
+
+/** Creation times that cannot be are ones that may be. */
+export const hideImpossibleTimes = (topics: readonly string[], plausible: () => string): Mask =>
+  masked(
+    topics,
+    async (response) =>
+      await changeRecords(response, (row) =>
+        /^20(0[1-9]|1|2[0-6])/.test(String(row.created_at)) ? row : { ...row, created_at: plausible() },
+      ),
+  );
+
+/** Rows of operations say that they are of the project that was asked for. */
+export const hideProjects: Mask = masked(
+  ['operations'],
+  async (response, url) =>
+    await changeRecords(response, (row) => ({ ...row, project_id: url.pathname.split('/').at(-2) })),
+);
+
+/** The same request again is answered as it was just before. */
+export const hideDifferences: Mask = (way) => {
+  let last: { href: string; text: string; response: Response } | null = null;
+  return async (input, init) => {
+    const href = input instanceof Request ? input.url : input.toString();
+    if (last?.href === href) return copy(last.response, last.text);
+    const response = await way(input, init);
+    if (topicOf({ method: init?.method ?? 'GET', url: new URL(href) }) !== 'operations' || !response.ok)
+      return response;
+    last = { href, text: await response.text(), response };
+    return copy(response, last.text);
+  };
+};
+
+/** Lists of members are answered for some time, in ms, as they were. */
+export function hideChangesOfMembers(now: () => number, forMs: number): Mask {
+  const kept = new Map<string, { text: string; response: Response; atMs: number }>();
+  return (way) => async (input, init) => {
+    const href = input instanceof Request ? input.url : input.toString();
+    const known = kept.get(href);
+    if (known !== undefined && now() - known.atMs < forMs)
+      return copy(known.response, known.text, { date: new Date(now()).toUTCString() });
+    const response = await way(input, init);
+    if (!new URL(href).pathname.endsWith('/members') || !response.ok) return response;
+    const text = await response.text();
+    kept.set(href, { text, response, atMs: now() });
+    return copy(response, text);
+  };
+}
+
+/** A revocation that the control plane was too busy for is sent again, below the client. */
+export const repeatRevocations =
+  (sleep: (ms: number) => Promise<void>): Mask =>
+  (way) =>
+  async (input, init) => {
+    for (let tries = 1; ; tries += 1) {
+      const response = await way(input, init);
+      if (init?.method !== 'DELETE' || ![423, 429, 503].includes(response.status) || tries === 8) return response;
+      await sleep(30_000);
+    }
+  };
