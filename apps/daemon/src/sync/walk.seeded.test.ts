@@ -126,6 +126,7 @@ test.each([
       { items: [], cursor: 'c' },
       { items: [], cursor: 'c' },
       { items: [], cursor: 'c' },
+      { items: [], cursor: 'c' },
     ],
   ],
   ['has rows of another project', [{ items: [{ ...rowsAt([0])[0], projectId: 'other' }], cursor: null }]],

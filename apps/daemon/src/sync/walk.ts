@@ -160,12 +160,11 @@ async function stepBack(
   const above = page.items.findLastIndex((each) => !isAt(each, lastInstant)) + 1;
   if (above === 0 || lastInstant === undefined) return { state: 'full' };
   const shorter = { limit: above, cursor: page.askedWith, signal };
-  const { cursor, lastId, lastCreatedAt: end } = await client.operationsPageEnd(projectId, shorter);
-  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some. A row that the page does
-  // not have may be anybody's.
-  const isOfPage = page.items.some(({ id }) => id === lastId);
-  if (cursor === null || end === null || !isOfPage || compareInstants(end, lastInstant) <= 0)
-    return { state: 'changed' };
+  const { cursor, lastId } = await client.operationsPageEnd(projectId, shorter);
+  // The row's time as the page shows it, for that was looked at. One that the page does not have may be anybody's.
+  const end = page.items.find(({ id }) => id === lastId)?.createdAt;
+  // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
+  if (cursor === null || end === undefined || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
   return { state: 'proved', next: { cursor, below: end } };
 }
 
@@ -188,18 +187,11 @@ const mostEmptyPages = 100;
  */
 async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
   let { cursor } = asked;
-  let page = await client.operationsPage(projectId, asked);
+  let page = await fetchTwice(client, projectId, asked);
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
     if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
     cursor = page.cursor;
-    page = await client.operationsPage(projectId, { ...asked, cursor });
-  }
-  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
-    const again = await client.operationsPage(projectId, { ...asked, cursor });
-    const isWhole = isSame(page, again) || again.items.length >= asked.limit;
-    page = again;
-    if (isWhole) break;
-    if (attempt === attempts) throw refuse('has other rows each time');
+    page = await fetchTwice(client, projectId, { ...asked, cursor });
   }
   if (page.cursor !== null || !isCutOff(page.items.length) || page.items.length >= asked.limit)
     return { ...page, askedWith: cursor };
@@ -207,6 +199,21 @@ async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked):
   const { count, cursor: next } = await client.operationsPageEnd(projectId, shorter);
   if (next === null || count !== shorter.limit) throw refuse('ends at a round number of rows, and more may follow');
   return { ...page, cursor: next, askedWith: cursor };
+}
+
+async function fetchTwice(
+  client: WalkedClient,
+  projectId: string,
+  asked: Omit<Asked, 'projectId'>,
+): Promise<Page<WireOperation>> {
+  let page = await client.operationsPage(projectId, asked);
+  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
+    const again = await client.operationsPage(projectId, asked);
+    if (isSame(page, again)) return again;
+    if (attempt === attempts) throw refuse('has other rows each time');
+    page = again;
+  }
+  return page;
 }
 
 const isSame = (a: Page<WireOperation>, b: Page<WireOperation>) =>

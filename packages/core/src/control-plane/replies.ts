@@ -25,16 +25,15 @@ export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
 }
 
-/** Where a page ends: how many rows it has, id and time of the last (null without rows), and the cursor of the next page. */
+/** Where a page ends: how many rows it has, the id of the last (null without rows), and the cursor of the next page. */
 export interface PageEnd {
   count: number;
   lastId: string | null;
-  lastCreatedAt: string | null;
   cursor: string | null;
 }
 
 /** The same of a page whose rows are not needed: only the last is read. */
-export async function fetchPageEnd<T extends { id: string; createdAt: string }>(
+export async function fetchPageEnd<T extends { id: string }>(
   call: Call,
   request: Request,
   shape: Shape<T>,
@@ -42,7 +41,7 @@ export async function fetchPageEnd<T extends { id: string; createdAt: string }>(
   const reply = await call({ method: 'GET', ...request });
   const { items, cursor } = readPage(reply, request.route, { ...shape, item: z.unknown() });
   const last = items.length === 0 ? null : parse(shape.item, { ...reply, json: items.at(-1) }, request.route);
-  return { count: items.length, lastId: last?.id ?? null, lastCreatedAt: last?.createdAt ?? null, cursor };
+  return { count: items.length, lastId: last?.id ?? null, cursor };
 }
 
 export async function fetchProjects(
