@@ -4,7 +4,7 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
 import { createRandom } from '@keywarden/sandbox';
-import { copy, crashStdio, createHostileControlPlane, realTime } from '@keywarden/testkit';
+import { copy, crashStdio, createHostileControlPlane, type Mask, realTime } from '@keywarden/testkit';
 import type { Steps } from '../sync/project-operations.ts';
 import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
 import { type Subject, syncOnce } from './subject.ts';
@@ -25,7 +25,7 @@ export interface Simulation {
   /** Only these distortions; all by default. */
   only?: readonly string[];
   /** For twins: stands between the daemon and everything else, and hides what a guard looks at. */
-  mask?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch;
+  mask?: (world: World) => Mask;
   /** For twins: without a guard. */
   steps?: Steps;
   settleMs?: number;
@@ -71,7 +71,7 @@ async function live(
     isShort = false,
     isHostile = false,
     only,
-    mask = (fetch) => fetch,
+    mask,
     steps,
     settleMs,
   }: Simulation,
@@ -94,6 +94,7 @@ async function live(
     pageLimit,
     ...(settleMs === undefined ? {} : { settleMs }),
   };
+  const masked = mask?.(world) ?? ((fetch) => fetch);
   const served: Served = new Map();
   let way: typeof globalThis.fetch = globalThis.fetch;
   const hostile = createHostileControlPlane({
@@ -124,7 +125,7 @@ async function live(
   /** One pass, in which the world is disturbed between requests. */
   const sync = async ({ disturbance, abort, abortAfter }: Disturbed): Promise<number> => {
     way = disturbed(world, { disturbance, abort, abortAfter });
-    const fetch = noting(served, isHostile ? mask(hostile.fetch) : way);
+    const fetch = noting(served, isHostile ? masked(hostile.fetch) : way);
     const time = isHostile ? { time: { now: world.now, sleep: world.sleep } } : {};
     return await syncOnce(store, subject, { signal: abort.signal, fetch, ...time, ...(steps ? { steps } : {}) });
   };
