@@ -110,6 +110,7 @@ test('the report reads, and writes nothing of what the daemon does', async () =>
     'access_log',
     'exemption',
     'exemption_key',
+    'high_water_mark',
     'plan_rejection',
     'review',
     'review_decision',

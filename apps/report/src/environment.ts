@@ -5,6 +5,7 @@ import type { Context } from 'hono';
 import type { AccessLog } from './access/access-log.ts';
 import type { FailureLimit } from './access/failures.ts';
 import type { Transport } from './access/transport.ts';
+import type { Marks } from './actions/marks.ts';
 import type { Streams } from './export/stream.ts';
 
 /** What the app needs from outside; it never listens and never opens a database itself. */
@@ -15,6 +16,7 @@ export interface Dependencies {
   accessSql?: Sql;
   log: Logger;
   transport: Transport;
+  marks: Pick<Marks, 'move'>;
   /** The address of whoever is connected. */
   peerOf: (c: Context) => string;
 }

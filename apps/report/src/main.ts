@@ -19,6 +19,7 @@ import {
 import { openStore } from '@keywarden/db/store';
 import type { Context } from 'hono';
 import { isLocal } from './access/transport.ts';
+import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 
 await runMain(async () => {
@@ -43,7 +44,15 @@ await runMain(async () => {
   });
   try {
     const accessSql = store.connect({ max: 3, settings: { statement_timeout: 3000 } });
-    const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, peerOf }), {
+    const marks = createMarks({ sql: store.sql, dataFolder });
+    await marks.check();
+    // A store may be restored under a report that goes on.
+    const checks = setInterval(
+      () => void marks.check().catch((err: unknown) => log.warn({ err }, 'the mark could not be checked')),
+      checkMarksMs,
+    );
+    signal.addEventListener('abort', () => clearInterval(checks));
+    const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, marks, peerOf }), {
       host,
       port,
       tls,
@@ -62,6 +71,8 @@ await runMain(async () => {
     await endTracing();
   }
 });
+
+const checkMarksMs = 30_000;
 
 interface Tls {
   cert: Buffer;

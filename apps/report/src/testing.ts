@@ -1,3 +1,6 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { makePlan, policySchema } from '@keywarden/core/policy';
 import { createLogger } from '@keywarden/core/process';
 import {
@@ -16,6 +19,7 @@ import {
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/db/daemon-testing';
 import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 
 // What the report's tests stand on: a store with two organizations, and the app as it is served, in the report's own role.
@@ -61,7 +65,8 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
   const { db, sql } = await store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const transport = { isTls: false, proxies: [] };
-  const app = createApp({ db, sql, log, transport, peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1' });
+  const marks = createMarks({ sql, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
+  const app = createApp({ db, sql, log, marks, transport, peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1' });
   const planId = await fill(store, daemon);
   const tokens: Bed['tokens'] = {};
   const bed: Bed = {

@@ -5,6 +5,7 @@ export {
   type NewExemption,
   type StoredExemption,
 } from '../exemptions.ts';
+export { addMark, readMark, reportMarkFile } from '../high-water-mark.ts';
 export {
   endReplica,
   listAccounts,
@@ -13,7 +14,6 @@ export {
   saveConnection,
 } from './connections.ts';
 export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
-export { addMark, readMark } from './high-water-mark.ts';
 export { readHistory } from './history.ts';
 export {
   closeIncident,

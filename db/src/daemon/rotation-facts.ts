@@ -66,7 +66,7 @@ async function readMintFacts(
   const attempt = currentMint(rotation)?.attempt ?? null;
   const [row] = await sql`
     select array(select k.id::text from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
-        and k.scope = ${rotation.key.scope} and k.name = m.name and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
+        and k.scope = ${rotation.key.scope} and ${bearsName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
         and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.doubt is null
         and l.begun_at > m.created_at + interval '1 minute') as listings
@@ -118,6 +118,12 @@ async function countReplicasBehind(
   return Number(row?.n);
 }
 
+/**
+ * SQL: whether key `k` bears the name that mint `m` asked for. A service may bring names into one form of Unicode, or cut off spaces: an orphan that
+ * comes back so is one all the same.
+ */
+const bearsName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize(btrim(m.name), NFKC)`;
+
 /** A live key that bears the name of an intent of ours and that no sink has by our knowledge. */
 export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
@@ -138,7 +144,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key o on o.number = r.key_number
       join keywarden.key_listing l on l.number = m.last_listing_number
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
-        and k.missing_since is null and (k.name = m.name and k.id is distinct from m.key_id
+        and k.missing_since is null and (${bearsName(sql)} and k.id is distinct from m.key_id
           or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;
   const keys = await db

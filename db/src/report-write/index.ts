@@ -1,4 +1,5 @@
 export { endExemption, grantExemption } from '../exemptions.ts';
+export { addMark, readMark, reportMarkFile, reportOlderStore } from '../high-water-mark.ts';
 export { type Access, recordAccess } from './access-log.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans.ts';
 export {

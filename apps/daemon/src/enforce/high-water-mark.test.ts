@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { addMark, reportMarkFile } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { expect, inject, test } from 'vitest';
 import {
@@ -49,6 +50,24 @@ test('R10: a store restored from before the last run enforces nothing, until som
   expect(await openIncidents()).toEqual(['high_water_mark']);
   await resumeEnforcement(bed.context, 'ada');
   expect(await openIncidents()).toEqual([]);
+  await pass();
+  expect(await revokedNames()).toEqual(['one', 'two']);
+});
+
+test('R10: a store restored from before what a person said through the report enforces nothing, though no run came between', async () => {
+  await prepare(['one', 'two', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await pass();
+  await pass();
+  expect(await revokedNames()).toEqual(['one']);
+  const dump = await store.sql`select mark from keywarden.high_water_mark`;
+  // As the report does before it grants an exemption.
+  const file = join(bed.context.environment.KEYWARDEN_DATA, reportMarkFile);
+  writeFileSync(file, await addMark(store.sql, 'report'));
+  await restoreMarks(dump);
+  expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
+  expect(await openIncidents()).toEqual(['high_water_mark']);
+  await resumeEnforcement(bed.context, 'ada');
   await pass();
   expect(await revokedNames()).toEqual(['one', 'two']);
 });

@@ -1,8 +1,14 @@
-import { randomUUID } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDataFile } from '@keywarden/core/process';
-import { addMark, closeIncidentsOf, hasOpenIncident, openIncident, readMark } from '@keywarden/db/daemon';
+import { readDataFile, writeDataFile } from '@keywarden/core/process';
+import {
+  addMark,
+  closeIncidentsOf,
+  hasOpenIncident,
+  openIncident,
+  readMark,
+  reportMarkFile,
+} from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 
 const fileName = 'high-water-mark';
@@ -24,6 +30,7 @@ export async function whyNotEnforcing({ store, environment }: Place): Promise<st
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held === null || !held.mayEnforce)
     return 'nobody has said on this machine that the store may enforce by itself; keywarden resume says so';
+  if (await lacksReportMark({ store, environment })) await reportOlder({ store });
   const state = await readMark(store.sql, held.mark);
   if (state === 'missing') await reportOlder({ store });
   if (state === 'missing' || (await hasOpenIncident(store.sql, 'high_water_mark')))
@@ -46,14 +53,25 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
 /** A person says that this store, seen from this machine, may enforce by itself. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
   await closeIncidentsOf(store.sql, { kind: 'high_water_mark', by });
-  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql), mayEnforce: true });
+  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql, 'daemon'), mayEnforce: true });
 }
 
 /** In the store first: killed in between, the file's is still in the store. A file whose mark the store lacks stays as it is. */
 async function moveMark({ store, environment }: Place): Promise<void> {
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held !== null && (await readMark(store.sql, held.mark)) === 'missing') return await reportOlder({ store });
-  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql), mayEnforce: held?.mayEnforce ?? false });
+  writeHeld(environment.KEYWARDEN_DATA, {
+    mark: await addMark(store.sql, 'daemon'),
+    mayEnforce: held?.mayEnforce ?? false,
+  });
+}
+
+/** A report that shares the folder may have marked what a person said since the last run. Its mark is done with then: the incident stands. */
+async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: Place): Promise<boolean> {
+  const mark = readDataFile(folder, reportMarkFile);
+  if (mark === undefined || (await readMark(store.sql, mark)) !== 'missing') return false;
+  rmSync(join(folder, reportMarkFile), { force: true });
+  return true;
 }
 
 async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
@@ -67,7 +85,5 @@ function readHeld(folder: string): Held | null {
 }
 
 function writeHeld(folder: string, { mark, mayEnforce }: Held): void {
-  const partial = join(folder, `${fileName}.${randomUUID()}`);
-  writeFileSync(partial, `${mark} ${mayEnforce ? 'enforce' : 'watch'}\n`, { mode: 0o600 });
-  renameSync(partial, join(folder, fileName));
+  writeDataFile(folder, fileName, `${mark} ${mayEnforce ? 'enforce' : 'watch'}`);
 }

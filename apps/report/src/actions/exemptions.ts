@@ -24,7 +24,7 @@ export interface AskedExemption {
 
 /** Grants an exemption in the name of whoever asks; answers with its number. Throws a Problem for keys that they do not see, or no time. */
 export async function grantExemption(
-  { db, sql }: Dependencies,
+  { db, sql, marks }: Dependencies,
   { principal, asked }: { principal: Principal; asked: AskedExemption },
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = asked;
@@ -42,6 +42,7 @@ export async function grantExemption(
       'Cannot be done',
       `An exemption ends later than now, which is ${now} by the control plane's clock.`,
     );
+  await marks.move();
   return await store.grantExemption(sql, {
     keys: [...new Set(keys)],
     rules,
@@ -55,13 +56,14 @@ export async function grantExemption(
 
 /** Ends an exemption in the name of whoever asks. Throws a Problem for one that is not there, that is over, or of others' keys too. */
 export async function endExemption(
-  { db, sql }: Dependencies,
+  { db, sql, marks }: Dependencies,
   { principal, number }: { principal: Principal; number: string },
 ): Promise<void> {
   const found = await readOne(db, exemptionList({ number }, principal.organizations));
   if (found === undefined) throw notFound('exemption of this number', '/v1/exemptions');
   if (!(await coversOnly(db, number, principal.organizations)))
     throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token does not see.');
+  await marks.move();
   if (!(await store.endExemption(sql, { number, by: nameOf(principal) })))
     throw new Problem(409, 'Conflict', 'The exemption has ended already.');
 }

@@ -6,7 +6,7 @@ import { Problem } from '../problem.ts';
 
 /** Approves a plan in the name of whoever asks. Throws a Problem (409) for one that is too old, or that they have approved. */
 export async function approvePlan(
-  { sql }: Dependencies,
+  { sql, marks }: Dependencies,
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<void> {
   const by = nameOf(principal);
@@ -16,6 +16,7 @@ export async function approvePlan(
       'Conflict',
       `You have approved plan ${plan} already; where a second person is needed, another must.`,
     );
+  await marks.move();
   if (!(await store.approvePlan(sql, { plan, by })))
     throw new Problem(
       409,
@@ -26,8 +27,9 @@ export async function approvePlan(
 
 /** Says no to a plan in the name of whoever asks. */
 export async function rejectPlan(
-  { sql }: Dependencies,
+  { sql, marks }: Dependencies,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
+  await marks.move();
   await store.rejectPlan(sql, { plan, by: nameOf(principal), reason });
 }

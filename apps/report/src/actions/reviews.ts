@@ -49,10 +49,11 @@ export async function decideReview(
 
 /** Signs a review in the name of whoever asks. Throws a Problem (409) while something is undecided, or where it is signed. */
 export async function signReview(
-  { db, sql }: Dependencies,
+  { db, sql, marks }: Dependencies,
   { principal, review }: { principal: Principal; review: string },
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
   await requireReview(db, review);
+  await marks.move();
   const signature = await store.signReview(sql, { review, by: nameOf(principal) });
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;

@@ -7,12 +7,13 @@ import { keyItem } from '../shapes/keys.ts';
 
 /** Asks the daemon to rotate a key, in the name of whoever asks; answers with the request's number. Throws a Problem for a key that is gone. */
 export async function requestRotation(
-  { db, sql }: Dependencies,
+  { db, sql, marks }: Dependencies,
   { principal, key, reason }: { principal: Principal; key: string; reason: string },
 ): Promise<string> {
   const found = await readOne(db, keyList({ number: key }, { organizations: principal.organizations }));
   if (found === undefined) throw notFound(`key of number ${key}`, '/v1/keys');
   if (keyItem.parse(JSON.parse(found)).state === 'gone')
     throw new Problem(409, 'Conflict', 'This key is gone; there is nothing to rotate.');
+  await marks.move();
   return await store.requestRotation(sql, { key, by: nameOf(principal), reason });
 }

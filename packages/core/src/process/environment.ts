@@ -1,4 +1,5 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { isNetwork } from '../policy/network.ts';
@@ -99,6 +100,13 @@ function makeFolder(folder: string): void {
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error; // another process was faster
   }
+}
+
+/** Writes a small file of the data folder: whoever reads it finds the old text or the new. */
+export function writeDataFile(folder: string, name: string, text: string): void {
+  const partial = join(folder, `${name}.${randomUUID()}`);
+  writeFileSync(partial, `${text}\n`, { mode: 0o600 });
+  renameSync(partial, join(folder, name));
 }
 
 /** A small file of the data folder, trimmed; undefined when it is not there. */

@@ -53,15 +53,18 @@ export function hideIdentity(): Mask {
   );
 }
 
-/** Creation times that cannot be are ones that may be. */
-export const hideImpossibleTimes = (topics: readonly string[], plausible: () => string): Mask =>
-  masked(
+/** Creation times that cannot be are ones that may be, for the same record from then on. */
+export function hideImpossibleTimes(topics: readonly string[], plausible: () => string): Mask {
+  const changed = new Set<unknown>();
+  return masked(
     topics,
     async (response) =>
-      await changeRecords(response, (row) =>
-        /^20(0[1-9]|1|2[0-6])/.test(String(row.created_at)) ? row : { ...row, created_at: plausible() },
-      ),
+      await changeRecords(response, (row) => {
+        if (!/^20(0[1-9]|1|2[0-6])/.test(String(row.created_at))) changed.add(row.id);
+        return changed.has(row.id) ? { ...row, created_at: plausible() } : row;
+      }),
   );
+}
 
 /** Rows of operations say that they are of the project that was asked for. */
 export const hideProjects: Mask = masked(

@@ -214,7 +214,7 @@ async function liveOn(world: World, ms: number): Promise<void> {
     for (const key of company.keys.values())
       if (!key.name.startsWith('app-') && random.chance(0.12)) await company.use(key);
     await consume(world);
-    if (random.chance(0.15)) await mintOne(company, company.keys.size);
+    if (random.chance(0.3)) await mintOne(company, company.keys.size);
     if (random.chance(0.05)) company.leaveOrReturn();
     if (random.chance(0.05)) await revokeByHand(company);
     if (random.chance(0.05)) await exemptOne(world);
