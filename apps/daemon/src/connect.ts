@@ -56,8 +56,9 @@ export interface OpenOptions {
   signal: AbortSignal;
   replica: string | null;
   time?: Time;
-  /** For tests. */
+  /** For tests: what a client sends with, and its chance from 0 to 1. */
   fetch?: typeof fetch;
+  random?: () => number;
   observer?: Observer;
   /** Where requests are counted, over all processes of the store. */
   budgets?: LimiterStore;
@@ -118,12 +119,13 @@ export async function identify(
     signal,
     time = systemTime,
     fetch = globalThis.fetch,
+    random = Math.random,
     budgets,
     observer,
   }: Omit<OpenOptions, 'replica'>,
 ): Promise<Identity> {
   const hooks = observer?.connection(name) ?? {};
-  const first = createClient({ baseUrl: url, apiKey, time, fetch, hooks });
+  const first = createClient({ baseUrl: url, apiKey, time, fetch, random, hooks });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
     throw describeFailure(error, { name, url, usesSandbox });
   });
@@ -151,7 +153,7 @@ export async function identify(
   return {
     name,
     identity,
-    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, hooks: { ...hooks, onAttempt } }),
+    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, random, hooks: { ...hooks, onAttempt } }),
     limiter,
     requests: () => requests,
     accountId: answer.accountId,

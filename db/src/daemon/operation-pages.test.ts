@@ -167,3 +167,24 @@ test('what no column of ours foresaw does not keep a page out: long durations, N
   expect(await saveOperationPage(daemon.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
   expect((await page(project))[0]).toMatchObject({ total_duration_ms: 2_200_000_000, error: 'a\uFFFDb' });
 });
+
+test('A4: an operation that has ended stays ended, whatever its updated_at says, and one that goes on is ended by an older one', async () => {
+  const project = await newProject();
+  const running = { status: 'running', updatedAt: '2026-05-02T10:00:00.150Z' };
+  const finished = { status: 'finished', updatedAt: '2026-05-02T10:00:00.100Z' };
+  for (const version of [running, finished, running])
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1, version)] });
+  expect((await page(project)).map((row) => row.status)).toEqual(['finished']);
+});
+
+test('A1: an operation whose creation a list and a single answer give with other digits is one row, with the time that it had first', async () => {
+  const project = await newProject();
+  const at = '2026-05-02T10:00:07.123456Z';
+  for (const createdAt of [at, '2026-05-02T10:00:07Z', '2026-05-02T10:00:07.123Z', '2026-05-02T12:00:07.123+02:00']) {
+    const operations = [1, 2].map((number) => makeWireOperation(number, { createdAt }));
+    await saveOperationPage(daemon.sql, { project, operations });
+  }
+  const rows = await page(project);
+  expect(rows).toHaveLength(2);
+  expect(rows.map((row) => row.created_at)).toEqual([at, at]);
+});

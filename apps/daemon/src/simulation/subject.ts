@@ -59,7 +59,7 @@ export async function syncOnce(
     variables: {},
     replica: randomUUID(),
   };
-  const [opened] = await openConnections(store.sql, { ...context, time, fetch }, (_name, error) => {
+  const [opened] = await openConnections(store.sql, { ...context, time, random: () => 0.5, fetch }, (_name, error) => {
     throw error;
   });
   const counts = opened === undefined ? {} : await syncOperations(context, opened, steps);

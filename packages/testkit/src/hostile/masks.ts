@@ -103,6 +103,9 @@ export function hideChangesOfMembers(now: () => number, forMs: number): Mask {
   };
 }
 
+/** Longer than answers ask for, in ms. */
+const longestWaitMs = 310_000;
+
 /** A revocation that the control plane was too busy for is sent again, below the client. */
 export const repeatRevocations =
   (sleep: (ms: number) => Promise<void>): Mask =>
@@ -111,6 +114,6 @@ export const repeatRevocations =
     for (let tries = 1; ; tries += 1) {
       const response = await way(input, init);
       if (init?.method !== 'DELETE' || ![423, 429, 503].includes(response.status) || tries === 8) return response;
-      await sleep(30_000);
+      await sleep(longestWaitMs);
     }
   };

@@ -296,9 +296,13 @@ async function pass(world: World): Promise<void> {
 async function reconnect({ company, context, hostile, mask }: World): Promise<Connection[]> {
   const time = { now: company.now, sleep: company.sleep };
   context.limiters.clear();
-  return await openConnections(context.store.sql, { ...context, time, fetch: mask(hostile.fetch) }, (_name, error) => {
-    throw error;
-  });
+  return await openConnections(
+    context.store.sql,
+    { ...context, time, random: () => 0.5, fetch: mask(hostile.fetch) },
+    (_name, error) => {
+      throw error;
+    },
+  );
 }
 
 async function applyByHand(context: Context, connections: Connection[]): Promise<void> {
@@ -325,7 +329,8 @@ function assertUnharmed({ harms }: Judge): void {
 async function becomeWhole(world: World, perDay: number): Promise<void> {
   const { company, context, judge } = world;
   const due = (await judge.flagged()).map(({ id }) => id);
-  const days = 1 + Math.ceil(due.length / perDay);
+  // Keys that are flagged meanwhile take turns of a quota, too.
+  const days = 1 + (due.length > perDay ? 2 * Math.ceil(due.length / perDay) : 0);
   for (let round = 0; round < days * 4; round += 1) {
     for (const { number } of await listIncidents(context.store.sql, { isOpen: true, limit: 1000 }))
       await closeIncident(context.store.sql, { number, by: 'ada', note: null });
@@ -346,10 +351,13 @@ async function becomeWhole(world: World, perDay: number): Promise<void> {
     );
 }
 
-async function describeLeft(world: World, ids: string[]): Promise<string> {
-  const plan = await planKeys(world.context, await reconnect(world));
-  const held = plan.document.held
-    .filter(({ key }) => ids.includes(key.id))
-    .map(({ key, why }) => `${key.id}: ${why.text}`);
-  return `${ids.join(', ')}; ${held.join('; ')}`;
+/** The plan knows keys by the ids that lists show, and the truth by its own: names are the same. */
+async function describeLeft({ context, company, ...world }: World, ids: string[]): Promise<string> {
+  const plan = await planKeys(context, await reconnect({ context, company, ...world }));
+  const names = ids.map((id) => company.keys.get(id)?.name ?? id);
+  const said = [
+    ...plan.document.items.map(({ key }) => `${key.name}: in the plan`),
+    ...plan.document.held.map(({ key, why }) => `${key.name}: ${why.text}`),
+  ];
+  return names.map((name) => said.find((each) => each.startsWith(`${name}:`)) ?? `${name}: not flagged`).join('; ');
 }
