@@ -7,7 +7,7 @@ import { type Simulation, simulate } from './simulate.ts';
 
 // Counter-tests of the hostile control plane: each takes one protection out, and harm must be found within so many seeds.
 
-const mostRuns = Number(process.env.MOST ?? 500);
+const mostRuns = 500;
 
 let store: TestStore;
 let daemon: Store;

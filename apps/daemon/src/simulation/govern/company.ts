@@ -10,7 +10,7 @@ export interface Company {
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   advance(ms: number): Promise<void>;
-  /** What may happen while somebody waits. */
+  /** What may happen as soon as somebody begins to wait. */
   onSleep: () => Promise<void>;
   /** The way to the control plane: members who are away are in no list. */
   fetch: typeof fetch;
@@ -97,8 +97,8 @@ export async function createCompany(seed: number): Promise<Company> {
     advance,
     onSleep: async () => {},
     async sleep(ms) {
-      await advance(ms);
       await company.onSleep();
+      await advance(ms);
     },
     async fetch(input, init) {
       const response = await fetch(input, init);
