@@ -3,7 +3,8 @@ import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { proofOf } from './proof.ts';
-import { type Walk, type WalkedClient, type WalkedPage, walkOperations } from './walk.ts';
+import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
+import type { WalkedClient } from './whole-page.ts';
 
 type Row = Pick<WireOperation, 'id' | 'createdAt'>;
 interface Request {
@@ -57,7 +58,6 @@ const withEnds = ({ operationsPage }: Pick<WalkedClient, 'operationsPage'>): Wal
     return {
       count: items.length,
       lastId: items.at(-1)?.id ?? null,
-      lastCreatedAt: items.at(-1)?.createdAt ?? null,
       cursor,
     };
   },
@@ -233,4 +233,77 @@ test.each([
   const lost = rows.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
   expect(lost).toEqual([]);
   expect(seen.size).toBeGreaterThan(0);
+});
+
+/** The same list, whose first answer to each request is changed. */
+function oddOnce(client: Pick<WalkedClient, 'operationsPage'>, change: (page: ReadPage) => ReadPage) {
+  const seen = new Set<string>();
+  return {
+    async operationsPage(...[projectId, asked]: Parameters<WalkedClient['operationsPage']>): Promise<ReadPage> {
+      const page = await client.operationsPage(projectId, asked);
+      const request = `${asked?.limit} ${asked?.cursor}`;
+      return seen.has(request) ? page : (seen.add(request), change(page));
+    },
+  };
+}
+type ReadPage = Awaited<ReturnType<WalkedClient['operationsPage']>>;
+
+test.each<[string, (page: ReadPage) => ReadPage]>([
+  [
+    'an empty page with a cursor comes first',
+    (page) => ({ ...page, items: [], cursor: page.items[0] ? aboveOf(page) : null }),
+  ],
+  [
+    'a row is missing from it',
+    (page) => (page.cursor === null ? page : { ...page, items: page.items.toSpliced(400, 1) }),
+  ],
+  ['rows come twice', (page) => ({ ...page, items: page.items.flatMap((row) => [row, row]) })],
+])('A2: no operation is lost of a page where %s', async (_what, change) => {
+  const rows = rowsAt(Array.from({ length: 2500 }, (_, index) => index));
+  expect(
+    idsOf(
+      await pagesOf(
+        oddOnce(
+          listOf(() => rows),
+          change,
+        ),
+      ),
+    ).size,
+  ).toBe(2500);
+});
+
+/** A cursor above all rows of a page. */
+const aboveOf = ({ items: [first] }: ReadPage) => new Date(Date.parse(first?.createdAt ?? '') + 1).toISOString();
+
+test('A2: a service that ends lists at a hundred rows, and says that this is all, loses nothing', async () => {
+  const rows = rowsAt(Array.from({ length: 950 }, (_, index) => index));
+  const whole = listOf(() => rows);
+  const capped: Pick<WalkedClient, 'operationsPage'> = {
+    async operationsPage(projectId, asked) {
+      const page: ReadPage = await whole.operationsPage(projectId, asked);
+      return page.items.length > 100 ? { ...page, items: page.items.slice(0, 100), cursor: null } : page;
+    },
+  };
+  expect(idsOf(await pagesOf(capped)).size).toBe(950);
+});
+
+test.each(['0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])(
+  'A2: a page with a row created %s proves nothing, and is an error',
+  async (createdAt) => {
+    const items = [{ projectId: 'p', ...rowsAt([0])[0], createdAt }] as never[];
+    const client = { operationsPage: async () => ({ items, cursor: null, dateMs: 0, ageMs: 0 }) };
+    await expect(pagesOf(client)).rejects.toThrow(/which cannot be/);
+  },
+);
+
+test('A2: a page whose last time has no digits below the second proves nothing within that second', async () => {
+  const times = ['2026-01-01T00:00:09.900000Z', '2026-01-01T00:00:07Z', '2026-01-01T00:00:05.300001Z'];
+  const rows = times.map((createdAt, index) => ({ projectId: 'p', id: `${index}`, createdAt }));
+  const [first, second] = await pagesOf(
+    listOf(() => rows as never),
+    walkOf({ firstLimit: 2, maxLimit: 2 }),
+  );
+  expect(first?.provedFrom).toBe('2026-01-01T00:00:08.000000Z');
+  // The next page takes up where the first one's proof begins.
+  expect(second?.below).toBe('2026-01-01T00:00:09.900000Z');
 });

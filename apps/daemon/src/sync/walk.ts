@@ -1,6 +1,9 @@
-import { type ControlPlaneClient, ControlPlaneError, type Page } from '@keywarden/core/client';
-import { compareInstants, isInstant, toMs, type WireOperation } from '@keywarden/core/wire';
-import { isCutOff, type OpenWalk } from '@keywarden/db/daemon';
+import { ControlPlaneError, type Page } from '@keywarden/core/client';
+import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
+import type { OpenWalk } from '@keywarden/db/daemon';
+import { endOfDigits, justAbove, later } from './digits.ts';
+import { assertDescends, assertPossible } from './page-checks.ts';
+import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
 
 /** How often a page is asked for again when its rows changed while its last instant was looked at. */
 const attempts = 3;
@@ -50,7 +53,6 @@ export interface WalkedPage {
   unprovedAt: string | null;
 }
 
-export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 type Place = { cursor: string; below: string } | null;
 
 /** Rows of one instant that pages further down must show again, by id, and where the page stands that showed them. */
@@ -168,89 +170,6 @@ async function stepBack(
   return { state: 'proved', next: { cursor, below: end } };
 }
 
-interface Asked {
-  projectId: string;
-  limit: number;
-  cursor: string | undefined;
-  signal: AbortSignal;
-}
-
-/** A page, and the cursor that brought its rows: empty pages may have come before. */
-type WholePage = Page<WireOperation> & { askedWith: string | undefined };
-
-const mostEmptyPages = 100;
-
-/**
- * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor is asked
- * for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs from one answer to the
- * next proves nothing. Where a list ends at a number of rows at which services cut lists off, the cursor is asked for by one row fewer.
- */
-async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
-  let { cursor } = asked;
-  let page = await fetchTwice(client, projectId, asked);
-  for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
-    if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
-    cursor = page.cursor;
-    page = await fetchTwice(client, projectId, { ...asked, cursor });
-  }
-  if (page.cursor !== null || !isCutOff(page.items.length) || page.items.length >= asked.limit)
-    return { ...page, askedWith: cursor };
-  const shorter = { ...asked, cursor, limit: page.items.length - 1 };
-  const { count, cursor: next } = await client.operationsPageEnd(projectId, shorter);
-  if (next === null || count !== shorter.limit) throw refuse('ends at a round number of rows, and more may follow');
-  return { ...page, cursor: next, askedWith: cursor };
-}
-
-async function fetchTwice(
-  client: WalkedClient,
-  projectId: string,
-  asked: Omit<Asked, 'projectId'>,
-): Promise<Page<WireOperation>> {
-  const ask = async () => onceEach(await client.operationsPage(projectId, asked));
-  let page = await ask();
-  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
-    const again = await ask();
-    if (isSame(page, again)) return again;
-    if (attempt === attempts) throw refuse('has other rows each time');
-    page = again;
-  }
-  return page;
-}
-
-/** A row that comes twice says nothing of how many a page has. */
-function onceEach(page: Page<WireOperation>): Page<WireOperation> {
-  const seen = new Set<string>();
-  const items = page.items.filter(({ id }) => !seen.has(id) && seen.add(id));
-  return items.length === page.items.length ? page : { ...page, items };
-}
-
-const isSame = (a: Page<WireOperation>, b: Page<WireOperation>) =>
-  a.items.length === b.items.length && a.items.every(({ id }, index) => id === b.items[index]?.id);
-
-const digitsAtMost = 6;
-
-/**
- * The end of the span that a time's digits name: 10:00:05 for what happened within that second may be written so, and ends at 10:00:06. One with six
- * digits is itself.
- */
-function endOfDigits(at: string): string {
-  const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').slice(0, digitsAtMost).replace(/0+$/, '');
-  return digits.length === digitsAtMost ? at : plusMicros(at, 10 ** (digitsAtMost - digits.length));
-}
-
-const justAbove = (at: string) => plusMicros(at, 1);
-
-/** A time so many microseconds later, in UTC, at most a second. */
-function plusMicros(at: string, micros: number): string {
-  const fraction = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(digitsAtMost, '0').slice(0, digitsAtMost);
-  const sum = Number(fraction) + micros;
-  const seconds = Math.floor(toMs(at) / 1000) + Math.floor(sum / 1_000_000);
-  const whole = new Date(seconds * 1000).toISOString().slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
-  return `${whole}.${String(sum % 1_000_000).padStart(digitsAtMost, '0')}Z`;
-}
-
-const later = (a: string, b: string) => (compareInstants(a, b) >= 0 ? a : b);
-
 /** By the instant: one may be written with other digits, or in another zone, from row to row. */
 const isAt = (operation: WireOperation | undefined, at: string | undefined) =>
   operation !== undefined && at !== undefined && compareInstants(operation.createdAt, at) === 0;
@@ -275,44 +194,4 @@ export class OverlapError extends ControlPlaneError {
 function isPassed({ items, cursor }: Page<WireOperation>, { at }: Overlap): boolean {
   const last = items.at(-1);
   return cursor === null || last === undefined || compareInstants(last.createdAt, at) < 0;
-}
-
-const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
-
-/**
- * Only a short page ends a list, its rows are of the project that was asked for and go down, and each page lies below the one before: otherwise the walk would prove what is
- * not so.
- */
-function assertDescends(
-  { items, cursor: next }: Page<WireOperation>,
-  { projectId, limit, place }: { projectId: string; limit: number; place: Place },
-): void {
-  if (next !== null && items.length === 0) throw refuse('is empty and has its own cursor');
-  if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
-  if (next === null && items.length >= limit) throw refuse('is full and has no cursor');
-  if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');
-  let above = place?.below;
-  for (const { createdAt } of items) {
-    if (above !== undefined && compareInstants(createdAt, above) > 0) throw refuse('does not go down in time');
-    above = createdAt;
-  }
-}
-
-const day = 86_400_000;
-/** Twice what the control plane keeps, in ms: nothing older comes. */
-const oldestMs = 400 * day;
-/** A Date has whole seconds, and the clocks of a service's servers differ. */
-const aheadMs = 300_000;
-
-/** A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake. */
-function assertPossible(
-  { items }: Page<WireOperation>,
-  { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
-): void {
-  const nowMs = toMs(askedAt);
-  const firstMs = Math.max(toMs(projectCreatedAt) - aheadMs, nowMs - oldestMs);
-  for (const { createdAt } of items) {
-    const atMs = toMs(createdAt);
-    if (atMs < firstMs || atMs > nowMs + aheadMs) throw refuse(`has a row created ${createdAt}, which cannot be`);
-  }
 }

@@ -1,0 +1,67 @@
+import type { ControlPlaneClient, Page } from '@keywarden/core/client';
+import type { WireOperation } from '@keywarden/core/wire';
+import { isCutOff } from '@keywarden/db/daemon';
+import { refuse } from './page-checks.ts';
+
+export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
+
+interface Asked {
+  projectId: string;
+  limit: number;
+  cursor: string | undefined;
+  signal: AbortSignal;
+}
+
+/** A page, and the cursor that brought its rows: empty pages may have come before. */
+export type WholePage = Page<WireOperation> & { askedWith: string | undefined };
+
+/** How often a page is asked for before its answers must agree. */
+const attempts = 3;
+const mostEmptyPages = 100;
+
+/**
+ * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor is asked
+ * for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs from one answer to the
+ * next proves nothing. Where a list ends at a number of rows at which services cut lists off, the cursor is asked for by one row fewer.
+ */
+export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
+  let { cursor } = asked;
+  let page = await fetchTwice(client, projectId, asked);
+  for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
+    if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
+    cursor = page.cursor;
+    page = await fetchTwice(client, projectId, { ...asked, cursor });
+  }
+  if (page.cursor !== null || !isCutOff(page.items.length) || page.items.length >= asked.limit)
+    return { ...page, askedWith: cursor };
+  const shorter = { ...asked, cursor, limit: page.items.length - 1 };
+  const { count, cursor: next } = await client.operationsPageEnd(projectId, shorter);
+  if (next === null || count !== shorter.limit) throw refuse('ends at a round number of rows, and more may follow');
+  return { ...page, cursor: next, askedWith: cursor };
+}
+
+async function fetchTwice(
+  client: WalkedClient,
+  projectId: string,
+  asked: Omit<Asked, 'projectId'>,
+): Promise<Page<WireOperation>> {
+  const ask = async () => onceEach(await client.operationsPage(projectId, asked));
+  let page = await ask();
+  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
+    const again = await ask();
+    if (isSame(page, again)) return again;
+    if (attempt === attempts) throw refuse('has other rows each time');
+    page = again;
+  }
+  return page;
+}
+
+/** A row that comes twice says nothing of how many a page has. */
+function onceEach(page: Page<WireOperation>): Page<WireOperation> {
+  const seen = new Set<string>();
+  const items = page.items.filter(({ id }) => !seen.has(id) && seen.add(id));
+  return items.length === page.items.length ? page : { ...page, items };
+}
+
+const isSame = (a: Page<WireOperation>, b: Page<WireOperation>) =>
+  a.items.length === b.items.length && a.items.every(({ id }, index) => id === b.items[index]?.id);
