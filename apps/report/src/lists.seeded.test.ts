@@ -176,7 +176,7 @@ test("an operation's versions are shown, the newest first", async () => {
   const { body } = await bed.ask('/v1/projects/quiet-river/operations/00000000-0000-4000-8000-000000000003/versions');
   expect(body.items.map(({ status, replaced_at: at }) => [status, at === null])).toEqual([
     ['failed', true],
-    ['finished', false],
+    ['running', false],
   ]);
 });
 

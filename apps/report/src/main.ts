@@ -22,6 +22,9 @@ import { isLocal } from './access/transport.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 
+/** How often the report looks whether the store was restored, in ms. */
+const checkMarksMs = 30_000;
+
 await runMain(async () => {
   const environment = readEnvironment(process.env);
   const { REPORT_HOST: host, REPORT_PORT: port, KEYWARDEN_DATA: dataFolder } = environment;
@@ -51,7 +54,7 @@ await runMain(async () => {
       () => void marks.check().catch((err: unknown) => log.warn({ err }, 'the mark could not be checked')),
       checkMarksMs,
     );
-    signal.addEventListener('abort', () => clearInterval(checks));
+    checks.unref();
     const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, marks, peerOf }), {
       host,
       port,
@@ -71,8 +74,6 @@ await runMain(async () => {
     await endTracing();
   }
 });
-
-const checkMarksMs = 30_000;
 
 interface Tls {
   cert: Buffer;

@@ -143,7 +143,10 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   await owner`update keywarden.connection set own_key_id = 12`;
   const [row] = await owner`select number from keywarden.project where id = 'quiet-river'`;
   const rows = Array.from({ length: operationCount }, (_, index) =>
-    makeWireOperation(index, index < 20 ? { createdAt: '2026-05-03T00:00:00.5Z' } : {}),
+    makeWireOperation(index, {
+      ...(index < 20 ? { createdAt: '2026-05-03T00:00:00.5Z' } : {}),
+      ...(index === 3 ? { status: 'running' } : {}),
+    }),
   );
   const proof = { from: '2026-05-01T00:00:00Z', isFromIncluded: true, below: '2026-05-20T00:00:00Z' };
   await saveOperationPage(sql, { project: String(row?.number), operations: rows, proof });
