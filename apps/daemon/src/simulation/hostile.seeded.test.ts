@@ -4,7 +4,7 @@ import { expect, inject, test } from 'vitest';
 import { govern } from './govern/live.ts';
 import { simulate } from './simulate.ts';
 
-const runs = sized(200);
+const runs = sized(60);
 
 /** Three at once: each waits for Postgres a part of its time. */
 async function eachSeed(first: number, run: (seed: number) => Promise<void>): Promise<void> {
