@@ -53,6 +53,10 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
   await expect(syncKeys(bed.context, connectionOf(bed))).rejects.toThrow(
     /nothing is stored through it until both agree/,
   );
+  const nextYear = new Date(Date.now() + 300 * 86_400_000).toISOString();
+  const [members] = await store.sql`
+    select count(*)::int as count from keywarden.member_listing where listed_at > ${nextYear}`;
+  expect(members?.count).toBe(0);
   setBetween(plain);
   await bed.reconnect();
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);

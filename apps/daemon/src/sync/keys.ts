@@ -1,7 +1,7 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
 import { codeOf, UserError } from '@keywarden/core/process';
 import { saveMembers } from '@keywarden/db/daemon';
-import { type Connection, whyStale } from '../connect.ts';
+import { assertSaneClock, type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
 import { add, type Counts, recordRun, withProcessLock } from './run.ts';
@@ -12,6 +12,7 @@ export async function syncKeys(context: Context, connection: Connection): Promis
   const part = context.progress.part(`keys of ${connection.name}`, 'scopes');
   const counts = await recordRun(context, { connection, kind: 'keys' }, async (context, run, counts) => {
     const { sql } = context.store;
+    assertSaneClock(connection);
     const organizations = await syncOrganizations(sql, connection, context);
     counts.organizations = organizations.length;
     const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));

@@ -157,7 +157,7 @@ export function createHostileControlPlane({
     calm() {
       active = active.filter(({ kind }) => kind.isForGood === true);
     },
-    refresh: async () => await memory.refresh((url, init) => forward(url, init), now()),
+    refresh: async () => await memory.refresh(async (url, init) => bare(await forward(url, init)), now()),
     describe: () =>
       active.map(({ kind, topics, chance }) => `${kind.name} (${[...topics].join(', ')}; ${chance})`).join(' + ') ||
       'nothing',
