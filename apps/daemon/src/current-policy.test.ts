@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '@keywarden/core/config';
+import { hashPolicy } from '@keywarden/core/policy';
 import { readEnvironment } from '@keywarden/core/process';
+import { sayPolicy } from '@keywarden/db/daemon';
 import { expect, test } from 'vitest';
-import { bed, day, enforced, openIncidents, prepare, revokedNames, useApplyBed } from './enforce/apply-bed.ts';
+import { bed, day, enforced, openIncidents, pass, prepare, revokedNames, useApplyBed } from './enforce/apply-bed.ts';
 import { resumeEnforcement } from './enforce/high-water-mark.ts';
 import { jobs } from './schedule/jobs.ts';
 
@@ -16,7 +19,11 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-reload-'));
   const file = join(folder, 'keywarden.yaml');
   const environment = readEnvironment({ KEYWARDEN_CONFIG: file });
-  const context = { ...bed.context, rereadConfig: () => readConfig(environment, {}, { secrets: false }) };
+  const context = {
+    ...bed.context,
+    replica: randomUUID(),
+    rereadConfig: () => readConfig(environment, {}, { secrets: false }),
+  };
   const rule = (mode: string) =>
     `policy:\n  enforcement: {organizations: {'*': {mode: enforce}}}\n  rules: [{name: never-used, never_used_for: 30d, action: revoke, mode: ${mode}}]\n`;
   const work = async () => {
@@ -37,4 +44,37 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
   expect(await revokedNames()).toEqual(['one']);
   expect(await openIncidents()).toEqual([]);
   rmSync(folder, { recursive: true, force: true });
+});
+
+test('R6: replicas with different policies revoke nothing by themselves until they agree', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  const { sql } = bed.context.store;
+  const other = randomUUID();
+  const policySha256 = hashPolicy(enforced());
+  const context = { ...bed.context, replica: randomUUID() };
+  const work = async () => {
+    for (let passes = 0; passes < 3; passes += 1) {
+      await bed.control('POST', 'clock', { advance_seconds: day });
+      await jobs.enforce.run(context, ['main']);
+    }
+    return await revokedNames();
+  };
+  await sayPolicy(sql, { replica: other, policySha256: 'another', why: null });
+  expect(await work()).toEqual([]);
+  expect(await openIncidents()).toEqual(['configuration']);
+  await sayPolicy(sql, { replica: other, policySha256: null, why: 'its file is not there' });
+  expect(await work()).toEqual([]);
+  await sayPolicy(sql, { replica: other, policySha256, why: null });
+  expect(await work()).toEqual(['one']);
+  expect(await openIncidents()).toEqual([]);
+});
+
+test('R6: what a replica went by that is not heard of any more holds nothing back', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await resumeEnforcement(bed.context, 'ada');
+  await sayPolicy(bed.context.store.sql, { replica: randomUUID(), policySha256: 'another', why: null });
+  expect((await pass(day)).why).toMatch(/different policies/);
+  await bed.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;
+  expect((await pass(day)).why).toBeNull();
 });

@@ -1,6 +1,13 @@
+import type { Config } from '@keywarden/core/config';
 import { hashPolicy } from '@keywarden/core/policy';
 import { UserError } from '@keywarden/core/process';
-import { closeIncidentsOf, openIncident } from '@keywarden/db/daemon';
+import {
+  closeIncidentsOf,
+  listReplicaPolicies,
+  openIncident,
+  type ReplicaPolicy,
+  sayPolicy,
+} from '@keywarden/db/daemon';
 import type { Context } from './context.ts';
 
 /**
@@ -8,18 +15,58 @@ import type { Context } from './context.ts';
  * job on, without a restart. Null while the file cannot be used: then nothing is judged or revoked, and an incident says why.
  */
 export async function withCurrentPolicy(context: Context): Promise<Context | null> {
-  const { rereadConfig, store, log, config } = context;
-  if (rereadConfig === undefined) return context;
-  try {
-    const { policy, channels, sinks } = rereadConfig();
-    await closeIncidentsOf(store.sql, { kind: 'configuration', by: 'keywarden' });
-    if (hashPolicy(policy) !== hashPolicy(config.policy))
-      log.info('the policy of the configuration file holds from now on');
-    return { ...context, config: { ...config, policy, channels, sinks } };
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    log.error({ err: error }, 'the configuration file cannot be used, and nothing is judged or revoked until it can');
-    await openIncident(store.sql, { kind: 'configuration', scope: '', detail: { why: error.message } });
+  const current = rereadPolicy(context);
+  await sayCurrentPolicy(context, current);
+  if (current instanceof UserError) {
+    context.log.error(
+      { err: current },
+      'the configuration file cannot be used, and nothing is judged or revoked until it can',
+    );
     return null;
   }
+  const { policy, channels, sinks } = current;
+  if (hashPolicy(policy) !== hashPolicy(context.config.policy))
+    context.log.info('the policy of the configuration file holds from now on');
+  return { ...context, config: { ...context.config, policy, channels, sinks } };
+}
+
+/** What the configuration file says now, or why it cannot be used. */
+function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | 'config'>): Config | UserError {
+  try {
+    return rereadConfig?.() ?? config;
+  } catch (error) {
+    if (error instanceof UserError) return error;
+    throw error;
+  }
+}
+
+/** Tells the other replicas what this one goes by. While all that are heard of do not agree, an incident is open. */
+export async function sayCurrentPolicy(
+  context: Pick<Context, 'store' | 'replica' | 'rereadConfig' | 'config'>,
+  current: Config | UserError = rereadPolicy(context),
+): Promise<void> {
+  const { store, replica } = context;
+  if (replica === null) return;
+  await sayPolicy(store.sql, {
+    replica,
+    policySha256: current instanceof UserError ? null : hashPolicy(current.policy),
+    why: current instanceof UserError ? current.message : null,
+  });
+  const why = describeDisagreement(await listReplicaPolicies(store.sql));
+  if (why === null) await closeIncidentsOf(store.sql, { kind: 'configuration', by: 'keywarden' });
+  else await openIncident(store.sql, { kind: 'configuration', scope: '', detail: { why } });
+}
+
+/** Why replicas with different policies let nothing go by themselves; null where all that are heard of go by this one. */
+export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
+  const own = { replica: '', policySha256: hashPolicy(config.policy), why: null, saidAt: '' };
+  return describeDisagreement([own, ...(await listReplicaPolicies(store.sql))]);
+}
+
+function describeDisagreement(said: ReplicaPolicy[]): string | null {
+  const broken = said.find(({ policySha256 }) => policySha256 === null);
+  if (broken !== undefined) return `a replica cannot use its configuration file: ${broken.why}`;
+  const policies = new Set(said.map(({ policySha256 }) => policySha256?.slice(0, 12)));
+  if (policies.size <= 1) return null;
+  return `replicas on this database go by different policies (${[...policies].join(', ')}); give all of them the same configuration file`;
 }

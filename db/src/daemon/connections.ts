@@ -47,8 +47,9 @@ export async function listAccounts(sql: Sql, names: string[]): Promise<{ account
   return rows.map((row) => ({ account: String(row.account), connections: row.connections as string[] }));
 }
 
-/** A process ends, and works with no key any more. */
+/** A process ends, and works with no key and by no policy any more. */
 export async function endReplica(sql: Sql, replica: string): Promise<void> {
+  await sql`delete from keywarden.replica_policy where replica = ${replica}`;
   await sql`update keywarden.replica_credential set ended_at = now() where replica = ${replica}`;
 }
 

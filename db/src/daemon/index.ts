@@ -58,6 +58,7 @@ export {
   readStanding,
   savePlan,
 } from './plans.ts';
+export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replica-policies.ts';
 export { createBudgetRows } from './request-budgets.ts';
 export {
   announceExpiredMonths,

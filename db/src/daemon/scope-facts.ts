@@ -66,13 +66,16 @@ async function readConnections(
   return [...stored, ...strangers];
 }
 
+/** For so long a key that a connection had is one that it may still work with, in ms. */
+const ownKeysKeptMs = 7 * 86_400_000;
+
 /**
  * The own keys of connections: those of now, those that a connection had in the last week, which another replica may have still, and
  * those of connections that were removed, which something else may use.
  */
 async function readOwnKeys(sql: Sql, connections: KnownConnection[]): Promise<Facts['ownKeys']> {
   const earlier = await sql`
-    select connection, key_id from keywarden.own_key where checked_at > now() - interval '7 days' order by connection, key_id`;
+    select connection, key_id from keywarden.own_key where checked_at > now() - ${ownKeysKeptMs / 1000} * interval '1 second' order by connection, key_id`;
   const now = connections.flatMap(({ name, ownKeyId }) =>
     ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
   );
@@ -161,8 +164,11 @@ async function readUnknownOwnKeys(
   // An id that no listing has shown, or that is gone, is not what the connection works with: the true one is not known.
   const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
+  // One that was removed may be of another process with a configuration of its own: for as long as own keys are kept in mind, so is it.
+  const mayWork = ({ removedAt }: KnownConnection) =>
+    removedAt === null || toMs(removedAt) > Date.now() - ownKeysKeptMs;
   const unknown = connections
-    .filter((each) => each.removedAt === null && !isKnown(each))
+    .filter((each) => mayWork(each) && !isKnown(each))
     .map((each) => ({ each, seen: seen.filter((row) => row.connection === each.name) }));
   return (controlPlane, scope) =>
     unknown.filter(({ each, seen }) => maySee(each, { controlPlane, scope }, seen)).map(({ each }) => each.name);

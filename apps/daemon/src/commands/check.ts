@@ -11,9 +11,8 @@ import {
 } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
-import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
+import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/sink.ts';
 
@@ -59,13 +58,14 @@ export async function checkCommand(): Promise<number> {
 
 /** What the policy may do by itself from here, and where notices go. */
 async function describeEnforcement(
-  { policy, channels }: Config,
-  context: Parameters<typeof whyNotEnforcing>[0],
+  config: Config,
+  context: Omit<Parameters<typeof whyNotByItself>[0], 'config'>,
 ): Promise<string> {
+  const { policy, channels } = config;
   const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
   const told = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${told}`;
-  const why = (await whyNotEnforcing(context)) ?? (await whyPaused(context));
+  const why = await whyNotByItself({ ...context, config });
   return `${enforced} rules are in mode: enforce${why === null ? '' : `, but nothing goes by itself: ${why}`}${told}`;
 }
 

@@ -171,6 +171,32 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
   expect(await revokedNames()).toEqual(atPause);
 });
 
+test('a store that fails between two keys: what became of the first is said, and the next apply goes on', async () => {
+  await prepare(['one', 'two', 'busy']);
+  const plan = await makeStoredPlan();
+  await store.sql.unsafe(`
+    create function public.reads() returns boolean language plpgsql security definer as $$
+    begin
+      if exists (select from keywarden.revocation_outcome) then raise exception 'the disk fails' using errcode = '58030'; end if;
+      return true;
+    end $$;
+    alter table keywarden.plan_approval enable row level security;
+    create policy reads on keywarden.plan_approval using (public.reads()) with check (true)`);
+  const applied = await apply(plan);
+  expect(applied.stopped).toMatch(/^the store failed \(58030\)/);
+  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked']);
+  await store.sql`alter table keywarden.plan_approval disable row level security`;
+  expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
+});
+
+test('two applies of one plan: who comes second is told that the other has ended', async () => {
+  await prepare(['one', 'two', 'busy']);
+  const plan = await makeStoredPlan();
+  const both = await Promise.all([apply(plan), apply(plan)]);
+  expect((await revokedNames()).toSorted()).toEqual(['one', 'two']);
+  for (const { stopped } of both) expect(stopped ?? 'no approval of plan').toMatch(/^no approval of plan/);
+});
+
 test('a store that is full while a plan is applied: what became of each key is said, and the next apply goes on', async () => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();

@@ -3,6 +3,7 @@ import { codeOf } from '@keywarden/core/process';
 import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { whyDisagreeing } from '../current-policy.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { whyPaused } from './guarded-revocation.ts';
@@ -59,18 +60,14 @@ export async function applyPlan(
   const run = { refused: new Set<string>(), membersReadAt: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
-    if (context.signal.aborted) {
-      applied.stopped = 'stopped by a signal';
-      break;
-    }
-    applied.stopped = (await whyPaused(context)) ?? (await whyNotApproved(context, planId, approver.via));
+    applied.stopped = await whyNotNext(context, { planId, via: approver.via });
     if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run }).catch(
       (error: unknown) => lostItem(context, item, error),
     );
     applied.items.push(result);
     if (result.storeFailure !== undefined) {
-      applied.stopped = `the store failed (${result.storeFailure}); mend it, then apply the plan again`;
+      applied.stopped = describeStoreFailure(result.storeFailure);
       break;
     }
     if (result.usedInFlight) {
@@ -88,11 +85,33 @@ export async function applyPlan(
   return applied;
 }
 
-/** An item whose work the store cut short, perhaps between the call and its outcome. What is not of the store is thrown. */
-function lostItem({ signal }: Context, item: PlanItem, error: unknown): AppliedItem {
+/** Why the run goes no further, before its next item; null if it does. */
+async function whyNotNext(
+  context: Context,
+  { planId, via }: { planId: string; via: Approver['via'] },
+): Promise<string | null> {
+  if (context.signal.aborted) return 'stopped by a signal';
+  try {
+    const differ = via === 'command line' ? null : await whyDisagreeing(context);
+    return differ ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via));
+  } catch (error) {
+    return describeStoreFailure(storeFailureOf(context, error));
+  }
+}
+
+const describeStoreFailure = (code: string) => `the store failed (${code}); mend it, then apply the plan again`;
+
+/** The code of a store that failed. What is not of the store is thrown: it is a bug. */
+function storeFailureOf({ signal }: Context, error: unknown): string {
   const code = codeOf(error);
-  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's words for a lost line; else it is a bug.
+  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's words for a lost line.
   if (signal.aborted || !/^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
+  return code;
+}
+
+/** An item whose work the store cut short, perhaps between the call and its outcome. */
+function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
+  const code = storeFailureOf(context, error);
   const why = `the store failed (${code}) while it was worked on; listings tell what became of it`;
   return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
 }

@@ -6,9 +6,9 @@ import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
-import { whyPaused } from './guarded-revocation.ts';
-import { governed, whyNotEnforcing } from './high-water-mark.ts';
+import { governed } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
+import { whyNotByItself } from './standing.ts';
 
 export interface Enforced {
   plan: Plan & { isNew: boolean };
@@ -30,7 +30,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     const plan = await planKeys(context, connections);
     const announced = await announce(context, { plan, connections });
     await recordBreakers(context, plan);
-    const why = (await whyNotEnforcing(context)) ?? (await whyPaused(context));
+    const why = await whyNotByItself(context);
     return await governed(context, async () => {
       if (why !== null) return { plan, announced, approved: [], byItself: null, why };
       const approved = await carryOutApproved(context, connections);

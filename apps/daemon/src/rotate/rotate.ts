@@ -2,8 +2,9 @@ import { listOpenRotations, moveRotation, readRotation, type StoredRotation } fr
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { governed, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
+import { whyNotByItself } from '../enforce/standing.ts';
 import { tellStalled } from '../notices/stalled.ts';
 import { withProcessLock } from '../sync/run.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
@@ -35,7 +36,7 @@ export async function rotate(context: Context, connections: Connection[], asked?
   return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
     const run: Run = { connections, facts, judgements, refused: new Set(), failedSinks: new Map(), stopped: null };
-    const why = (asked === undefined ? await whyNotEnforcing(context) : null) ?? (await whyPaused(context));
+    const why = asked === undefined ? await whyNotByItself(context) : await whyPaused(context);
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const rotated = asked === undefined ? await rotateAll(context, run) : await rotateAsked(context, asked, run);

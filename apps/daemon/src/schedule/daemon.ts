@@ -5,6 +5,7 @@ import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, o
 import { assertCurrent } from '@keywarden/db/store';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
+import { sayCurrentPolicy } from '../current-policy.ts';
 import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
 import { runJob } from './worker.ts';
@@ -75,6 +76,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     });
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
+    await sayCurrentPolicy(context);
     tickedMs = performance.now();
     // Not past the next slot, by a tick of this machine's clock.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
