@@ -56,10 +56,7 @@ export async function saveMembers(
     const [known] = await tx`
       select count(*)::int as n from keywarden.member
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
-    const isSudden = isSuddenDrop({
-      known: Number(known?.n),
-      there: new Set(members.map(({ userId }) => userId)).size,
-    });
+    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: members.map(({ userId }) => userId) });
     await tx`
       insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
       values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
@@ -131,7 +128,7 @@ export async function saveProjects(
     const [known] = await tx`
       select count(*)::int as n from keywarden.project
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
-    const isSudden = isSuddenDrop({ known: Number(known?.n), there: new Set(there).size });
+    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: there });
     // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),

@@ -45,6 +45,7 @@ export interface SavedListing {
  */
 export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
   const listing = { ...given, keys: lastUsedOfEach(given.keys) };
+  const ids = given.keys.map(({ id }) => id);
   return await sql.begin(async (tx) => {
     await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
@@ -52,7 +53,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
     if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
-    const doubt = listing.stale ?? (await findDoubt(tx, listing));
+    const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
     const [last] = await tx`
       select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
       order by number desc limit 1`;
@@ -84,7 +85,11 @@ function lastUsedOfEach(keys: WireKey[]): WireKey[] {
 const never = '0001-01-01T00:00:00Z';
 
 /** A sudden drop is doubted until listings a day apart show it. Keys that we revoked are not missed. */
-async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyListing): Promise<string | null> {
+async function findDoubt(
+  tx: Tx,
+  { controlPlane, scope, listedAt, keys }: KeyListing,
+  ids: string[],
+): Promise<string | null> {
   const [row] = await tx`
     select count(*)::int as expected, (
       select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
@@ -94,7 +99,7 @@ async function findDoubt(tx: Tx, { controlPlane, scope, listedAt, keys }: KeyLis
     ) as is_old
     from keywarden.key where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
   const expected = Number(row?.expected);
-  const isSudden = isSuddenDrop({ known: expected, there: keys.length });
+  const isSudden = isSuddenDrop({ known: expected, ids });
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
 }
 

@@ -15,6 +15,9 @@ interface Asked {
 /** A page, and the cursor that brought its rows: empty pages may have come before. */
 export type WholePage = Page<WireOperation> & { askedWith: string | undefined };
 
+/** A page whose rows come once each, and how many its answer had. */
+type Counted = Page<WireOperation> & { rows: number };
+
 /** How often a page is asked for before its answers must agree. */
 const attempts = 3;
 const mostEmptyPages = 100;
@@ -22,7 +25,8 @@ const mostEmptyPages = 100;
 /**
  * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor is asked
  * for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs from one answer to the
- * next proves nothing. Where a list ends at a number of rows at which services cut lists off, the cursor is asked for by one row fewer.
+ * next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor is asked for by one row
+ * fewer.
  */
 export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
   let { cursor } = asked;
@@ -32,19 +36,17 @@ export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: 
     cursor = page.cursor;
     page = await fetchTwice(client, projectId, { ...asked, cursor });
   }
-  if (page.cursor !== null || !isCutOff(page.items.length) || page.items.length >= asked.limit)
-    return { ...page, askedWith: cursor };
+  const { length } = page.items;
+  const mayBeCutOff = isCutOff(length) || isCutOff(page.rows) || page.rows > length;
+  if (page.cursor !== null || !mayBeCutOff || length >= asked.limit) return { ...page, askedWith: cursor };
+  if (length === 1) throw refuse('shows its only row twice, and more may follow');
   const shorter = { ...asked, cursor, limit: page.items.length - 1 };
-  const { count, cursor: next } = await client.operationsPageEnd(projectId, shorter);
-  if (next === null || count !== shorter.limit) throw refuse('ends at a round number of rows, and more may follow');
+  const { items, cursor: next } = await fetchTwice(client, projectId, shorter);
+  if (next === null || items.length !== shorter.limit) throw refuse('ends where lists are cut off, and more may follow');
   return { ...page, cursor: next, askedWith: cursor };
 }
 
-async function fetchTwice(
-  client: WalkedClient,
-  projectId: string,
-  asked: Omit<Asked, 'projectId'>,
-): Promise<Page<WireOperation>> {
+async function fetchTwice(client: WalkedClient, projectId: string, asked: Omit<Asked, 'projectId'>): Promise<Counted> {
   const ask = async () => onceEach(await client.operationsPage(projectId, asked));
   let page = await ask();
   for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
@@ -56,11 +58,10 @@ async function fetchTwice(
   return page;
 }
 
-/** A row that comes twice says nothing of how many a page has. */
-function onceEach(page: Page<WireOperation>): Page<WireOperation> {
+function onceEach(page: Page<WireOperation>): Counted {
   const seen = new Set<string>();
   const items = page.items.filter(({ id }) => !seen.has(id) && seen.add(id));
-  return items.length === page.items.length ? page : { ...page, items };
+  return { ...page, items, rows: page.items.length };
 }
 
 const isSame = (a: Page<WireOperation>, b: Page<WireOperation>) =>
