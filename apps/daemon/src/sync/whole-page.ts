@@ -23,9 +23,9 @@ const attempts = 3;
 const mostEmptyPages = 100;
 
 /**
- * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor is asked
- * for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs from one answer to the
- * next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor is asked for by one row
+ * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor, or that has
+ * rows twice, is asked for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs
+ * from one answer to the next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor is asked for by one row
  * fewer.
  */
 export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
@@ -46,10 +46,13 @@ export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: 
   return { ...page, cursor: next, askedWith: cursor };
 }
 
+/** Asked for until it is not odd, or two answers in a row are the same. */
 async function fetchTwice(client: WalkedClient, projectId: string, asked: Omit<Asked, 'projectId'>): Promise<Counted> {
   const ask = async () => onceEach(await client.operationsPage(projectId, asked));
   let page = await ask();
-  for (let attempt = 1; page.cursor !== null && page.items.length < asked.limit; attempt += 1) {
+  const isOdd = ({ items, rows, cursor }: Counted) =>
+    rows > items.length || (cursor !== null && items.length < asked.limit);
+  for (let attempt = 1; isOdd(page); attempt += 1) {
     const again = await ask();
     if (isSame(page, again)) return again;
     if (attempt === attempts) throw refuse('has other rows each time');
