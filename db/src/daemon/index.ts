@@ -58,6 +58,13 @@ export {
   readStanding,
   savePlan,
 } from './plans.ts';
+export {
+  forgetRejectedRows,
+  listRejectedRows,
+  type RejectedPlace,
+  type StoredRejectedRow,
+  saveRejectedRows,
+} from './rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replica-policies.ts';
 export { createBudgetRows } from './request-budgets.ts';
 export {

@@ -95,7 +95,13 @@ export async function saveProjects(
     seenAt,
     organizationId,
     unavailableIds,
-  }: Place & { organizationId: string; unavailableIds: string[] },
+    isWhole = true,
+  }: Place & {
+    organizationId: string;
+    unavailableIds: string[];
+    /** Rows that cannot be read may be of any project: then none is absent. */
+    isWhole?: boolean;
+  },
   projects: WireProject[],
 ): Promise<void> {
   const rows = lastOfEach(projects).map((each) => ({
@@ -123,7 +129,7 @@ export async function saveProjects(
         listed_active_at = case when (project.updated_at, project.extra) is distinct from (excluded.updated_at, excluded.extra)
           then excluded.last_seen_at else project.listed_active_at end,
         missing_since = null, gone_at = null`;
-    if (projects.length === 0) return;
+    if (projects.length === 0 || !isWhole) return;
     const there = [...projects.map((project) => project.id), ...unavailableIds];
     const [known] = await tx`
       select count(*)::int as n from keywarden.project

@@ -22,6 +22,8 @@ export interface KeyListing {
   begunAt: string;
   /** Why it does not show the present; null where it does. Then nothing of it is stored but that it came. */
   stale?: string | null;
+  /** Rows that cannot be read, beside `keys`: any key that is not in it may be one of them, and any that is may be used by their word. */
+  unreadable?: number;
   keys: WireKey[];
   /** Of the scope: the listing is refused if another process has taken its lock since. */
   lease?: Lease | undefined;
@@ -53,7 +55,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
     if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
-    const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
+    const doubt = listing.stale ?? describeUnreadable(listing) ?? (await findDoubt(tx, listing, ids));
     const [last] = await tx`
       select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
       order by number desc limit 1`;
@@ -70,6 +72,12 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
 }
 
 type Tx = postgres.TransactionSql;
+
+/** What every doubt of a listing says whose rows cannot all be read. */
+const unreadableWords = 'cannot be read';
+
+const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
+  unreadable === 0 ? null : `${unreadable} of its rows ${unreadableWords}; keywarden coverage --rejected names them`;
 
 /** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
 function lastUsedOfEach(keys: WireKey[]): WireKey[] {
@@ -93,7 +101,8 @@ async function findDoubt(
   const [row] = await tx`
     select count(*)::int as expected, (
       select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
-      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`} and l.number > coalesce((
+      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`}
+        and l.doubt not like ${`%${unreadableWords}%`} and l.number > coalesce((
         select max(number) from keywarden.key_listing b
         where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
     ) as is_old

@@ -19,24 +19,40 @@ import { type Answer, changed, isKeyList, plain, prepareBetween, setBetween } fr
 
 useApplyBed();
 
-test('R7: an organization whose rows no store can hold does not keep the others from being listed', async () => {
+test('R7: of an organization with a row that cannot be read nothing is concluded; the row is kept, and all others are listed', async () => {
   await prepareBetween(['one', 'busy']);
   await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 3, operations: 0 });
-  for (const row of [
+  const odd = [
     { id: '9223372036854775808' },
     { created_at: '2026-02-30T00:00:00Z' },
     { created_at: '2026-01-01T00:00:00+99:99' },
-  ]) {
+    { last_used_at: '2026-06-30T23:59:60Z' },
+  ];
+  for (const row of odd) {
     await store.sql`delete from keywarden.key_listing`;
     setBetween(async (request, forward) =>
-      isKeyList(request) ? await changed(forward, (rows) => [{ ...rows[0], ...row }]) : await forward(),
+      isKeyList(request)
+        ? await changed(forward, (rows) => [...rows.slice(1), { ...rows[0], ...row }])
+        : await forward(),
     );
-    await expect(syncKeys(bed.context, connectionOf(bed))).rejects.toThrow(
-      /The keys of 1 of 3 scopes .* the others are stored/,
-    );
-    const listed = await store.sql`select distinct scope from keywarden.key_listing`;
-    expect(listed).toHaveLength(2);
+    await syncKeys(bed.context, connectionOf(bed));
+    const listings = await store.sql`select scope, doubt from keywarden.key_listing`;
+    expect(new Set(listings.map(({ scope }) => scope)).size).toBe(3);
+    expect(listings.flatMap(({ doubt }) => doubt ?? [])).toEqual([
+      expect.stringMatching(/^1 of its rows cannot be read/),
+    ]);
+    expect((await makeStoredPlan()).document.items).toEqual([]);
   }
+  const kept = await store.sql`select list, why, times from keywarden.rejected_row order by number`;
+  expect(kept.map(({ list }) => list)).toEqual(odd.map(() => 'keys'));
+  expect(kept.map(({ why }) => String(why))).toEqual([
+    expect.stringMatching(/^id /),
+    expect.stringMatching(/^created_at not an RFC 3339 time/),
+    expect.stringMatching(/^created_at /),
+    expect.stringMatching(/^last_used_at /),
+  ]);
+  setBetween(plain);
+  expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
 test('a Date a year ahead is refused aloud, and later listings are stored', async () => {

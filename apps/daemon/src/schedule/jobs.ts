@@ -1,5 +1,5 @@
 import { UserError } from '@keywarden/core/process';
-import { forgetOldJobs, hasFinishedRun } from '@keywarden/db/daemon';
+import { forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
 import { connectionsOf } from '../commands/session.ts';
 import type { Connection } from '../connect.ts';
@@ -78,6 +78,7 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: false,
     async run(context) {
       await forgetOldJobs(context.store.sql, historyMs);
+      await forgetRejectedRows(context.store.sql, historyMs);
       await enforceRetention(context);
     },
   },

@@ -105,6 +105,8 @@ async function* naiveWalk(
     const place: WalkedPage['resumeAt'] = isEnd ? null : { cursor: page.cursor ?? '', below: justAbove(reached) };
     yield {
       operations: page.items,
+      rejected: [],
+      isWhole: true,
       beganAt,
       askedAt,
       floor: null,

@@ -5,6 +5,8 @@ import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
 import { before, servedMs } from './proof.ts';
+import { keepRejected } from './rejected.ts';
+import type { Counts } from './run.ts';
 
 /** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
 const holesEveryMs = 20 * 3_600_000;
@@ -13,10 +15,15 @@ const holesEveryMs = 20 * 3_600_000;
  * Lists the organizations and projects that a connection sees, and stores them; what is missing is marked. Answers with the projects in
  * the order in which to walk them.
  */
-export async function discoverProjects({ store, signal }: Context, connection: Connection): Promise<WalkedProject[]> {
+export async function discoverProjects(
+  context: Context,
+  connection: Connection,
+  counts: Counts = {},
+): Promise<WalkedProject[]> {
+  const { store, signal } = context;
   const { client, controlPlane } = connection;
   const organizationIds: string[] = [];
-  for (const { id: organizationId } of await syncOrganizations(store.sql, connection, { signal })) {
+  for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
     const seenAt = presentOf(connection);
     const unavailableIds: string[] = [];
     const begunMs = connection.time.now();
@@ -24,9 +31,13 @@ export async function discoverProjects({ store, signal }: Context, connection: C
     // Coverage begins at a project's creation: one that cannot be is not stored, and the project is there all the same.
     const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
     unavailableIds.push(...others.map(({ id }) => id));
+    const { rejected } = answer;
+    await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
+    unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
+    const isWhole = rejected.every(({ id }) => id !== null);
     // What a cache kept says nothing of which projects are there.
     if (whyStale(connection, { ...answer, begunMs }) === null)
-      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds }, possible);
+      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
     organizationIds.push(organizationId);
   }
   const now = presentOf(connection);

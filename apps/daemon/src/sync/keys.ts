@@ -4,6 +4,7 @@ import { saveMembers } from '@keywarden/db/daemon';
 import { assertSaneClock, type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
+import { keepRejected } from './rejected.ts';
 import { add, type Counts, recordRun, withProcessLock } from './run.ts';
 import { listScope, type Scope, scopeLock } from './scopes.ts';
 
@@ -11,9 +12,8 @@ import { listScope, type Scope, scopeLock } from './scopes.ts';
 export async function syncKeys(context: Context, connection: Connection): Promise<Counts> {
   const part = context.progress.part(`keys of ${connection.name}`, 'scopes');
   const counts = await recordRun(context, { connection, kind: 'keys' }, async (context, run, counts) => {
-    const { sql } = context.store;
     assertSaneClock(connection);
-    const organizations = await syncOrganizations(sql, connection, context);
+    const organizations = await syncOrganizations(context, connection, counts);
     counts.organizations = organizations.length;
     const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));
     if (connection.isPersonal) scopes.unshift({ kind: 'user', userId: connection.accountId });
@@ -60,18 +60,23 @@ async function syncScope(
   }
 }
 
-/** Lists an organization's members; false where that proves nothing: the credential may not, a cache answered, or most are suddenly absent. */
+/**
+ * Lists an organization's members; false where that proves nothing: the credential may not, a cache answered, a row
+ * cannot be read, or most are suddenly absent.
+ */
 export async function syncMembers(
-  { store, signal }: Pick<Context, 'store' | 'signal'>,
+  context: Pick<Context, 'store' | 'signal' | 'log'>,
   { connection, organizationId, counts }: { connection: Connection; organizationId: string; counts: Counts },
 ): Promise<boolean> {
+  const { store, signal } = context;
   const { client, controlPlane } = connection;
   try {
     const seenAt = presentOf(connection);
     const begunMs = connection.time.now();
     const answer = await collect(client.members(organizationId, { signal }));
-    const { items } = answer;
-    if (whyStale(connection, { ...answer, begunMs }) !== null) return false;
+    const { items, rejected } = answer;
+    await keepRejected(context, connection, { list: 'members', place: organizationId, rejected, counts });
+    if (rejected.length > 0 || whyStale(connection, { ...answer, begunMs }) !== null) return false;
     const { isSudden } = await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
     add(counts, 'members', items.length);
     return !isSudden;

@@ -21,7 +21,7 @@ export async function syncOperations(context: Context, connection: Connection, s
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
     assertSaneClock(connection);
     await makePartitionsAhead(context.store.sql, presentOf(connection));
-    const projects = await discoverProjects(context, connection);
+    const projects = await discoverProjects(context, connection, counts);
     Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
     const say = paceOf(connection, { counts, total: projects.length });
     let done = 0;

@@ -1,20 +1,25 @@
 import { collect } from '@keywarden/core/client';
 import type { WireOrganization } from '@keywarden/core/wire';
 import { saveOrganizations } from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
 import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { keepRejected } from './rejected.ts';
+import type { Counts } from './run.ts';
 
 /** Asks which organizations a connection sees, and stores them. */
 export async function syncOrganizations(
-  sql: Sql,
+  context: Pick<Context, 'store' | 'signal' | 'log'>,
   connection: Connection,
-  { signal }: { signal: AbortSignal },
+  counts?: Counts,
 ): Promise<WireOrganization[]> {
   const { client, controlPlane } = connection;
-  const organizations = connection.isPersonal
-    ? (await collect(client.currentUserOrganizations({ signal }))).items
-    : [await client.organization(connection.accountId, { signal })];
-  await saveOrganizations(sql, { controlPlane, seenAt: presentOf(connection) }, organizations);
+  const { store, signal } = context;
+  const { items: organizations, rejected } = connection.isPersonal
+    ? await collect(client.currentUserOrganizations({ signal }))
+    : { items: [await client.organization(connection.accountId, { signal })], rejected: [] };
+  const place = connection.accountId;
+  await keepRejected(context, connection, { list: 'organizations', place, rejected, ...(counts && { counts }) });
+  await saveOrganizations(store.sql, { controlPlane, seenAt: presentOf(connection) }, organizations);
   return organizations;
 }
 

@@ -1,4 +1,4 @@
-import { ControlPlaneError, type Page } from '@keywarden/core/client';
+import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
 
 export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
@@ -8,12 +8,12 @@ export const refuse = (what: string) => new ControlPlaneError('invalid_response'
  * not so.
  */
 export function assertDescends(
-  { items, cursor: next }: Page<WireOperation>,
+  { items, rows, cursor: next }: { items: WireOperation[]; rows: number; cursor: string | null },
   { projectId, limit, place }: { projectId: string; limit: number; place: { cursor: string; below: string } | null },
 ): void {
-  if (next !== null && items.length === 0) throw refuse('is empty and has its own cursor');
+  if (next !== null && rows === 0) throw refuse('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
-  if (next === null && items.length >= limit) throw refuse('is full and has no cursor');
+  if (next === null && rows >= limit) throw refuse('is full and has no cursor');
   if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');
   let above = place?.below;
   for (const { createdAt } of items) {
@@ -30,7 +30,7 @@ const aheadMs = 300_000;
 
 /** A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake. */
 export function assertPossible(
-  { items }: Page<WireOperation>,
+  { items }: { items: WireOperation[] },
   { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
 ): void {
   const nowMs = toMs(askedAt);

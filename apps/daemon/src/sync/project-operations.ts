@@ -18,6 +18,7 @@ import type { Context } from '../context.ts';
 import { planWalk } from './follow.ts';
 import { presentOf } from './organizations.ts';
 import { before, proofOf, servedMs } from './proof.ts';
+import { keepRejected } from './rejected.ts';
 import { add, type Counts } from './run.ts';
 import { OverlapError, type Walk, walkOperations } from './walk.ts';
 
@@ -141,7 +142,9 @@ async function walk(
   });
   try {
     for await (const page of pages) {
-      const proof = proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms });
+      const { rejected, isWhole } = page;
+      await keepRejected(context, connection, { list: 'operations', place: project.id, rejected, counts });
+      const proof = isWhole ? proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms }) : null;
       const { beganAt, floor, isDone, resumeAt, reached, isEnd } = page;
       const isPlace = hasPlace && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {

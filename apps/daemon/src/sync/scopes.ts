@@ -3,6 +3,7 @@ import type { WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
 import { assertSaneClock, type Connection, datedAt, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { keepRejected } from './rejected.ts';
 
 /** A scope whose keys a connection can list: its own user's, or an organization's. */
 export type Scope = { kind: 'user'; userId: string } | { kind: 'organization'; organizationId: string };
@@ -27,10 +28,15 @@ export function scopeLock(controlPlane: string, scope: Scope): string {
  * no call is under way meanwhile; the context is the one that it was given with that.
  */
 export async function listScope(
-  { store: { sql }, signal, lease }: Pick<Context, 'store' | 'signal' | 'lease'>,
+  context: Pick<Context, 'store' | 'signal' | 'lease' | 'log'>,
   connection: Connection,
   { scope, run }: { scope: Scope; run: string | null },
 ): Promise<SavedListing & { keys: WireKey[] }> {
+  const {
+    store: { sql },
+    signal,
+    lease,
+  } = context;
   const { client, controlPlane } = connection;
   // A listing of a time that is still to come would outlive every later one.
   assertSaneClock(connection);
@@ -39,8 +45,9 @@ export async function listScope(
     scope.kind === 'user' ? client.personalKeys({ signal }) : client.organizationKeys(scope.organizationId, { signal });
   const begunMs = connection.time.now();
   const answer = await collect(pages);
-  const { items, dateMs } = answer;
+  const { items, rejected, dateMs } = answer;
   const name = scopeName(scope);
+  await keepRejected(context, connection, { list: 'keys', place: name, rejected });
   const saved = await saveKeyListing(sql, {
     controlPlane,
     scope: name,
@@ -51,6 +58,7 @@ export async function listScope(
     begunAt,
     stale: whyStale(connection, { ...answer, begunMs }),
     keys: items,
+    unreadable: rejected.length,
     lease,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });

@@ -165,10 +165,8 @@ test('a walk that was cut short goes on at its last page, with the floor and the
 /** Whether the pages' proofs claim a time, the walk having begun at the newest instant and nothing being late. */
 function claims(pages: WalkedPage[], at: string): boolean {
   return pages.some((page) => {
-    const proof = proofOf(
-      { ...page, beganAt: instant(-1) },
-      { createdAt: instant(10_000), walkedAt: null, settleMs: 0 },
-    );
+    const asked = { createdAt: instant(10_000), walkedAt: null, settleMs: 0 };
+    const proof = page.isWhole ? proofOf({ ...page, beganAt: instant(-1) }, asked) : null;
     return proof !== null && at < proof.below && (proof.isFromIncluded ? at >= proof.from : at > proof.from);
   });
 }
@@ -206,6 +204,54 @@ test('A2, a property: whatever the groups, the limit and the rows that come mean
     }),
     { numRuns: sized(300) },
   );
+});
+
+test('A2, a property: rows that cannot be read are claimed by nobody, and the others are read', async () => {
+  const setting = {
+    sizes: fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 40 }),
+    unreadable: fc.array(fc.nat(200), { maxLength: 12 }),
+    limit: fc.integer({ min: 6, max: 40 }),
+    hasOpaqueCursors: fc.boolean(),
+  };
+  let claimed = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.record(setting), async ({ sizes, unreadable, limit, hasOpaqueCursors }) => {
+      const rows = rowsAt(sizes.flatMap((size, second) => Array.from({ length: size }, () => second)));
+      const isReadable = ({ id }: Row) => !unreadable.includes(Number(id));
+      const wire = (cursor: string) => (hasOpaqueCursors ? `page ${cursor}` : cursor);
+      const { operationsPage: whole } = listOf(() => rows);
+      const raw = async (asked: { limit?: number; cursor?: string | undefined } = {}) => {
+        const cursor = asked.cursor?.replace('page ', '');
+        const page = (await whole('p', { ...asked, cursor })) as ReadPage;
+        return { ...page, cursor: page.cursor === null ? null : wire(page.cursor) };
+      };
+      const client: WalkedClient = {
+        async operationsPage(_project, asked) {
+          const page = await raw(asked);
+          const rejected = [...page.items.entries()]
+            .filter(([, row]) => !isReadable(row))
+            .map(([index, { id }]) => ({ index, id, why: 'odd', record: null }));
+          return { ...page, items: page.items.filter(isReadable), rejected };
+        },
+        async operationsPageEnd(_project, asked) {
+          const { items, cursor } = await raw(asked);
+          const last = items.at(-1);
+          return { count: items.length, lastId: last !== undefined && isReadable(last) ? last.id : null, cursor };
+        },
+      };
+      const pages: WalkedPage[] = [];
+      for await (const page of walkOperations(client, walkOf({ maxLimit: limit, firstLimit: limit }))) pages.push(page);
+      const seen = idsOf(pages);
+      const odd = rows.filter((row) => !isReadable(row) && claims(pages, row.createdAt));
+      const lost = rows.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
+      expect([odd, lost]).toEqual([[], []]);
+      const unread = rows.filter((row) => isReadable(row) && !seen.has(row.id));
+      expect(unread.filter(({ createdAt }) => !unprovedOf(pages).includes(createdAt))).toEqual([]);
+      claimed += rows.filter(({ createdAt }) => claims(pages, createdAt)).length;
+    }),
+    { numRuns: sized(300) },
+  );
+  expect(claimed).toBeGreaterThan(0);
 });
 
 /** Times with microseconds, several within a millisecond and many within a second. */

@@ -1,4 +1,4 @@
-import { ControlPlaneError, type Page } from '@keywarden/core/client';
+import { ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
 import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
@@ -30,6 +30,10 @@ export interface Walk {
 /** One page of a walk, and where that leaves it. */
 export interface WalkedPage {
   operations: WireOperation[];
+  /** Rows that cannot be read. */
+  rejected: RejectedRow[];
+  /** With a row that cannot be read a page proves nothing, and neither does the one below it: where that row belongs is not known. */
+  isWhole: boolean;
   /** The control plane's time when the walk began, and when it gave this page. */
   beganAt: string;
   askedAt: string;
@@ -78,6 +82,8 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let attempt = 1;
   let overlaps: Overlap[] = [];
   let repeats = 0;
+  let resumeAt: Place = from;
+  let isWholeAbove = true;
   for (;;) {
     const begunMs = walk.now();
     const page = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal });
@@ -99,13 +105,20 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const open = overlaps.filter(({ ids }) => ids.size > 0);
     if (open.length === 0 && overlaps.length > 0) repeats = 0;
     overlaps = open;
+    const rejected = [...page.passedOver, ...page.rejected];
+    const isWhole = rejected.length === 0 && isWholeAbove;
+    // Going on below a row that cannot be read would forget it.
+    if (isWholeAbove) resumeAt = place;
+    isWholeAbove = rejected.length === 0;
     const walked = {
       operations: page.items,
+      rejected,
+      isWhole,
       beganAt,
       askedAt,
       floor,
       below: place?.below ?? null,
-      resumeAt: place,
+      resumeAt,
       unprovedAt: null,
     };
     if (page.cursor === null || last === undefined) {
@@ -138,10 +151,11 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       });
     // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
     else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
+    const onward = (back.state === 'full' ? back.cursor : null) ?? page.cursor;
     place =
       back.state === 'proved'
         ? { ...back.next, below: later(back.next.below, justAbove(provedFrom)) }
-        : { cursor: page.cursor, below: earlier(page.cursor, reached) };
+        : { cursor: onward, below: earlier(onward, reached) };
     const unprovedAt = back.state === 'proved' ? null : reached;
     yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
   }
@@ -149,9 +163,12 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
 
 /**
  * What is known of a page's last instant. proved: the next page shows all of its rows; full: they fill the page, and no cursor lies
- * above them; changed: rows went meanwhile, and the page has to be asked for again.
+ * above them, so that the walk goes on below; changed: rows went meanwhile, and the page has to be asked for again.
  */
-type StepBack = { state: 'proved'; next: NonNullable<Place> } | { state: 'full' } | { state: 'changed' };
+type StepBack =
+  | { state: 'proved'; next: NonNullable<Place> }
+  | { state: 'full'; cursor: string | null }
+  | { state: 'changed' };
 
 /** Looks for a cursor from which the next page shows every row of this page's last instant. */
 async function stepBack(
@@ -159,15 +176,32 @@ async function stepBack(
   { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
 ): Promise<StepBack> {
   const lastInstant = page.items.at(-1)?.createdAt;
-  const above = page.items.findLastIndex((each) => !isAt(each, lastInstant)) + 1;
-  if (above === 0 || lastInstant === undefined) return { state: 'full' };
-  const shorter = { limit: above, cursor: page.askedWith, signal };
+  const above = page.items.findLastIndex((each) => !isAt(each, lastInstant));
+  if (above === -1 || lastInstant === undefined)
+    return { state: 'full', cursor: await cursorOfLast(client, { projectId, page, signal }) };
+  const shorter = { limit: rowOf(page, above) + 1, cursor: page.askedWith, signal };
   const { cursor, lastId } = await client.operationsPageEnd(projectId, shorter);
   // The row's time as the page shows it, for that was looked at. One that the page does not have may be anybody's.
   const end = page.items.find(({ id }) => id === lastId)?.createdAt;
   // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
   if (cursor === null || end === undefined || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
   return { state: 'proved', next: { cursor, below: end } };
+}
+
+/** The cursor of the last row that can be read: the page's own would skip rows that have the time of one behind it that cannot. */
+async function cursorOfLast(
+  client: WalkedClient,
+  { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
+): Promise<string | null> {
+  const last = rowOf(page, page.items.length - 1);
+  if (last === page.rows - 1) return page.cursor;
+  const { cursor } = await client.operationsPageEnd(projectId, { limit: last + 1, cursor: page.askedWith, signal });
+  return cursor ?? page.cursor;
+}
+
+/** The place of an item among all rows of its page. */
+function rowOf({ rejected }: WholePage, item: number): number {
+  return rejected.reduce((row, { index }) => (index <= row ? row + 1 : row), item);
 }
 
 /** By the instant: one may be written with other digits, or in another zone, from row to row. */

@@ -3,7 +3,7 @@ export { ControlPlaneError, type ControlPlaneErrorCode } from './errors.ts';
 export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';
 export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
-export { collect, items, type Page } from './pagination.ts';
+export { collect, items, type Page, type RejectedRow } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 export { systemTime, type Time } from './time.ts';

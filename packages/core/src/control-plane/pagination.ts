@@ -1,11 +1,22 @@
 import { ControlPlaneError } from './errors.ts';
 
+/** A row of a list that cannot be read: its place among the rows of its answer, its id if it has one, and why. */
+export interface RejectedRow {
+  index: number;
+  id: string | null;
+  why: string;
+  /** The row as it came, without what may be a secret. */
+  record: unknown;
+}
+
 /**
- * One response of a list: its rows, the cursor of the next page (null at the end), the control plane's Date in ms, and how long a cache kept
+ * One response of a list: its rows, those that cannot be read apart, the cursor of the next page (null at the end), the control plane's Date in ms, and how long a cache kept
  * it, in ms.
  */
 export interface Page<T> {
   items: T[];
+  /** Absent where every row can be read. */
+  rejected?: RejectedRow[];
   cursor: string | null;
   dateMs: number | null;
   ageMs: number;
@@ -34,7 +45,8 @@ export async function* followPages<P extends Page<unknown>>(
     if (seen.has(page.cursor)) {
       throw new ControlPlaneError('invalid_response', 'a page of a list repeats a cursor that came before');
     }
-    empty = page.items.length + (page.unavailableIds?.length ?? 0) === 0 ? empty + 1 : 0;
+    const rows = page.items.length + (page.rejected?.length ?? 0) + (page.unavailableIds?.length ?? 0);
+    empty = rows === 0 ? empty + 1 : 0;
     if (empty > mostEmptyPages) throw new ControlPlaneError('invalid_response', 'a list has empty pages without end');
     seen.add(page.cursor);
     cursor = page.cursor;
@@ -46,18 +58,23 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
   for await (const page of pages) yield* page.items;
 }
 
-/** All rows of a list, with the Date of its first response: what is in the list was there after that; and the largest age of its pages. */
+/**
+ * All rows of a list and those that cannot be read, with the Date of its first response: what is in the list was there after that; and the largest
+ * age of its pages.
+ */
 export async function collect<T>(
   pages: AsyncIterable<Page<T>>,
-): Promise<{ items: T[]; dateMs: number | null; ageMs: number }> {
+): Promise<{ items: T[]; rejected: RejectedRow[]; dateMs: number | null; ageMs: number }> {
   const rows: T[] = [];
+  const rejected: RejectedRow[] = [];
   let ageMs = 0;
   let dateMs: number | null | undefined;
   for await (const page of pages) {
     for (const item of page.items) rows.push(item);
+    rejected.push(...(page.rejected ?? []));
     ageMs = Math.max(ageMs, page.ageMs);
     // That of a later page would say too much.
     if (dateMs === undefined) dateMs = page.dateMs;
   }
-  return { items: rows, dateMs: dateMs ?? null, ageMs };
+  return { items: rows, rejected, dateMs: dateMs ?? null, ageMs };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listOf } from '../wire/record.ts';
 import * as wire from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
-import type { Page } from './pagination.ts';
+import type { Page, RejectedRow } from './pagination.ts';
 import type { Call, CallOptions, Reply } from './transport.ts';
 
 /** A page of projects; `unavailableIds` names those that the answer left out. */
@@ -25,7 +25,7 @@ export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
 }
 
-/** Where a page ends: how many rows it has, the id of the last (null without rows), and the cursor of the next page. */
+/** Where a page ends: how many rows it has, the id of the last (null without rows, or where it cannot be read), and the cursor of the next page. */
 export interface PageEnd {
   count: number;
   lastId: string | null;
@@ -40,8 +40,7 @@ export async function fetchPageEnd<T extends { id: string }>(
 ): Promise<PageEnd> {
   const reply = await call({ method: 'GET', ...request });
   const { items, cursor } = readPage(reply, request.route, { ...shape, item: z.unknown() });
-  const last = items.length === 0 ? null : parse(shape.item, { ...reply, json: items.at(-1) }, request.route);
-  return { count: items.length, lastId: last?.id ?? null, cursor };
+  return { count: items.length, lastId: shape.item.safeParse(items.at(-1)).data?.id ?? null, cursor };
 }
 
 export async function fetchProjects(
@@ -62,26 +61,51 @@ export async function fetchProjects(
 /** Reads a page: of keys a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Page<T> {
   const { json, dateMs, ageMs } = reply;
-  const rows = listOf(item);
+  const rest = { dateMs, ageMs };
   // Keys alone are documented as a bare list: elsewhere an empty one would say that nothing is there.
-  if (list === 'keys' && Array.isArray(json)) return { items: parse(rows, reply, route), cursor: null, dateMs, ageMs };
+  if (list === 'keys' && Array.isArray(json)) return { ...readRows(item, reply, route), cursor: null, ...rest };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
-  return {
-    items: parse(rows, { ...reply, json: Reflect.get(Object(json), found) }, route),
-    cursor: pagination,
-    dateMs,
-    ageMs,
-  };
+  const rows = readRows(item, { ...reply, json: Reflect.get(Object(json), found) }, route);
+  return { ...rows, cursor: pagination, ...rest };
+}
+
+/** The rows of a list; one that cannot be read is kept apart, and the others are read all the same. */
+function readRows<T>(item: z.ZodType<T>, reply: Reply, route: string): Pick<Page<T>, 'items' | 'rejected'> {
+  const parsed = listOf(item).safeParse(reply.json);
+  if (parsed.success) return { items: parsed.data };
+  if (!Array.isArray(reply.json)) throw invalid(reply, `${route} answered with no list`);
+  const items: T[] = [];
+  const rejected: RejectedRow[] = [];
+  for (const [index, row] of reply.json.entries()) {
+    const read = item.safeParse(row);
+    if (read.success) items.push(read.data);
+    else rejected.push({ index, id: idOf(row), why: describe(read.error), record: withoutSecrets(row) });
+  }
+  return { items, rejected };
+}
+
+function idOf(row: unknown): string | null {
+  const id: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'id') : null;
+  return typeof id === 'string' || typeof id === 'number' ? String(id) : null;
+}
+
+const describe = ({ issues: [issue] }: z.ZodError) => `${issue?.path.join('.')} ${issue?.message}`.trim();
+
+const secretName = /key$|secret|token|password|uri$|credential/i;
+
+/** A row that nobody expected may hold anything: what is named like a secret is left out. */
+function withoutSecrets(row: unknown): unknown {
+  const text = JSON.stringify(row, (name, value: unknown) => (secretName.test(name) ? '[left out]' : value));
+  return JSON.parse(text ?? 'null');
 }
 
 /** Checks an answer; `invalid_response` names what is wrong with it first. */
 export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
   const parsed = schema.safeParse(reply.json);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw invalid(reply, `${route} answered with another shape: ${issue?.path.join('.')} ${issue?.message}`);
+  throw invalid(reply, `${route} answered with another shape: ${describe(parsed.error)}`);
 }
 
 /** The same for a write: an unreadable answer leaves its outcome open. */

@@ -1,0 +1,65 @@
+import { createTestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
+import { connectionOf, makeBed } from '../testing.ts';
+import { syncKeys } from './keys.ts';
+import { syncOperations } from './operations.ts';
+
+type Rows = Record<string, unknown>[];
+
+test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and make nothing absent; once they can be read all is whole', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let isOdd = true;
+  const odd: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    const list = ['operations', 'projects', 'members', 'organizations'].find((name) => pathname.endsWith(`/${name}`));
+    if (!isOdd || list === undefined || !answer.ok) return answer;
+    const body = (await answer.json()) as Record<string, Rows>;
+    // A leap second, which no clock here has, and in each other list a row without its id.
+    const spoilt = (body[list] ?? []).map((row, index) => {
+      if (index !== 1) return row;
+      return list === 'operations'
+        ? { ...row, created_at: '2026-06-30T23:59:60Z', api_key: 'a secret' }
+        : { ...row, id: 7, member: null };
+    });
+    return Response.json({ ...body, [list]: spoilt }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const bed = await makeBed(store, { client: { fetch: odd } });
+  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 2, operations: 50, months: 1 });
+  const served = async () => {
+    const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+    const lists = projects.map(({ id }) => bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`));
+    return (await Promise.all(lists)).flatMap(({ served: ids }) => ids);
+  };
+  const sync = async () => {
+    await bed.control('POST', 'clock', { advance_seconds: 86_400 });
+    await bed.reconnect();
+    await syncKeys(bed.context, connectionOf(bed));
+    return await syncOperations(bed.context, connectionOf(bed));
+  };
+  const claimed = async () => {
+    const [row] = await store.sql`
+      select count(*)::int as n from keywarden.operation_coverage where not isempty(known)`;
+    return Number(row?.n);
+  };
+  expect((await sync()).rejected_rows).toBeGreaterThan(0);
+  const kept = await store.sql`select distinct list from keywarden.rejected_row order by 1`;
+  expect(kept.map(({ list }) => list)).toEqual(['members', 'operations', 'organizations', 'projects']);
+  const [secret] =
+    await store.sql`select count(*)::int as n from keywarden.rejected_row where record::text like '%a secret%'`;
+  expect(secret?.n).toBe(0);
+  const stored = async () => (await store.sql`select id from keywarden.operation`).map(({ id }) => String(id));
+  expect((await stored()).length).toBeGreaterThan(0);
+  expect(await claimed()).toBe(0);
+
+  isOdd = false;
+  await sync();
+  const all = new Set(await stored());
+  expect((await served()).filter((id) => !all.has(id))).toEqual([]);
+  expect(await claimed()).toBe(3);
+  const [gone] =
+    await store.sql`select count(*)::int as n from keywarden.project where gone_at is not null or missing_since is not null`;
+  expect(gone?.n).toBe(0);
+  await bed.close();
+  await store.close();
+});

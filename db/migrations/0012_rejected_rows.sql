@@ -1,0 +1,21 @@
+-- Rows of lists that cannot be read, apart from the others. list: whose rows; place: the scope, organization or project that was asked for.
+create table keywarden.rejected_row (
+  number bigint generated always as identity primary key,
+  control_plane_number bigint not null references keywarden.control_plane,
+  list text not null check (list in ('organizations', 'members', 'keys', 'projects', 'operations')),
+  place text not null,
+  row_id text,
+  why text not null,
+  record jsonb not null,
+  record_sha256 text not null,
+  first_seen_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  times bigint not null default 1,
+  unique (control_plane_number, list, place, record_sha256)
+);
+--> statement-breakpoint
+create index rejected_row_by_time on keywarden.rejected_row (last_seen_at);
+--> statement-breakpoint
+grant select on keywarden.rejected_row to keywarden_daemon, keywarden_report;
+--> statement-breakpoint
+grant insert, delete, update (why, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
