@@ -19,3 +19,6 @@ create index rejected_row_by_time on keywarden.rejected_row (last_seen_at);
 grant select on keywarden.rejected_row to keywarden_daemon, keywarden_report;
 --> statement-breakpoint
 grant insert, delete, update (why, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
+--> statement-breakpoint
+-- The same record, whichever scope's list shows it.
+create index key_by_record on keywarden.key (control_plane_number, id);

@@ -60,6 +60,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
     )
     .orderBy(asc(key.number));
   const changedKeys = await readChanged(sql);
+  const otherScopeOf = await readOtherScopes(sql, asked.scope);
   const creationKnown = await readOrganizationsCreated(sql);
   const creatorOf = await readCreators(store, asked);
   const lineOf = await readLines(sql, asked.scope);
@@ -75,6 +76,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       ...toKeyFacts(row),
       ...(isPlausible(row, creationKnown) ? {} : { isCreationUnknown: true }),
       ...(changedKeys.has(row.number) ? { isInQuestion: true } : {}),
+      ...otherScopeOf(row.number),
       creator: creatorOf(row),
       owner: ownerOf(row),
       exemptions: exemptionsOf(row.number),
@@ -104,6 +106,22 @@ async function readOrganizationsCreated(sql: Sql): Promise<Map<string, string>> 
   return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.created_at))]));
 }
 
+/** Of live keys that lists of two scopes show, as one whose rows come from another list does, the other one. */
+async function readOtherScopes(
+  sql: Sql,
+  one: ScopePlace | undefined,
+): Promise<(number: string) => Pick<KeyFacts, 'otherScope'>> {
+  const rows = await sql`
+    select k.number, min(o.scope) as scope from keywarden.key k join keywarden.key o on o.control_plane_number = k.control_plane_number
+      and o.id = k.id and o.scope <> k.scope and o.gone_at is null and o.superseded_at is null and o.creator_id = k.creator_id
+      and date_trunc('second', o.created_at) = date_trunc('second', k.created_at)
+    where k.gone_at is null and k.superseded_at is null and (${one === undefined} or
+      k.control_plane_number = ${one?.controlPlane ?? null}::bigint and k.scope = ${one?.scope ?? null}::text)
+    group by k.number`;
+  const scopes = new Map(rows.map((row) => [String(row.number), { otherScope: String(row.scope) }]));
+  return (number) => scopes.get(number) ?? {};
+}
+
 const dayMs = 86_400_000;
 /** No key of any such service is older, RFC 3339. */
 const oldest = '2000-01-01T00:00:00Z';
@@ -128,6 +146,7 @@ type KeyRow = typeof key.$inferSelect;
 type Known =
   | 'isCreationUnknown'
   | 'isInQuestion'
+  | 'otherScope'
   | 'line'
   | 'reviewedOut'
   | 'creator'

@@ -58,16 +58,21 @@ export async function readOwners(
 
 const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? number;
 
-/** The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. */
+/**
+ * The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. A record that
+ * another scope's list has shown, or shows, is the same key: it may have moved there.
+ */
 export async function readExemptions(
   sql: Sql,
   nowMs: (controlPlane: string) => number | null,
   lineOf: LineOf,
 ): Promise<(number: string) => Exemption[]> {
   const rows = await sql`
-    select x.key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
+    select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
     from keywarden.exemption e join keywarden.exemption_key x on x.exemption_number = e.number
       join keywarden.key k on k.number = x.key_number
+      join keywarden.key s on s.control_plane_number = k.control_plane_number and s.id = k.id and s.creator_id = k.creator_id
+        and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
     where e.ended_at is null order by e.number`;
   const inForce = rows.filter(
     (row) => toMs(toInstant(String(row.until))) > (nowMs(String(row.control_plane_number)) ?? Date.now()),

@@ -1,3 +1,4 @@
+import { grantExemption } from '@keywarden/db/daemon';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf } from '../testing.ts';
@@ -7,6 +8,7 @@ import {
   makeStoredPlan,
   mint,
   openIncidents,
+  organization,
   outcomes,
   pass,
   revokedNames,
@@ -76,6 +78,35 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
   setBetween(plain);
   await bed.reconnect();
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
+});
+
+test('R1: a key that the list of another organization shows too stays; whoever exempts the one exempts the other', async () => {
+  await prepareBetween(['one', 'busy']);
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const other = organizations.find(({ id }) => id !== organization)?.id;
+  await bed.ask('POST', `/organizations/${other}/api_keys`, { key_name: 'of the other' });
+  setBetween(async ({ method, url }, forward) => {
+    if (method !== 'GET' || !url.pathname.endsWith(`/organizations/${other}/api_keys`)) return await forward();
+    const asked = new URL(url.href.replace(String(other), organization));
+    return await fetch(asked, { headers: { authorization: `Bearer ${bed.sandbox.adminKey}` } });
+  });
+  const plan = await makeStoredPlan();
+  expect(plan.document.items).toEqual([]);
+  expect(plan.document.held.map(({ why }) => why.text)).toEqual([
+    expect.stringMatching(/shows it too/),
+    expect.stringMatching(/shows it too/),
+  ]);
+  const [ghost] =
+    await store.sql`select number from keywarden.key where name = 'one' and organization_id = ${String(other)}`;
+  const exemption = { rules: null, pattern: null, reason: 'needed', grantedBy: 'ada' };
+  const at = { grantedAt: new Date().toISOString(), until: new Date(Date.now() + 400 * 86_400_000).toISOString() };
+  await grantExemption(bed.context.store.sql, { ...exemption, ...at, keys: [String(ghost?.number)] });
+  setBetween(plain);
+  for (let listings = 0; listings < 2; listings += 1) await makeStoredPlan();
+  const last = await makeStoredPlan();
+  expect(last.document.items).toEqual([]);
+  expect(last.document.held.map(({ why }) => why.text)).toEqual([expect.stringMatching(/^exempt until/)]);
 });
 
 const leavers = { rules: [{ name: 'left', creator_left: true, action: 'revoke', even_in_use: true }] };

@@ -24,6 +24,8 @@ export interface KeyFacts {
   isCreationUnknown?: boolean;
   /** Its id was another key's, and no person has looked at that. */
   isInQuestion?: boolean;
+  /** Another scope whose list shows the very same record; a key is of one scope. */
+  otherScope?: string;
   use: Use;
   /** From which addresses it was used of late, with the last time of each; absent where no rule asks. */
   addresses?: { address: string; at: string }[];

@@ -102,8 +102,10 @@ export function inRotation({ line }: KeyFacts): Hold | null {
   return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
 }
 
-/** Its id was another key's: what is known of the one must not condemn the other. */
-function changed({ isInQuestion }: KeyFacts): Hold | null {
+/** Its id was another key's, or two scopes show it: what is known of the one must not condemn the other. */
+function changed({ isInQuestion, otherScope }: KeyFacts): Hold | null {
+  if (otherScope !== undefined)
+    return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };
   if (isInQuestion !== true) return null;
   return {
     kind: 'identity_changed',
