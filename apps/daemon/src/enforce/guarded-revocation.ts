@@ -223,8 +223,8 @@ async function callAndRecord(
   try {
     revoked =
       scope.kind === 'user'
-        ? await client.revokePersonalKey(key.id, { signal })
-        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal });
+        ? await client.revokePersonalKey(key.id, { signal, turnWithinMs })
+        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal, turnWithinMs });
   } catch (error) {
     if (!(error instanceof ControlPlaneError)) throw error;
     if (error.code === 'outcome_unknown' || error.code === 'not_found')
@@ -243,8 +243,11 @@ async function callAndRecord(
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
 
-/** 423, 429 and 503: nothing was done, and the same call may succeed later. */
-const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
+/** A call whose turn comes later than this after it was judged, in ms, is judged again first: the key may be exempt by then, or in use. */
+const turnWithinMs = 1000;
+
+/** 423, 429, 503 and no turn in time: nothing was done, and the same call may succeed later. */
+const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable', 'timed_out'];
 
 function isLater(answered: string | null, judged: string | null): boolean {
   if (answered === null) return false;

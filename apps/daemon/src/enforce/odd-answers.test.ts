@@ -1,3 +1,4 @@
+import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';
@@ -26,16 +27,41 @@ test('R1: a revocation that was answered 429 is judged again before it is repeat
   setBetween(async ({ method }, forward) => {
     if (method !== 'DELETE') return await forward();
     calls += 1;
-    await store.sql`
-      with granted as (
-        insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
-      insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'one'`;
+    await exemptOne();
     return new Response('{"message": "slow down"}', { status: 429, headers: { 'retry-after': '25' } });
   });
   expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
   expect(calls).toBe(1);
   expect(await revokedNames()).toEqual([]);
 });
+
+test('R1: a revocation whose turn under the limits comes late is judged again before it is sent', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  let waits = 0;
+  const limiter: Limiter = {
+    ...noLimiter,
+    async wait(route) {
+      if (!route.startsWith('DELETE')) return;
+      waits += 1;
+      await exemptOne();
+    },
+  };
+  const connection = connectionOf(bed);
+  const { url: baseUrl, adminKey: apiKey } = bed.sandbox;
+  // The limiter takes two seconds, by this clock.
+  const time = { ...connection.time, now: () => Date.now() + waits * 2000 };
+  bed.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
+  expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
+  expect(waits).toBe(1);
+  expect(await revokedNames()).toEqual([]);
+});
+
+const exemptOne = async () =>
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'one'`;
 
 test('a revocation that a busy control plane turned away is made when it takes it, in the same run', async () => {
   await prepareBetween(['one', 'busy']);

@@ -39,6 +39,11 @@ interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
+interface RevokeOptions extends CallOptions {
+  /** `timed_out`, and nothing is sent, where the limiter holds it back for longer, in ms: what was judged before would be old. */
+  turnWithinMs?: number;
+}
+
 interface ListOptions extends CallOptions {
   /** Rows of a page; the control plane's maximum by default. */
   limit?: number;
@@ -94,9 +99,9 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
   const revokeKey = async (
     route: string,
     params: Record<string, string>,
-    { signal }: CallOptions,
+    { signal, turnWithinMs }: RevokeOptions,
   ): Promise<wire.WireRevokedKey> => {
-    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal });
+    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal, turnWithinMs });
     return parseWrite(wire.revokedKeySchema, reply, route);
   };
 
@@ -253,11 +258,11 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       ),
 
     /** Revokes for good. `outcome_unknown` means that the key may be gone or not: list to learn which. */
-    revokePersonalKey: (keyId: string, write: CallOptions = {}) =>
+    revokePersonalKey: (keyId: string, write: RevokeOptions = {}) =>
       revokeKey('/api_keys/{key_id}', { key_id: keyId }, write),
 
     /** The same for an organization or project-scoped key. */
-    revokeOrganizationKey: (organizationId: string, keyId: string, write: CallOptions = {}) =>
+    revokeOrganizationKey: (organizationId: string, keyId: string, write: RevokeOptions = {}) =>
       revokeKey('/organizations/{org_id}/api_keys/{key_id}', { org_id: organizationId, key_id: keyId }, write),
   };
 }

@@ -17,6 +17,8 @@ export interface CallOptions {
   query?: Record<string, string | number | undefined>;
   body?: unknown;
   exactIntegers?: boolean;
+  /** Nothing is sent where its turn comes later than this, in ms: what it rests on would be old. */
+  turnWithinMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -140,7 +142,7 @@ function quiet(hooks: Hooks): Required<Hooks> {
 
 /** Resolves when the request may be sent, with the ms that it waited; nothing was sent when it rejects. */
 async function waitForTurn({ limiter, time, callTimeoutMs }: TransportOptions, running: Running): Promise<number> {
-  const { method, route, signal } = running;
+  const { method, route, signal, turnWithinMs = Infinity } = running;
   const startedMs = time.now();
   const failed = await limiter.wait(`${method} ${route}`, eitherOf(running)).then(
     () => false,
@@ -152,7 +154,10 @@ async function waitForTurn({ limiter, time, callTimeoutMs }: TransportOptions, r
   }
   // What a store says of its own fault may hold a connection's password.
   if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} had no turn: the limiter failed`);
-  return time.now() - startedMs;
+  const waitedMs = time.now() - startedMs;
+  if (waitedMs > turnWithinMs)
+    throw new ControlPlaneError('timed_out', `${method} ${route} had its turn ${waitedMs} ms late, and was not sent`);
+  return waitedMs;
 }
 
 type Outcome =

@@ -5,6 +5,9 @@ const day = 86_400_000;
 /** What clocks and unnoticed replicas may be off, in ms. */
 const toleranceMs = mostLagMs;
 
+/** A call may wait so long for its turn after it was judged, in ms. */
+const momentMs = 1000;
+
 export const limits = { neverUsedDays: 10, unusedDays: 20, rotateDays: 15, quietDays: 7 };
 
 export interface Judge {
@@ -38,7 +41,7 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
   const whyWrong = (key: TrueKey, nowMs: number): string | null => {
     if (judge.own.has(key.id)) return 'is the own key of a connection';
     // What was said in that very moment no judgement could know.
-    if ((judge.exempt.get(key.id) ?? nowMs) < nowMs) return 'is exempt';
+    if ((judge.exempt.get(key.id) ?? nowMs) < nowMs - momentMs) return 'is exempt';
     return reasonsOf(company, key, nowMs).length > 0 ? null : 'is flagged by no rule';
   };
   const isRule = (key: TrueKey) => key.name.startsWith('key-');
