@@ -42,6 +42,8 @@ export interface Connection {
   skewMs: number;
   /** The clock and sleep of its client. */
   time: Time;
+  /** The Date of the last answer of each list, in ms, and when it was asked for, by our clock. */
+  lastDates: Map<string, { dateMs: number; begunMs: number }>;
 }
 
 /** What a connection learns when it authenticates, before anything is stored. */
@@ -164,6 +166,7 @@ export async function identify(
     isSandbox,
     skewMs: answer.dateMs - time.now(),
     time,
+    lastDates: new Map(),
   };
 }
 
@@ -216,11 +219,21 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
 /** An answer of the control plane itself is made after it was asked for; clocks drift by seconds, and a Date has whole ones. */
 const driftMs = 30_000;
 
-/** Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. */
+/** A Date has whole seconds: after this time, in ms, another answer has another. */
+const dateMovesMs = 2000;
+
+/**
+ * Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. A named `list` is compared with
+ * its last answer, too.
+ */
 export function whyStale(
-  { skewMs }: Pick<Connection, 'skewMs'>,
-  { dateMs, ageMs, begunMs }: { dateMs: number | null; ageMs: number; begunMs: number },
+  { skewMs, lastDates }: Pick<Connection, 'skewMs' | 'lastDates'>,
+  { dateMs, ageMs, begunMs, list }: { dateMs: number | null; ageMs: number; begunMs: number; list?: string },
 ): string | null {
+  const last = list === undefined ? undefined : lastDates.get(list);
+  if (list !== undefined && dateMs !== null && dateMs !== last?.dateMs) lastDates.set(list, { dateMs, begunMs });
+  if (last !== undefined && last.dateMs === dateMs && begunMs - last.begunMs > dateMovesMs)
+    return `its Date is that of an answer of ${Math.round((begunMs - last.begunMs) / 1000)} s before: ${staleWords}`;
   if (ageMs > 0) return `${staleWords}, as its Age says`;
   const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
   return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;

@@ -49,8 +49,8 @@ test('R1: a revocation whose turn under the limits comes late is judged again be
   };
   const connection = connectionOf(bed);
   const { url: baseUrl, adminKey: apiKey } = bed.sandbox;
-  // The limiter takes two seconds, by this clock.
-  const time = { ...connection.time, now: () => Date.now() + waits * 2000 };
+  // The limiter takes one second and a half, by this clock.
+  const time = { ...connection.time, now: () => Date.now() + waits * 1500 };
   bed.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
   expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
   expect(waits).toBe(1);
@@ -178,6 +178,31 @@ test('A7: an answer whose Date stands still while time goes by is of a cache, al
   await syncKeys(bed.context, connectionOf(bed));
   const [last] = await store.sql`select doubt from keywarden.key_listing order by number desc limit 1`;
   expect(last?.doubt).toMatch(/^its Date lies 1\d\d s back/);
+});
+
+test('R1, A7: an answer that has the Date of the one before, seconds later, is that very answer', async () => {
+  const { one } = await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  let kept: { body: string; headers: Headers } | undefined;
+  setBetween(async (request, forward) => {
+    if (!isKeyList(request)) return await forward();
+    if (kept === undefined) {
+      const answer = await forward();
+      kept = { body: await answer.text(), headers: new Headers(answer.headers) };
+      kept.headers.delete('content-length');
+    }
+    return new Response(kept.body, { headers: kept.headers });
+  });
+  let laterMs = 0;
+  const connection = connectionOf(bed);
+  bed.connections = [{ ...connection, time: { ...connection.time, now: () => Date.now() + laterMs } }];
+  await syncKeys(bed.context, connectionOf(bed));
+  await use(one?.key ?? '');
+  laterMs = 5000;
+  expect(outcomes(await apply(plan)).one).toMatch(
+    /its Date is that of an answer of 5 s before: a cache between answered/,
+  );
+  expect(await revokedNames()).toEqual([]);
 });
 
 test('A7: a list goes on after an empty page that has a cursor', async () => {

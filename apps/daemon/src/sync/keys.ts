@@ -76,7 +76,11 @@ export async function syncMembers(
     const answer = await collect(client.members(organizationId, { signal }));
     const { items, rejected } = answer;
     await keepRejected(context, connection, { list: 'members', place: organizationId, rejected, counts });
-    if (rejected.length > 0 || whyStale(connection, { ...answer, begunMs }) !== null) return false;
+    if (
+      rejected.length > 0 ||
+      whyStale(connection, { ...answer, begunMs, list: `members of ${organizationId}` }) !== null
+    )
+      return false;
     const { isSudden } = await saveMembers(store.sql, { controlPlane, seenAt, organizationId }, items);
     add(counts, 'members', items.length);
     return !isSudden;

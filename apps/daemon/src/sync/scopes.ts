@@ -56,7 +56,7 @@ export async function listScope(
     run,
     listedAt: datedAt(connection, dateMs),
     begunAt,
-    stale: whyStale(connection, { ...answer, begunMs }),
+    stale: whyStale(connection, { ...answer, begunMs, list: `keys of ${name}` }),
     keys: items,
     unreadable: rejected.length,
     lease,
