@@ -137,7 +137,10 @@ test('what the image holds works by itself: a database is migrated, checked and 
   const main = [process.execPath, '--disable-warning=ExperimentalWarning', join(image, 'apps/daemon/src/main.ts')];
   for (const command of [['migrate'], ['check'], ['sync', '--json']]) {
     const { code, stderr } = await run([...main, ...command], settings);
-    expect([command[0], code, stderr.includes('error')]).toEqual([command[0], 0, false]);
+    // The tests' Postgres is made for speed, and check says so.
+    const isUnsafe = /^database +fsync is off/m.test(stderr);
+    expect([command[0], code, isUnsafe]).toEqual([command[0], ...(command[0] === 'check' ? [3, true] : [0, false])]);
+    expect(stderr).not.toContain('error');
   }
   spawnSync('chmod', ['-R', 'u+w', image]);
   rmSync(folder, { recursive: true, force: true });

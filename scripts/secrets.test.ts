@@ -94,7 +94,8 @@ test('no command prints one, at any level of the log, whether it goes well or fa
   await store.sql`alter table keywarden.operation rename to hidden`;
   ended.push(await host.run(['sync', 'operations'], settings));
   await store.sql`alter table keywarden.hidden rename to operation`;
-  expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 0, 0, 1, 0, 1]);
+  // check names the settings of the tests' Postgres, which is made for speed.
+  expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 3, 0, 1, 0, 1]);
   for (const { stdout, stderr } of ended) expectNone(`${stdout}${stderr}`);
 });
 

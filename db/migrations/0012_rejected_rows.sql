@@ -22,3 +22,10 @@ grant insert, delete, update (why, last_seen_at, times) on keywarden.rejected_ro
 --> statement-breakpoint
 -- The same record, whichever scope's list shows it.
 create index key_by_record on keywarden.key (control_plane_number, id);
+--> statement-breakpoint
+alter table keywarden.incident drop constraint incident_kind_check;
+--> statement-breakpoint
+-- listing_doubted: for over a day no listing of a scope could be believed.
+alter table keywarden.incident add constraint incident_kind_check
+  check (kind in ('used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed', 'key_changed',
+    'configuration', 'listing_doubted'));

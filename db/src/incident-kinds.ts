@@ -8,6 +8,7 @@ export const incidentKinds = [
   'job_failed',
   'key_changed',
   'configuration',
+  'listing_doubted',
 ] as const;
 
 export type IncidentKind = (typeof incidentKinds)[number];

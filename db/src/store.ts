@@ -10,6 +10,7 @@ export { distributeOperations } from './citus.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './retention.ts';
+export { listUnsafeSettings } from './unsafe-settings.ts';
 
 export type Sql = postgres.Sql;
 export type Db = PostgresJsDatabase;

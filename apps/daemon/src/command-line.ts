@@ -145,8 +145,9 @@ function describe(done: (code: number) => void): Command {
     .description('of which times the archive has every operation, and where not and why')
     .option('--project <id>', 'only this project, with each interval')
     .option('--keys', 'of the key inventory: when each scope was listed whole')
+    .option('--rejected', 'rows of lists that could not be read, and why')
     .option('--json', 'for machines')
-    .action(async (options: { project?: string; keys?: boolean; json?: boolean }) =>
+    .action(async (options: { project?: string; keys?: boolean; rejected?: boolean; json?: boolean }) =>
       done(await coverageCommand(options)),
     );
   program

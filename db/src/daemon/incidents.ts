@@ -47,18 +47,22 @@ export async function listIncidents(
   }));
 }
 
+/** Within a transaction or by itself. */
+type AnySql = Sql | postgres.TransactionSql;
+
 /** What stops enforcement in a scope, or everywhere where it is empty. One is opened while none of its kind is open there. */
 export async function openIncident(
-  sql: Sql,
-  { kind, scope, detail }: { kind: 'breaker' | 'high_water_mark' | 'configuration'; scope: string; detail: object },
+  sql: AnySql,
+  {
+    kind,
+    scope,
+    detail,
+  }: { kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted'; scope: string; detail: object },
 ): Promise<void> {
   await sql`
     insert into keywarden.incident (kind, scope, detail) values (${kind}, ${scope}, ${JSON.stringify(detail)}::jsonb)
     on conflict (kind, scope) where closed_at is null and key_number is null do nothing`;
 }
-
-/** Within a transaction or by itself. */
-type AnySql = Sql | postgres.TransactionSql;
 
 type KeyIncident = { key: string; scope: string } & (
   | { kind: 'rotation_stalled' | 'orphan'; detail: { rotation: string; why: string | null; state?: string } }
@@ -114,6 +118,16 @@ export async function hasOpenIncident(sql: Sql, kind: Incident['kind']): Promise
 /** A person has seen all of a kind. */
 export async function closeIncidentsOf(sql: Sql, { kind, by }: { kind: Incident['kind']; by: string }): Promise<void> {
   await sql`update keywarden.incident set closed_at = now(), closed_by = ${by} where kind = ${kind} and closed_at is null`;
+}
+
+/** Ends what was open of a kind in a scope, and has passed. */
+export async function closeIncidentsOfScope(
+  sql: AnySql,
+  { kind, scope, note }: { kind: Incident['kind']; scope: string; note: string },
+): Promise<void> {
+  await sql`
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = ${note}
+    where kind = ${kind} and scope = ${scope} and closed_at is null`;
 }
 
 /** Ends the incidents of breakers that were found shut in these scopes: another flood there is another incident. */

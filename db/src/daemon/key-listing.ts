@@ -1,11 +1,13 @@
 import type { KeyKind } from '@keywarden/core/policy';
-import { compareInstants, type WireKey } from '@keywarden/core/wire';
+import { compareInstants, toMs, type WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
+import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { openIncidentOfKey } from './incidents.ts';
+import { closeIncidentsOfScope, openIncident, openIncidentOfKey } from './incidents.ts';
+import { factScope } from './names.ts';
 import { lastOfEach, toJson } from './rows.ts';
 import { isSuddenDrop } from './sudden-drop.ts';
 
@@ -67,6 +69,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       await saveUse(tx, listing);
     }
     if (doubt === null) await markAbsent(tx, listing);
+    await reportDoubt(tx, listing, doubt);
     return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
   });
 }
@@ -110,6 +113,24 @@ async function findDoubt(
   const expected = Number(row?.expected);
   const isSudden = isSuddenDrop({ known: expected, ids });
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
+}
+
+/** For so long doubts may come and go before a person hears of them, in s of the control plane's time. */
+const doubtsLastS = 86_400;
+
+/** A person hears of a scope of which no listing could be believed for long: until then it is governed by nobody. */
+async function reportDoubt(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, doubt: string | null): Promise<void> {
+  const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
+  if (doubt === null) return await closeIncidentsOfScope(tx, { ...incident, note: 'a listing was believed' });
+  const [row] = await tx`
+    select l.listed_at from keywarden.key_listing l
+    where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
+      select max(number) from keywarden.key_listing b
+      where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
+    order by l.number limit 1`;
+  const since = row === undefined ? listedAt : toInstant(String(row.listed_at));
+  if (toMs(listedAt) - toMs(since) > doubtsLastS * 1000)
+    await openIncident(tx, { ...incident, detail: { why: doubt, since } });
 }
 
 async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {

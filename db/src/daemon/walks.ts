@@ -33,6 +33,7 @@ export async function listProjectsToWalk(
     organizationIds,
     servedSince,
     triedSince,
+    overlapMs,
   }: {
     controlPlane: string;
     organizationIds: string[];
@@ -40,15 +41,22 @@ export async function listProjectsToWalk(
     servedSince: string;
     /** A hole that a later walk has passed is left for another day. */
     triedSince: string;
+    /** Every walk goes so far below where the one before began. */
+    overlapMs: number;
   },
 ): Promise<WalkedProject[]> {
+  const hasEnded = raw`exists (select from keywarden.completed_walk e where e.project_number = ${project.number} and e.to_end)`;
+  // What lies below the end of a list is served no more; what a walk read and could not claim is looked for above and below what is known.
   const holeAt = raw<string | null>`(
     select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
-      select tstzmultirange(tstzrange(greatest(lower(c.known), ${servedSince}::timestamptz), upper(c.known), '()')) - c.known as holes
-      from keywarden.operation_coverage c
-      where c.project_number = ${project.number} and upper(c.known) > greatest(lower(c.known), ${servedSince}::timestamptz)
+      select tstzmultirange(tstzrange(least(bottom, top), top, '()')) - known as holes from (
+        select coalesce(c.known, '{}') as known,
+          greatest(upper(c.known), ${project.walkedAt} - ${overlapMs / 1000} * interval '1 second') as top,
+          greatest(case when ${hasEnded} then lower(c.known) end, ${project.createdAt}, ${servedSince}::timestamptz) as bottom
+        from (select 1) one left join keywarden.operation_coverage c on c.project_number = ${project.number}
+      ) bounds
     ) found
-    where not isempty(holes) and not exists (
+    where ${project.walkedAt} is not null and not isempty(holes) and not exists (
       select from keywarden.completed_walk w
       where w.project_number = ${project.number} and w.reached < lower(holes) and w.began_at > ${triedSince}::timestamptz))`;
   const isActive = raw`(${project.walkedAt} is null or coalesce(${project.listedActiveAt} > ${project.walkedAt}, false))`;

@@ -9,7 +9,8 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/core/process';
-import { openStore } from '@keywarden/db/store';
+import { type InventoryCoverage, listInventoryCoverage } from '@keywarden/db/read';
+import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
@@ -26,6 +27,8 @@ export async function checkCommand(): Promise<number> {
     `configuration  ok: connections ${names}; ${config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`}`,
   );
   let enforcement: string | undefined;
+  let unsafe: string[] = [];
+  let doubted: InventoryCoverage[] = [];
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -36,12 +39,19 @@ export async function checkCommand(): Promise<number> {
     });
     try {
       enforcement = await describeEnforcement(config, { store, environment });
+      unsafe = await listUnsafeSettings(store.sql);
+      doubted = (await listInventoryCoverage(store.sql)).filter(({ doubt }) => doubt !== null);
     } finally {
       await store.close();
     }
     return store.description;
   });
+  for (const setting of unsafe) worst = Math.max(worst, complain('database', setting));
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
+  for (const { scope, doubt } of doubted) {
+    const why = `no list of the keys of ${scope} is believed since ${doubt?.since}, and none of them is revoked: ${doubt?.why}`;
+    worst = Math.max(worst, complain('listings', why));
+  }
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
   for (const configured of config.connections) {
     let identity: Identity | undefined;
@@ -54,6 +64,11 @@ export async function checkCommand(): Promise<number> {
     if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
   }
   return worst;
+}
+
+function complain(label: string, why: string): number {
+  printError(`${label.padEnd(14)} ${why}`);
+  return exitCode.needsPerson;
 }
 
 /** What the policy may do by itself from here, and where notices go. */

@@ -1,4 +1,5 @@
 import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
+import { listRejectedRows, type StoredRejectedRow } from '@keywarden/db/daemon';
 import {
   type HoleReason,
   type Interval,
@@ -26,15 +27,18 @@ const reasons: Record<HoleReason, string> = {
 export async function coverageCommand({
   project,
   keys = false,
+  rejected = false,
   json,
 }: {
   project?: string;
   keys?: boolean;
+  rejected?: boolean;
   json?: boolean;
 }): Promise<number> {
-  if (keys && project !== undefined)
-    throw usageError('--keys is of accounts and organizations, and --project of operations; use one of them.');
+  if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
+    throw usageError('--keys, --rejected and --project each ask for something else; use one of them.');
   if (keys) return await inventoryCommand({ json });
+  if (rejected) return await rejectedCommand({ json });
   return await withContext(
     async ({ store }) => {
       const found: ProjectCoverage[] = [];
@@ -70,20 +74,56 @@ async function inventoryCommand({ json }: { json: boolean | undefined }): Promis
   );
 }
 
+const mostRejected = 500;
+
+/** Says which rows of lists could not be read, those that came last first. */
+async function rejectedCommand({ json }: { json: boolean | undefined }): Promise<number> {
+  return await withContext(
+    async ({ store }) => {
+      const rows = await listRejectedRows(store.sql, { limit: mostRejected });
+      if (json) printJson({ rows: rows.map(rejectedToJson) });
+      else print(renderRejected(rows));
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: StoredRejectedRow) {
+  return { control_plane: controlPlane, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt, ...rest };
+}
+
+function renderRejected(rows: StoredRejectedRow[]): string {
+  if (rows.length === 0) return 'Every row of every list could be read.';
+  const cells = rows.map(({ list, place, id, why, times, lastSeenAt }) => [
+    list,
+    place,
+    id ?? '-',
+    why,
+    String(times),
+    lastSeenAt,
+  ]);
+  return [
+    renderTable(['LIST', 'OF', 'ID', 'WHY IT CANNOT BE READ', 'TIMES', 'LAST SEEN'], cells),
+    'Nothing is concluded from what such a list lacks, nothing is revoked in such a scope, and no interval with such an operation is claimed.',
+  ].join('\n\n');
+}
+
 function inventoryToJson({ controlPlane, firstListedAt, lastListedAt, ...rest }: InventoryCoverage) {
   return { control_plane: controlPlane, first_listed_at: firstListedAt, last_listed_at: lastListedAt, ...rest };
 }
 
 function renderInventory(scopes: InventoryCoverage[]): string {
   if (scopes.length === 0) return 'No keys were listed so far; keywarden sync keys does.';
-  const rows = scopes.map(({ scope, firstListedAt, lastListedAt, listings, gaps }) => [
+  const rows = scopes.map(({ scope, firstListedAt, lastListedAt, listings, gaps, doubt }) => [
     scope,
-    firstListedAt,
-    lastListedAt,
+    firstListedAt ?? '-',
+    lastListedAt ?? '-',
     String(listings),
     gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
+    doubt === null ? 'no' : `since ${doubt.since}: ${doubt.why}`,
   ]);
-  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY'], rows);
+  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'DOUBTED'], rows);
 }
 
 function toJson({ controlPlane, organizationId, projectId, known, unknown, ...rest }: ProjectCoverage) {

@@ -80,7 +80,9 @@ function describe({ kind, planId, detail }: Incident): string {
       return `the daemon's ${text('kind')} failed as often as it is tried: ${error?.message ?? error?.code ?? 'its process died'}; it ends by itself when one is done`;
     }
     case 'configuration':
-      return `the daemon judges and revokes nothing, for its configuration cannot be used: ${text('why')}; it ends by itself when it can`;
+      return `nothing is revoked by itself: ${text('why')}; it ends by itself when that is over`;
+    case 'listing_doubted':
+      return `no list of its keys could be believed since ${text('since')}, and none of them is revoked: ${text('why')}; it ends by itself with one that can`;
     case 'key_changed':
       return `its id was another key's until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither is revoked before you have looked, and closed this`;
     default:

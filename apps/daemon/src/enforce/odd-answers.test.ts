@@ -1,11 +1,14 @@
 import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
+import { listInventoryCoverage } from '@keywarden/db/read';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';
 import {
   apply,
   bed,
+  day,
   makeStoredPlan,
+  openIncidents,
   organization,
   outcomes,
   pass,
@@ -14,7 +17,7 @@ import {
   use,
   useApplyBed,
 } from './apply-bed.ts';
-import { changed, isKeyList, prepareBetween, setBetween } from './between-fixture.ts';
+import { changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
 
 // A control plane that is not the sandbox: its answers to lists and revocations come from gateways, caches and replicas.
 
@@ -203,6 +206,25 @@ test('R1, A7: an answer that has the Date of the one before, seconds later, is t
     /its Date is that of an answer of 5 s before: a cache between answered/,
   );
   expect(await revokedNames()).toEqual([]);
+});
+
+test('A7: doubted listings are shown, and are an incident once they last for over a day; one that is believed ends it', async () => {
+  await prepareBetween(['one', 'busy']);
+  await makeStoredPlan();
+  const doubts = async () => (await listInventoryCoverage(store.sql)).flatMap(({ doubt }) => doubt?.why ?? []);
+  setBetween(async (request, forward) =>
+    isKeyList(request) ? await changed(forward, (rows) => [{ ...rows[0], created_at: 'yesterday' }]) : await forward(),
+  );
+  await pass();
+  expect(await doubts()).toEqual([expect.stringMatching(/^1 of its rows cannot be read/)]);
+  expect(await openIncidents()).toEqual([]);
+  await pass(day);
+  await pass(60);
+  expect(await openIncidents()).toEqual(['listing_doubted']);
+  setBetween(plain);
+  await pass(60);
+  expect(await doubts()).toEqual([]);
+  expect(await openIncidents()).toEqual([]);
 });
 
 test('A7: a list goes on after an empty page that has a cursor', async () => {

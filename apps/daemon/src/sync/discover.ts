@@ -42,7 +42,8 @@ export async function discoverProjects(
   }
   const now = presentOf(connection);
   const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
-  return await listProjectsToWalk(store.db, { controlPlane, organizationIds, ...since });
+  const overlapMs = context.config.operations.overlap.ms;
+  return await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
 }
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {

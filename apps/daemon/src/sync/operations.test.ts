@@ -98,6 +98,7 @@ test('projects whose list entry has changed are asked first, then those whose la
     organizationIds: [String(organization?.organization_id)],
     servedSince: '2026-01-01T00:00:00Z',
     triedSince: '2026-01-01T00:00:00Z',
+    overlapMs: 86_400_000,
   };
   const projects = await discoverProjects(bed.context, connectionOf(bed));
   expect(projects[0]?.id).toBe(first?.id);

@@ -15,7 +15,7 @@ import {
 import type { Sql } from '@keywarden/db/store';
 import { type Connection, datedAt, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { planWalk } from './follow.ts';
+import { planWalk, type WalkPlan } from './follow.ts';
 import { presentOf } from './organizations.ts';
 import { before, proofOf, servedMs } from './proof.ts';
 import { keepRejected } from './rejected.ts';
@@ -54,10 +54,10 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
     await walk(context, task, { walkedAt, from: null, floor: null, firstLimit: maxLimit });
     return;
   }
-  const floor = floorOf(task.project, before(walkedAt, settings.overlap.ms));
+  const floor = before(walkedAt, settings.overlap.ms);
   const open = await readOpen(context, task, floor);
   const recent = await countRecent(context, task, floor);
-  const plan = planWalk({ floor, recent, open, maxLimit });
+  const plan = deepened(task.project, { plan: planWalk({ floor, recent, open, maxLimit }), maxLimit });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,
@@ -69,9 +69,9 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
 }
 
 /** A walk goes down to the oldest hole of the coverage, once a day: what left it may be over. */
-function floorOf({ holeAt }: WalkedProject, floor: string): string {
-  if (holeAt === null || compareInstants(holeAt, floor) >= 0) return floor;
-  return before(holeAt, 1);
+function deepened({ holeAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
+  if (holeAt === null || compareInstants(holeAt, plan.floor) >= 0) return plan;
+  return { floor: before(holeAt, 1), firstLimit: maxLimit };
 }
 
 /**
@@ -149,7 +149,9 @@ async function walk(
       const isPlace = hasPlace && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {
         proof,
-        ...(isPlace ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd } } : {}),
+        ...(isPlace
+          ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd: isEnd && isWhole } }
+          : {}),
       });
       onPage?.(page.operations);
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');

@@ -25,7 +25,7 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
     return Response.json({ ...body, [list]: spoilt }, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const bed = await makeBed(store, { client: { fetch: odd } });
-  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 2, operations: 50, months: 1 });
+  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 2, operations: 1500, months: 1 });
   const served = async () => {
     const projects = await bed.control<{ id: string }[]>('GET', 'projects');
     const lists = projects.map(({ id }) => bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`));
@@ -57,6 +57,10 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
   const all = new Set(await stored());
   expect((await served()).filter((id) => !all.has(id))).toEqual([]);
   expect(await claimed()).toBe(3);
+  const [unclaimed] = await store.sql`
+    select count(*)::int as n from keywarden.operation o join keywarden.operation_coverage c on c.project_number = o.project_number
+    where not c.known @> o.created_at and o.created_at < upper(c.known)`;
+  expect(unclaimed?.n).toBe(0);
   const [gone] =
     await store.sql`select count(*)::int as n from keywarden.project where gone_at is not null or missing_since is not null`;
   expect(gone?.n).toBe(0);

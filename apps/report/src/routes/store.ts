@@ -69,6 +69,7 @@ export function storeRoutes(app: OpenAPIHono<Env>, { db, sql }: Dependencies): v
         last_listed_at: lastListedAt,
         listings: rest.listings,
         gaps: rest.gaps,
+        doubt: rest.doubt,
       }));
       return c.json({ items, next_cursor: null }, 200);
     },

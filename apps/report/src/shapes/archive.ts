@@ -98,10 +98,13 @@ export const inventoryCoverage = z
   .strictObject({
     control_plane: z.string(),
     scope: z.string(),
-    first_listed_at: z.string(),
-    last_listed_at: z.string(),
+    first_listed_at: z.string().nullable(),
+    last_listed_at: z.string().nullable(),
     listings: z.int(),
     gaps: z.array(z.strictObject({ from: z.string(), to: z.string() })),
+    doubt: z.strictObject({ since: z.string(), why: z.string() }).nullable().openapi({
+      description: 'Why the newest listings conclude nothing, and since when',
+    }),
   })
   .openapi('InventoryCoverage');
 
