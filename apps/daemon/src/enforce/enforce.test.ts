@@ -1,4 +1,5 @@
 import { findingsOf } from '@keywarden/core/policy';
+import { removeOtherConnections, saveConnection } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
@@ -142,6 +143,22 @@ test('R2: a connection that is configured and never authenticated protects its o
   await store.sql`delete from keywarden.connection where name = 'second'`;
   bed.context.config.connections = [first, { ...stranger, keyId: null }];
   expect((await makeStoredPlan()).document.items).toEqual([]);
+});
+
+test('R2: a connection that another process’s configuration lacks still holds its scopes for a week where its own key is unknown', async () => {
+  await prepare(['idle', 'busy']);
+  const planned = async () => (await makeStoredPlan()).document.items.map(({ key }) => key.name);
+  expect(await planned()).toEqual(['idle']);
+  const [main] = bed.connections;
+  if (main === undefined) throw new Error('the bed has no connection');
+  const { accountId, authMethod, isSandbox, identity: baseUrl } = main;
+  const other = { name: 'other', baseUrl, accountId, authMethod, isSandbox, ownKeyId: null, replica: null };
+  const { sql } = bed.context.store;
+  await saveConnection(sql, { ...other, checkedAt: new Date().toISOString() });
+  await removeOtherConnections(sql, ['main']);
+  expect(await planned()).toEqual([]);
+  await store.sql`update keywarden.connection set removed_at = now() - interval '8 days' where name = 'other'`;
+  expect(await planned()).toEqual(['idle']);
 });
 
 test('two connections that see one organization count its keys once, and revoke neither one’s key', async () => {
