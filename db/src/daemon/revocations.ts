@@ -93,7 +93,8 @@ export async function recordOutcome(
 
 /**
  * Ends the intents that a crash or a lost response left open, by the listings made since: a key that two listings in a row
- * lack is gone, and not known to be by us (R4); a key that a listing begun after the intent still shows was not revoked.
+ * lack is gone, and not known to be by us (R4); a key that two listings begun over a minute after the intent still show was not revoked: one may
+ * be of a replica that lags.
  * Runs after each save of a listing. Answers with how many it ended.
  */
 export async function reconcileIntents(
@@ -107,8 +108,8 @@ export async function reconcileIntents(
     join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
-      and (k.gone_at is not null or k.missing_since is null and exists (
-        select 1 from keywarden.key_listing l
+      and (k.gone_at is not null or k.missing_since is null and 1 < (
+        select count(*) from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
           and l.doubt is null and l.begun_at > i.created_at + interval '1 minute'))
     on conflict (intent_number) do nothing
