@@ -46,11 +46,11 @@ export async function checkCommand(): Promise<number> {
     }
     return store.description;
   });
-  for (const setting of unsafe) worst = Math.max(worst, complain('database', setting));
+  for (const setting of unsafe) printError(`database       ${setting}`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
   for (const { scope, doubt } of doubted) {
     const why = `no list of the keys of ${scope} is believed since ${doubt?.since}, and none of them is revoked: ${doubt?.why}`;
-    worst = Math.max(worst, complain('listings', why));
+    printError(`listings       ${why}`);
   }
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
   for (const configured of config.connections) {
@@ -63,12 +63,8 @@ export async function checkCommand(): Promise<number> {
     worst = Math.max(worst, code);
     if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
   }
-  return worst;
-}
-
-function complain(label: string, why: string): number {
-  printError(`${label.padEnd(14)} ${why}`);
-  return exitCode.needsPerson;
+  const isDoubtful = unsafe.length + doubted.length > 0;
+  return worst === exitCode.done && isDoubtful ? exitCode.needsPerson : worst;
 }
 
 /** What the policy may do by itself from here, and where notices go. */
