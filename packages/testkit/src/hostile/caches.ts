@@ -79,7 +79,8 @@ export function createReusedIds(): Distortion {
     const place = places.get(path) ?? { seen: new Set(ids), live: new Set(ids) };
     places.set(path, place);
     const taken = new Set([...shown.values(), ...ids]);
-    const free = [...place.seen].filter((id) => !taken.has(id) && !place.live.has(id));
+    // What another distortion has made of an id is none that a key had.
+    const free = [...place.seen].filter((id) => /^\d+$/.test(id) && !taken.has(id) && !place.live.has(id));
     for (const id of ids) {
       const alias = place.seen.has(id) || ownMints.has(id) || !random.chance(0.7) ? undefined : free.pop();
       if (alias !== undefined) shown.set(id, alias);
