@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeOperationPartitions, saveOperationPage } from '../daemon/index.ts';
+import { makeOperationPartitions, saveOperationPage, saveRejectedRows } from '../daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from '../daemon/testing.ts';
 import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
@@ -61,6 +61,23 @@ test('an instant between two proofs, a gap, and a first walk that has not come s
   ]);
   expect(await coverageOf([[10, 19]], { isWalked: false })).toContainEqual([day(1), day(10), 'not_walked']);
   expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), day(20), 'not_walked']]);
+});
+
+test('a project that was walked minutes after it was made is recent, and one with rows that cannot be read is named as that', async () => {
+  const project = await makeProject(daemon.sql, controlPlane);
+  const [row] = await store.sql`
+    update keywarden.project set created_at = ${day(1)}, last_seen_at = '2026-05-01T00:03:00Z', walked_at = '2026-05-01T00:03:00Z'
+    where number = ${project} returning id`;
+  const reasons = async () => {
+    const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+    return coverage?.unknown.map(({ reason }) => reason);
+  };
+  expect(await reasons()).toEqual(['recent']);
+  await store.sql`update keywarden.project set last_seen_at = ${day(20)}, walked_at = ${day(20)} where number = ${project}`;
+  expect(await reasons()).toEqual(['pruned']);
+  const rejected = [{ id: null, why: 'created_at not an RFC 3339 time', record: {} }];
+  await saveRejectedRows(daemon.sql, { controlPlane, list: 'operations', place: String(row?.id) }, rejected);
+  expect(await reasons()).toEqual(['unreadable']);
 });
 
 test('what was not walked before a project was deleted is named as that', async () => {

@@ -13,9 +13,18 @@ export interface Interval {
  * Why the archive does not claim to have every operation of an interval. recent: not walked since, or too young to be sure of;
  * deleted: the project went, or was hidden, before a walk came; not_walked: the first walk has not come so far; pruned: the control plane no longer
  * served them when the project was first walked; gap: no walk came while they were served; instant: operations of that one time could not be proved whole, mostly
- * because more bear it than a page can show; retention: dropped by our own retention.
+ * because more bear it than a page can show; unreadable: a walk met rows of the project that cannot be read, and this is not claimed, perhaps for them;
+ * retention: dropped by our own retention.
  */
-export type HoleReason = 'recent' | 'deleted' | 'not_walked' | 'pruned' | 'gap' | 'instant' | 'retention';
+export type HoleReason =
+  | 'recent'
+  | 'deleted'
+  | 'not_walked'
+  | 'pruned'
+  | 'gap'
+  | 'instant'
+  | 'unreadable'
+  | 'retention';
 
 export interface ProjectCoverage {
   /** The project's number in the store: the place in this list. */
@@ -56,7 +65,8 @@ export async function listCoverage(
       ${intervals(sql`${asked} - covered.known - ${dropped}`)} as unknown,
       ${intervals(sql`(${asked} - covered.known) * ${dropped}`)} as dropped,
       to_json(p.created_at) as created_at, to_json(p.walked_at) as walked_at, to_json(p.gone_at) as gone_at,
-      to_json(p.last_seen_at) as last_seen_at
+      to_json(p.last_seen_at) as last_seen_at, exists (select from keywarden.rejected_row r
+        where r.control_plane_number = p.control_plane_number and r.list = 'operations' and r.place = p.id) as has_rejected
     from keywarden.project p
       join keywarden.control_plane o on o.number = p.control_plane_number
       left join keywarden.operation_coverage c on c.project_number = p.number
@@ -68,16 +78,22 @@ export async function listCoverage(
   return rows.map(toCoverage);
 }
 
+const youngMs = 3_600_000;
+
 function toCoverage(row: Record<string, unknown>): ProjectCoverage {
   const [createdAt, walkedAt, goneAt] = [row.created_at, row.walked_at, row.gone_at].map(toText);
   const facts = { walkedAt: walkedAt ?? null, goneAt: goneAt ?? null };
   const unknown = toIntervals(row.unknown);
   const known = toIntervals(row.known);
   const [first, last] = [known[0]?.from, known.at(-1)?.to];
+  // Nothing of a project that was made a moment before its walk is old enough to be sure of.
+  const isYoung = Date.parse(facts.walkedAt ?? '') - Date.parse(createdAt ?? '') < youngMs;
   const reasonOf = (hole: Interval): HoleReason => {
     if (hole.from === hole.to) return 'instant';
     if (last !== undefined && hole.from === last) return facts.goneAt === null ? 'recent' : 'deleted';
     if (facts.walkedAt === null) return 'not_walked';
+    if (first === undefined && isYoung) return 'recent';
+    if (row.has_rejected === true) return 'unreadable';
     if (first === undefined || hole.to <= first) return 'pruned';
     return 'gap';
   };

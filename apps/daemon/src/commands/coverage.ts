@@ -20,6 +20,7 @@ const reasons: Record<HoleReason, string> = {
   pruned: 'the control plane no longer served them when the project was first walked',
   gap: 'no walk came there while the control plane served them',
   instant: 'operations of this one time could not be proved whole: mostly more bear it than a page can show',
+  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected), and perhaps they belong here',
   retention: 'dropped by retention.operations',
 };
 

@@ -28,6 +28,7 @@ const dayMs = 86_400_000;
 const reasons = {
   recent: 'not walked since, or too young to be sure of',
   deleted: 'the project went before a walk came there',
+  unreadable: 'rows of the project cannot be read, and perhaps they belong here',
   not_walked: 'the first walk has not come so far',
   pruned: 'not served any more when it was first walked',
   gap: 'no walk came there while it was served',

@@ -77,7 +77,7 @@ export const projectItem = z
   .openapi('Project');
 
 const interval = { from: z.string(), to: z.string(), from_included: z.boolean(), to_included: z.boolean() };
-const holeReasons = z.enum(['recent', 'deleted', 'not_walked', 'pruned', 'gap', 'instant', 'retention']);
+const holeReasons = z.enum(['recent', 'deleted', 'not_walked', 'pruned', 'gap', 'instant', 'unreadable', 'retention']);
 
 export const operationCoverage = z
   .strictObject({
