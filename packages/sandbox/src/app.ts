@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { accountOf, authenticate } from './access/authenticate.ts';
@@ -5,7 +6,7 @@ import { areOff, createLimitCounter } from './access/limits.ts';
 import { controls } from './controls/controls.ts';
 import { strike } from './controls/fault-middleware.ts';
 import { advance } from './engine/advance.ts';
-import { Refusal, renderRefusal } from './http/errors.ts';
+import { Refusal, renderRefusal, requestIdOf } from './http/errors.ts';
 import { routeOf } from './http/route.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
 import { branchCreateRoute } from './routes/branch-create.ts';
@@ -38,6 +39,20 @@ const routesOf = (api: Hono<Env>): ReadonlySet<string> =>
 
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
 
+/** Routes of the document that are left out, as `routes.txt` names them. */
+const unserved = readFileSync(new URL('../routes.txt', import.meta.url), 'utf8')
+  .split(/^left out: .*$/m)[1]
+  ?.split('\n')
+  .filter((line) => line !== '')
+  .map((route) => ({ route, pattern: new RegExp(`^${route.replace(/\{\w+\}/g, '[^/]+')}$`) }));
+
+/** A client must not take a route that is left out for an object that is not there. */
+function refusalOf(method: string, path: string) {
+  const known = unserved?.find(({ pattern }) => pattern.test(`${method} ${path}`));
+  if (known === undefined) return noRoute;
+  return { status: 501, code: '', message: `the sandbox does not serve ${known.route}` } as const;
+}
+
 /** Where two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names stands first. */
 const routesOfService = [
   userRoutes,
@@ -68,7 +83,7 @@ export function createApp(state: State): Hono {
 
   api.use(async (c, next) => {
     const route = routeOf(c);
-    if (route === undefined) return renderRefusal(c, noRoute);
+    if (route === undefined) return renderRefusal(c, refusalOf(c.req.method, c.req.path.replace('/api/v2', '')));
     const name = `${c.req.method} ${route}`;
     const now = state.clock.now();
     advance(state, now);
@@ -98,6 +113,7 @@ export function createApp(state: State): Hono {
     if (c.res.headers.has('x-hono-already-sent')) return;
     c.res.headers.set('Date', new Date(Math.floor((state.clock.now() / SECOND) * 1000)).toUTCString());
     c.res.headers.set('Server', 'keywarden-sandbox');
+    c.res.headers.set('X-Neon-Ret-Request-Id', requestIdOf(c));
     if (areOff(state.limits)) c.res.headers.set('X-Sandbox-Limits', 'off');
   });
   app.route('/api/v2', api);

@@ -99,7 +99,7 @@ test('a project lives: branch, compute, database, role, restore, suspend, delete
   const names = (await mine.listProjectBranches({ projectId: id })).data.branches.map(({ name }) => name);
   expect(names.toSorted()).toEqual(['main', 'staging', 'staging-before']);
   const databases = (await mine.listProjectBranchDatabases(id, child.branch.id)).data.databases;
-  expect(databases.map(({ name }) => name)).toEqual(['appdb']);
+  expect(databases.map(({ name }) => name)).toEqual(['neondb']);
 
   const suspended = (await mine.suspendProjectEndpoint(id, compute.endpoint.id)).data;
   await watched(suspended.operations);

@@ -57,8 +57,8 @@ export function equipProject(
       createdAt: at,
     });
     if (isRoot) {
-      insertRole(db, { branchId: id, name: 'appdb_owner', password: makePassword(random), at });
-      insertDatabase(db, { branchId: id, name: 'appdb', ownerName: 'appdb_owner', at });
+      insertRole(db, { branchId: id, name: 'neondb_owner', password: makePassword(random), at });
+      insertDatabase(db, { branchId: id, name: 'neondb', ownerName: 'neondb_owner', at });
     } else {
       copyCatalog(db, { from: root, to: id, at });
     }

@@ -16,8 +16,17 @@ export class Refusal extends Error {
 }
 
 export function renderRefusal(c: Context, { status, code, message }: Pick<Refusal, 'status' | 'code' | 'message'>) {
-  const requestId = c.req.header('x-request-id') ?? randomUUID();
-  return c.json({ request_id: requestId, code, message }, status);
+  return c.json({ request_id: requestIdOf(c), code, message }, status);
+}
+
+const requestIds = new WeakMap<Request, string>();
+
+/** The id of a request: its client's own, or one for it. */
+export function requestIdOf(c: Context): string {
+  const { raw } = c.req;
+  const id = requestIds.get(raw) ?? c.req.header('x-request-id') ?? randomUUID();
+  requestIds.set(raw, id);
+  return id;
 }
 
 export const unauthenticated = () => new Refusal(401, 'supplied credentials do not pass authentication');

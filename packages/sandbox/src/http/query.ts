@@ -13,9 +13,9 @@ export function readLimit(c: Context, { max, fallback }: { max: number; fallback
   return limit;
 }
 
-/** Reads `true` or `false`; false when absent. */
+/** Reads `true` or `false`, in capitals too; false when absent. */
 export function readFlag(c: Context, name: string): boolean {
-  const text = c.req.query(name) ?? 'false';
+  const text = (c.req.query(name) ?? 'false').toLowerCase();
   if (text === 'true' || text === 'false') return text === 'true';
   throw new Refusal(400, `parameter "${name}" in query has an error: value must be true or false`);
 }
@@ -25,6 +25,9 @@ export function readInstant(c: Context, name: string): Micros | undefined {
   const text = c.req.query(name);
   return text === undefined ? undefined : instantOf(text, name);
 }
+
+/** A log sequence number as Postgres writes it. */
+export const logSequenceNumber = /^[0-9A-Fa-f]{1,8}\/[0-9A-Fa-f]{1,8}$/;
 
 /** An instant out of a body or a query; 400 when it is none. */
 export function instantOf(text: string, name: string): Micros {

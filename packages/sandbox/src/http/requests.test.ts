@@ -27,7 +27,7 @@ test('what is asked for wrongly is refused with the status and the error body of
     [400, 'POST', `${at}/branches`, { branch: { expires_at: '9999-01-01T00:00:00Z' } }],
     [400, 'POST', `${at}/transfer_requests`, { ttl_seconds: 1e13 }],
     [404, 'DELETE', `${keys}/9223372036854775807`],
-    [400, 'GET', `${at}/connection_uri?database_name=appdb`],
+    [400, 'GET', `${at}/connection_uri?database_name=neondb`],
     [400, 'GET', `${consumption}&${span}`],
     [400, 'GET', `${consumption}&granularity=weekly&${span}`],
     [406, 'GET', `${consumption}&granularity=daily&${span}`],
@@ -65,4 +65,56 @@ test('what is asked for wrongly is refused with the status and the error body of
   const { branches } = (await api<{ branches: unknown[] }>(`${at}/branches`)).body;
   expect(branches).toHaveLength(1);
   expect((await api<unknown[]>(keys)).body).toEqual([]);
+});
+
+test('a route of the document that is not served answers 501, one that nobody knows 404', async () => {
+  const { api, project } = await projectBed();
+  const unserved = await api<{ message: string }>(`/projects/${project}/jwks`);
+  expect([unserved.status, unserved.body.message]).toEqual([
+    501,
+    'the sandbox does not serve GET /projects/{project_id}/jwks',
+  ]);
+  expect((await api(`/projects/${project}/nothing`)).status).toBe(404);
+  expect((await api(`/projects/${project}/jwks`, { method: 'PUT' })).status).toBe(404);
+});
+
+test('each answer names its request, and repeats the id that a client gave', async () => {
+  const { sandbox } = await projectBed();
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await fetch(`${sandbox.url}/projects/none`, {
+      headers: { authorization: `Bearer ${sandbox.adminKey}`, ...headers },
+    });
+    const { request_id: id } = (await answer.json()) as { request_id: string };
+    return [answer.headers.get('x-neon-ret-request-id'), id];
+  };
+  expect(await ask({ 'x-request-id': 'mine' })).toEqual(['mine', 'mine']);
+  const [header, body] = await ask({});
+  expect(header).toBe(body);
+  expect(header).toMatch(/^[\da-f-]{36}$/);
+});
+
+test.each([
+  ['POST', '/branches/{branch}/snapshot?lsn=zz', undefined],
+  ['POST', '/branches/{branch}/restore', { source_branch_id: '{branch}', source_lsn: 'zz' }],
+  ['PATCH', '', { project: { settings: { allowed_ips: { ips: ['999.1.1.1'] } } } }],
+  ['PATCH', '', { project: { settings: { quota: { active_time_seconds: -1 } } } }],
+  ['PATCH', '', { project: { default_endpoint_settings: { suspend_timeout_seconds: -2 } } }],
+])('%s %s with what cannot be is refused', async (method, path, body) => {
+  const { api, project, branch } = await projectBed();
+  const filled = JSON.parse(JSON.stringify(body ?? null).replaceAll('{branch}', branch)) as object | null;
+  const answer = await api<{ message: string }>(`/projects/${project}${path.replace('{branch}', branch)}`, {
+    method,
+    ...(filled === null ? {} : { body: filled }),
+  });
+  expect([answer.status, typeof answer.body.message]).toEqual([400, 'string']);
+});
+
+test('addresses and ranges, no time limit and flags as Python writes them are taken', async () => {
+  const { api, project } = await projectBed();
+  const settings = { allowed_ips: { ips: ['10.0.0.1', '10.0.0.0/8', '192.168.1.1-192.168.1.9', '2001:db8::/32'] } };
+  const change = { settings, default_endpoint_settings: { suspend_timeout_seconds: -1 } };
+  expect((await api(`/projects/${project}`, { method: 'PATCH', body: { project: change } })).status).toBe(200);
+  const named = 'database_name=neondb&role_name=neondb_owner&pooled=True';
+  const { status, body } = await api<{ uri: string }>(`/projects/${project}/connection_uri?${named}`);
+  expect([status, body.uri.includes('-pooler')]).toEqual([200, true]);
 });

@@ -101,6 +101,7 @@ export function clearCatalog(db: Database, branchId: string): void {
 export function whyNotDeleted(db: Database, row: Row): string | null {
   const id = String(row.id);
   if (row.is_default === 1) return `cannot delete the default branch; branch_id:"${id}"`;
+  if (row.protected === 1) return `cannot delete a protected branch; branch_id:"${id}"`;
   // Of several without a parent, which restoring makes, the first is the root.
   const root = db.get(
     'select id from branch where project_id = ? and parent_id is null and deleted_at is null order by created_at, id limit 1',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
 import { readOptionalBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
-import { instantOf, readPath } from '../http/query.ts';
+import { instantOf, logSequenceNumber, readPath } from '../http/query.ts';
 import { copyCatalog, defaultBranch, findBranchByName, insertBranch, renderBranch } from '../resources/branches.ts';
 import { listDatabases, listRoles, renderDatabase, renderRole } from '../resources/catalog.ts';
 import { connectionDetails } from '../resources/connections.ts';
@@ -23,10 +23,7 @@ const createBody = z.object({
     .object({
       name: z.string().min(1).max(256).optional(),
       parent_id: z.string().optional(),
-      parent_lsn: z
-        .string()
-        .regex(/^[0-9A-Fa-f]{1,8}\/[0-9A-Fa-f]{1,8}$/, 'not a log sequence number')
-        .optional(),
+      parent_lsn: z.string().regex(logSequenceNumber, 'not a log sequence number').optional(),
       parent_timestamp: z.string().optional(),
       protected: z.boolean().default(false),
       init_source: z.enum(['parent-data', 'schema-only']).default('parent-data'),

@@ -4,7 +4,7 @@ import { requireProject } from '../access/rules.ts';
 import { restartTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
-import { instantOf, readPath } from '../http/query.ts';
+import { instantOf, logSequenceNumber, readPath } from '../http/query.ts';
 import { clearCatalog, copyCatalog, insertBranch, lsnAt, renderBranch } from '../resources/branches.ts';
 import { listEndpoints } from '../resources/endpoints.ts';
 import { makeId } from '../resources/ids.ts';
@@ -17,7 +17,7 @@ import { mutate, requireBranch } from './mutate.ts';
 
 const restoreBody = z.object({
   source_branch_id: z.string(),
-  source_lsn: z.string().optional(),
+  source_lsn: z.string().regex(logSequenceNumber, 'not a log sequence number').optional(),
   source_timestamp: z.string().optional(),
   preserve_under_name: z.string().min(1).max(256).optional(),
 });

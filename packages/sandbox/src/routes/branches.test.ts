@@ -69,7 +69,7 @@ test('names of branches, databases and roles are taken once, and said to be', as
     body: { message: expect.stringMatching(/^branch already exists; /) },
   });
   const database = async () =>
-    await act('POST', `/branches/${branch}/databases`, { database: { name: 'reports', owner_name: 'appdb_owner' } });
+    await act('POST', `/branches/${branch}/databases`, { database: { name: 'reports', owner_name: 'neondb_owner' } });
   expect(await twice(database(), database)).toMatchObject({
     status: 409,
     body: { message: 'database with name "reports" already exists' },
@@ -135,14 +135,14 @@ test('a snapshot brings back what a branch held, in its place and with its compu
   const { act, api, branch, endpoint, project, settle, names } = await branchBed();
   const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot?name=before`))
     .body;
-  await act('POST', `/branches/${branch}/databases`, { database: { name: 'mistake', owner_name: 'appdb_owner' } });
+  await act('POST', `/branches/${branch}/databases`, { database: { name: 'mistake', owner_name: 'neondb_owner' } });
   const restored = (await act('POST', `/snapshots/${snapshot.id}/restore`, { finalize_restore: true })).body.branch;
   await settle(project);
   const main = (await api<Made>(`/projects/${project}/branches/${restored.id}`)).body.branch;
   expect(main).toMatchObject({ name: 'main', default: true, restored_from: snapshot.id });
   const { databases } = (await act<{ databases: { name: string }[] }>('GET', `/branches/${restored.id}/databases`))
     .body;
-  expect(databases.map(({ name }) => name)).toEqual(['appdb']);
+  expect(databases.map(({ name }) => name)).toEqual(['neondb']);
   const moved = (await api<{ endpoint: { branch_id: string } }>(`/projects/${project}/endpoints/${endpoint}`)).body;
   expect(moved.endpoint.branch_id).toBe(restored.id);
   expect(await names()).toHaveLength(2);
@@ -150,7 +150,7 @@ test('a snapshot brings back what a branch held, in its place and with its compu
 
 test('a password is revealed, reset, and not revealed where none are kept', async () => {
   const { act, api, organization, branch, settle } = await branchBed();
-  const role = `/branches/${branch}/roles/appdb_owner`;
+  const role = `/branches/${branch}/roles/neondb_owner`;
   const reveal = async () => (await act<{ password: string }>('GET', `${role}/reveal_password`)).body.password;
   const before = await reveal();
   const reset = (await act<{ role: { password: string } }>('POST', `${role}/reset_password`)).body.role.password;
@@ -159,7 +159,7 @@ test('a password is revealed, reset, and not revealed where none are kept', asyn
   const body = { project: { org_id: organization, store_passwords: false } };
   const kept = (await api<{ project: { id: string }; branch: { id: string } }>('/projects', { body })).body;
   await settle(kept.project.id);
-  const path = `/projects/${kept.project.id}/branches/${kept.branch.id}/roles/appdb_owner/reveal_password`;
+  const path = `/projects/${kept.project.id}/branches/${kept.branch.id}/roles/neondb_owner/reveal_password`;
   expect((await api(path)).status).toBe(412);
 });
 
@@ -244,11 +244,29 @@ test('where no passwords are kept, no URI carries one', async () => {
   const made = (await api<{ project: { id: string } }>('/projects', { body })).body.project.id;
   await settle(made);
   const { uri } = (
-    await api<{ uri: string }>(`/projects/${made}/connection_uri?database_name=appdb&role_name=appdb_owner`)
+    await api<{ uri: string }>(`/projects/${made}/connection_uri?database_name=neondb&role_name=neondb_owner`)
   ).body;
-  expect(uri).toMatch(/^postgresql:\/\/appdb_owner@ep-/);
+  expect(uri).toMatch(/^postgresql:\/\/neondb_owner@ep-/);
   const branch = await api<{ connection_uris: unknown[] }>(`/projects/${made}/branches`, {
     body: { endpoints: [{ type: 'read_write' }] },
   });
   expect(branch.body.connection_uris).toEqual([]);
+});
+
+test('what is protected is not deleted: the branch, its computes, and the project that has it', async () => {
+  const { act, create } = await branchBed();
+  const made = (await create('kept', { protected: true }, [{ type: 'read_write' }])).body;
+  const { id } = made.branch;
+  const refusal = async (path: string) => {
+    const { status, body } = await act('DELETE', path);
+    return [status, body?.message?.split(';')[0]];
+  };
+  expect(await refusal(`/branches/${id}`)).toEqual([422, 'cannot delete a protected branch']);
+  expect(await refusal(`/endpoints/${made.endpoints[0]?.id}`)).toEqual([
+    422,
+    'cannot delete a compute of a protected branch',
+  ]);
+  expect(await refusal('')).toEqual([422, 'cannot delete a project that has a protected branch']);
+  await act('PATCH', `/branches/${id}`, { branch: { protected: false } });
+  expect((await refusal(`/branches/${id}`))[0]).toBe(200);
 });

@@ -90,6 +90,9 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
     if (row === undefined) return c.body(null, 204);
     return mutate(c, state, projectId, ({ at, order }) => {
       requireFree(state, projectId);
+      const { branch_id: branchId } = row;
+      if (db.get('select 1 from branch where id = ? and protected = 1', String(branchId)) !== undefined)
+        throw new Refusal(422, `cannot delete a compute of a protected branch; branch_id:"${branchId}"`);
       db.run('update endpoint set deleted_at = ?, suspend_at = null where id = ?', at, String(row.id));
       return c.json({ endpoint: renderEndpoint(row), operations: order(suspendTasks(row)) });
     });

@@ -91,9 +91,9 @@ export function projectCreateRoute(api: Hono<Env>, state: State): void {
         minCu: wanted.autoscaling_limit_min_cu,
         maxCu: wanted.autoscaling_limit_max_cu,
       });
-      const role = branch.role_name ?? 'appdb_owner';
+      const role = branch.role_name ?? 'neondb_owner';
       insertRole(db, { branchId: ids.branch, name: role, password: makePassword(random), at });
-      insertDatabase(db, { branchId: ids.branch, name: branch.database_name ?? 'appdb', ownerName: role, at });
+      insertDatabase(db, { branchId: ids.branch, name: branch.database_name ?? 'neondb', ownerName: role, at });
       const operations = order([
         { action: 'create_timeline', branchId: ids.branch },
         { action: 'start_compute', branchId: ids.branch, endpointId: ids.endpoint },

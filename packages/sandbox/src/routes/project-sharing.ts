@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Hono } from 'hono';
+import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
 import { readBody } from '../http/body.ts';
@@ -14,6 +14,13 @@ const grantBody = z.object({ email: z.email() });
 
 /** Projects that are shared with people outside their organization. */
 export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void {
+  /** A key of one project must not let others in. */
+  const requireSharer = (c: Context<Env>, projectId: string) => {
+    requireProject(db, c.get('principal'), projectId);
+    if (c.get('principal').kind === 'project')
+      throw new Refusal(403, 'project-scoped API keys are not allowed to share projects');
+  };
+
   api.get('/projects/:project_id/permissions', (c) => {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
@@ -26,7 +33,7 @@ export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void
 
   api.post('/projects/:project_id/permissions', async (c) => {
     const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    requireSharer(c, projectId);
     const { email } = await readBody(c, grantBody);
     const granted = db.get(
       'select 1 from permission where project_id = ? and email = ? and revoked_at is null',
@@ -47,7 +54,7 @@ export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void
 
   api.delete('/projects/:project_id/permissions/:permission_id', (c) => {
     const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    requireSharer(c, projectId);
     const id = readPath(c, 'permission_id');
     const changed = db.run(
       'update permission set revoked_at = ? where id = ? and project_id = ? and revoked_at is null',

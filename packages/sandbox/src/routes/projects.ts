@@ -1,8 +1,10 @@
+import { isIP } from 'node:net';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireOwnProject, requireProject } from '../access/rules.ts';
 import { configureTasks } from '../engine/tasks.ts';
 import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints } from '../resources/endpoints.ts';
@@ -11,7 +13,33 @@ import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { create, mutate } from './mutate.ts';
 
-export const settingsSchema = z.looseObject({});
+const quota = z.int().min(0);
+const suspendTimeout = z.int().min(-1).max(604_800);
+
+/** What the sandbox keeps of settings, and what of it is looked at. */
+export const settingsSchema = z.looseObject({
+  allowed_ips: z.looseObject({ ips: z.array(z.string().refine(isAddress, 'no address')).optional() }).optional(),
+  quota: z
+    .looseObject({
+      active_time_seconds: quota.optional(),
+      compute_time_seconds: quota.optional(),
+      written_data_bytes: quota.optional(),
+      data_transfer_bytes: quota.optional(),
+      logical_size_bytes: quota.optional(),
+    })
+    .optional(),
+  suspend_timeout_seconds: suspendTimeout.optional(),
+});
+
+/** An address, a block of them, or a range from one to another. */
+function isAddress(text: string): boolean {
+  const [from = '', to = from] = text.split('-');
+  const [address = '', bits] = from.split('/');
+  const most = isIP(address) === 6 ? 128 : 32;
+  const isBlock = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  return isIP(address) !== 0 && isBlock && (to === from || isIP(to) === isIP(address));
+}
+
 export const retentionSchema = z.int().min(0).max(2_592_000);
 
 const updateBody = z.object({
@@ -62,6 +90,10 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
   api.delete('/projects/:project_id', (c) => {
     const id = readPath(c, 'project_id');
     const row = requireOwnProject(db, c.get('principal'), { projectId: id, to: 'delete projects' });
+    const kept = 'select id from branch where project_id = ? and protected = 1 and deleted_at is null limit 1';
+    const branch = db.get(kept, id);
+    if (branch !== undefined)
+      throw new Refusal(422, `cannot delete a project that has a protected branch; branch_id:"${branch.id}"`);
     db.transaction(() => deleteProject(db, id, state.clock.now()));
     return c.json({ project: renderProject(row) });
   });

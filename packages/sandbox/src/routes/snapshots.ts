@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
 import { readBody, readOptionalBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
-import { readInstant, readPath } from '../http/query.ts';
+import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import { makeId } from '../resources/ids.ts';
@@ -27,6 +27,8 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
     const point = { lsn: c.req.query('lsn'), timestamp: readInstant(c, 'timestamp') };
+    if (point.lsn !== undefined && !logSequenceNumber.test(point.lsn))
+      throw new Refusal(400, 'parameter "lsn" in query has an error: not a log sequence number');
     if (point.lsn !== undefined && point.timestamp !== undefined) {
       throw new Refusal(422, 'lsn and timestamp cannot be given together');
     }
