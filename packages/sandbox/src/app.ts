@@ -39,6 +39,10 @@ const routesOf = (api: Hono<Env>): ReadonlySet<string> =>
 
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
 
+/** Times in a body without their fractions; cursors keep theirs. */
+const inWholeSeconds = (body: string) =>
+  body.replace(/(?<!"cursor":)"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z"/g, '"$1Z"');
+
 /** Routes of the document that are left out, as `routes.txt` names them. */
 const unserved = readFileSync(new URL('../routes.txt', import.meta.url), 'utf8')
   .split(/^left out: .*$/m)[1]
@@ -111,6 +115,9 @@ export function createApp(state: State): Hono {
   app.use(async (c, next) => {
     await next();
     if (c.res.headers.has('x-hono-already-sent')) return;
+    const isJson = /\bjson\b/.test(c.res.headers.get('content-type') ?? '');
+    if (isJson && state.settings.times === 'seconds' && c.req.path.startsWith('/api/'))
+      c.res = new Response(inWholeSeconds(await c.res.text()), c.res);
     c.res.headers.set('Date', new Date(Math.floor((state.clock.now() / SECOND) * 1000)).toUTCString());
     c.res.headers.set('Server', 'keywarden-sandbox');
     c.res.headers.set('X-Neon-Ret-Request-Id', requestIdOf(c));

@@ -192,3 +192,34 @@ test('where nothing is kept for later, the app alone answers, without a server',
   });
   expect(response.status).toBe(200);
 });
+
+test('the recorded ways of the service: a cursor on every page with rows, ids of projects, whole seconds, administrators', async () => {
+  const { api, control, project, organization, sandbox } = await projectBed();
+  await control('/settings', {
+    method: 'PUT',
+    body: { pagination: 'every_page', times: 'seconds', project_keys: 'administrators' },
+  });
+  interface Page {
+    operations: { created_at: string }[];
+    projects: { id: string }[];
+    pagination?: { cursor: string };
+  }
+  const read = async (path: string, cursor?: string) =>
+    (await api<Page>(`${path}${cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`}`)).body;
+  const operations = `/projects/${project}/operations?limit=1000`;
+  const page = await read(operations);
+  expect(page.operations.every(({ created_at: at }) => /:\d\dZ$/.test(at))).toBe(true);
+  expect(page.pagination?.cursor).toMatch(/\.\d+Z$/);
+  const end = await read(operations, page.pagination?.cursor);
+  expect([end.operations, end.pagination]).toEqual([[], undefined]);
+  const projects = `/projects?org_id=${organization}&limit=10`;
+  const listed = await read(projects);
+  expect(listed.pagination?.cursor).toBe(listed.projects.at(-1)?.id);
+  expect((await read(projects, listed.pagination?.cursor)).projects).toEqual([]);
+  const mint = await fetch(`${sandbox.url}/organizations/${organization}/api_keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ key_name: 'of a project', project_id: project }),
+  });
+  expect(mint.status).toBe(200);
+});

@@ -5,6 +5,7 @@ import type { Hono } from 'hono';
 import { documentedLimits, type Limits } from './access/limits.ts';
 import { createApp } from './app.ts';
 import { createFaults } from './controls/faults.ts';
+import { type Settings, settingsSchema } from './controls/settings.ts';
 import { createStats } from './controls/stats.ts';
 import { type Work, workSchema } from './engine/settings.ts';
 import { equipOldProjects } from './generate/projects.ts';
@@ -24,6 +25,8 @@ export interface SandboxOptions {
   limits?: Limits;
   /** The pace of the control plane's own work. */
   work?: Partial<Work>;
+  /** Where services of this shape differ. */
+  settings?: Partial<Settings>;
   /** The machine's time in milliseconds; tests may bring their own. */
   realNowMs?: () => number;
   /** Hears each secret that is made, so that a test can look for leaks. */
@@ -56,8 +59,10 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   };
   const limits = options.limits ?? documentedLimits;
   const work = workSchema.parse(options.work ?? {});
+  const settings = settingsSchema.parse(options.settings ?? {});
   const random = createRandom(randomBytes(4).readUInt32LE());
-  const state: State = { db, clock, faults: createFaults(), stats: createStats(), limits, work, random, newToken };
+  const [faults, stats] = [createFaults(), createStats()];
+  const state: State = { db, clock, faults, stats, limits, work, settings, random, newToken };
   const adminKey = options.adminKey ?? newToken();
   if (/\s/.test(adminKey)) throw new Error("the administrator's key must not hold spaces");
   db.transaction(() => ensureAdministrator(state, adminKey));

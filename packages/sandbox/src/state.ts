@@ -1,6 +1,7 @@
 import type { Principal } from './access/authenticate.ts';
 import type { Limits } from './access/limits.ts';
 import type { Faults } from './controls/faults.ts';
+import type { Settings } from './controls/settings.ts';
 import type { Stats } from './controls/stats.ts';
 import type { Work } from './engine/settings.ts';
 import type { Clock } from './store/clock.ts';
@@ -16,6 +17,7 @@ export interface State {
   stats: Stats;
   limits: Limits;
   work: Work;
+  settings: Settings;
   /** For ids and passwords, which no two starts may make alike. */
   random: Random;
   newToken: () => string;

@@ -12,6 +12,7 @@ import type { Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
 import { faultsSchema } from './faults.ts';
 import { addedOperationsSchema, addOperations, listTrueOperations } from './operations.ts';
+import { settingsSchema } from './settings.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
 
@@ -53,6 +54,11 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
   app.put('/work', async (c) => {
     state.work = await readBody(c, workSchema);
     return c.json(state.work);
+  });
+
+  app.put('/settings', async (c) => {
+    state.settings = await readBody(c, settingsSchema);
+    return c.json(state.settings);
   });
 
   app.get('/stats', (c) => c.json(state.stats.read()));

@@ -63,6 +63,8 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
       return c.json(mint({ kind: 'organization', name, userId, organizationId, projectId: null }));
     }
     requireOrganization(db, principal, organizationId);
+    if (state.settings.project_keys === 'administrators')
+      requireAdministrator(db, principal, { of: organizationId, to: 'create project-scoped API keys' });
     const project = requireProject(db, principal, projectId);
     if (project.organization_id !== organizationId) throw new Refusal(404, 'project not found');
     return c.json(mint({ kind: 'project', name, userId, organizationId, projectId }));

@@ -6,7 +6,9 @@ import { operationColumns, operationJson, renderOperation, retentionStart } from
 import type { Env, State } from '../state.ts';
 import { formatCursor, parseInstant } from '../store/time.ts';
 
-export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
+export function operationRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
+
   api.get('/projects/:project_id/operations', (c) => {
     const projectId = readPath(c, 'project_id');
     requireProject(db, c.get('principal'), projectId);
@@ -23,8 +25,8 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
       limit,
     );
     const last = rows.at(-1);
-    const isFull = rows.length === limit && last !== undefined;
-    const pagination = isFull ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
+    const hasCursor = last !== undefined && (rows.length === limit || state.settings.pagination === 'every_page');
+    const pagination = hasCursor ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
     const body = `{"operations":[${rows.map(operationJson).join(',')}]${pagination}}`;
     return c.body(body, 200, { 'content-type': 'application/json' });
   });

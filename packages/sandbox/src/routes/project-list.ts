@@ -5,14 +5,16 @@ import { readFlag, readLimit } from '../http/query.ts';
 import { renderListedProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { formatCursor, parseInstant } from '../store/time.ts';
+import { formatCursor } from '../store/time.ts';
 
-export function projectListRoutes(api: Hono<Env>, { db }: State): void {
+export function projectListRoutes(api: Hono<Env>, state: State): void {
+  const { db } = state;
+
   api.get('/projects', (c) => {
     const organization = organizationOf(c, c.req.query('org_id'));
     requireOrganization(db, c.get('principal'), organization);
     const condition = readFlag(c, 'recoverable') ? 'purge_at is not null' : 'deleted_at is null';
-    const page = readProjects(c, db, {
+    const page = readProjects(c, state, {
       where: `organization_id = :organization and ${condition}`,
       values: { organization },
     });
@@ -33,7 +35,7 @@ export function projectListRoutes(api: Hono<Env>, { db }: State): void {
     const where = `deleted_at is null
       and id in (select s.project_id from permission s join user u on u.email = s.email where u.id = :user and s.revoked_at is null)
       and organization_id not in (select m.organization_id from member m where m.user_id = :user and m.left_at is null)`;
-    const page = readProjects(c, db, { where, values: { user } });
+    const page = readProjects(c, state, { where, values: { user } });
     return c.json({ projects: page.rows.map(renderListedProject), ...page.pagination });
   });
 }
@@ -47,17 +49,19 @@ export function organizationOf(c: Context<Env>, named: string | undefined): stri
   throw new Refusal(400, 'org_id is required, you can find it on your organization settings page');
 }
 
-/** One page, newest first. Its cursor is a time, and the id of the last row, for projects of one time. */
+/** One page, newest first. Its cursor is the id of the last row; elsewhere that row's time as well, and on full pages alone. */
 function readProjects(
   c: Context,
-  db: State['db'],
+  { db, settings }: State,
   { where, values }: { where: string; values: Record<string, string> },
 ): { rows: Row[]; pagination: { pagination?: { cursor: string } } } {
   const limit = readLimit(c, { max: 400, fallback: 10 });
   const cursor = c.req.query('cursor');
-  const [instant = '', id = ''] = cursor?.split('/') ?? [];
-  const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(instant);
-  if (before === undefined) throw new Refusal(400, 'invalid cursor');
+  const id = cursor?.split('/').at(-1) ?? '';
+  // A project that was deleted since has its place still.
+  const known = cursor === undefined ? undefined : db.get('select created_at from project where id = ?', id);
+  if (cursor !== undefined && known === undefined) throw new Refusal(400, 'invalid cursor');
+  const before = known === undefined ? Number.MAX_SAFE_INTEGER : Number(known.created_at);
   const rows = db.all(
     `select * from project where ${where} and (created_at < :before or created_at = :before and id > :after)
        and (instr(lower(name), lower(:search)) > 0 or instr(id, lower(:search)) > 0)
@@ -65,9 +69,8 @@ function readProjects(
     { ...values, before, after: id, search: c.req.query('search') ?? '', limit },
   );
   const last = rows.at(-1);
-  const isFull = rows.length === limit && last !== undefined;
-  return {
-    rows,
-    pagination: isFull ? { pagination: { cursor: `${formatCursor(Number(last.created_at))}/${String(last.id)}` } } : {},
-  };
+  const isRecorded = settings.pagination === 'every_page';
+  if (last === undefined || !(isRecorded || rows.length === limit)) return { rows, pagination: {} };
+  const next = isRecorded ? String(last.id) : `${formatCursor(Number(last.created_at))}/${String(last.id)}`;
+  return { rows, pagination: { pagination: { cursor: next } } };
 }

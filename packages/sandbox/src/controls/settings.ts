@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** Where services of this shape differ from each other, or from one year to the next. */
+export const settingsSchema = z.strictObject({
+  /** A cursor on every page that has rows, until an empty page, as recorded; or none on a page that is not full. */
+  pagination: z.enum(['every_page', 'full_pages']).default('full_pages'),
+  /** Times in bodies in whole seconds, as recorded, or in microseconds. Cursors have fractions in both. */
+  times: z.enum(['seconds', 'microseconds']).default('microseconds'),
+  /** Who may mint keys of a project. */
+  project_keys: z.enum(['administrators', 'members']).default('members'),
+});
+
+export type Settings = z.infer<typeof settingsSchema>;
