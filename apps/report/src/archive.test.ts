@@ -97,6 +97,40 @@ test("the archive takes the control plane's own cursors: strictly below their ti
   expect((await pageOf('limit=1000&cursor=2026-05-03T00:00:00.500000Z')).operations).toHaveLength(5);
 });
 
+test('the official client asks who it is, for organizations, and for one project; ids of requests come back', async () => {
+  expect((await client().getAuthDetails()).data).toMatchObject({ auth_method: 'api_key_user' });
+  expect((await client().getCurrentUserInfo()).data).toMatchObject({ login: 'viewer' });
+  const { organizations } = (await client().getCurrentUserOrganizations()).data;
+  expect(organizations.map(({ id }) => id)).toEqual(['acme', 'other']);
+  expect((await client().getOrganization('acme')).data.id).toBe('acme');
+  expect((await client().getProject('bold-moon')).data.project).toMatchObject({ id: 'bold-moon', org_id: 'other' });
+  expect((await client().listSharedProjects({})).data.projects).toEqual([]);
+  const headers = { 'x-request-id': 'mine' };
+  const missing = await bed.ask('/api/v2/projects?org_id=nobody', { headers });
+  expect(missing).toMatchObject({ status: 404, body: { request_id: 'mine', message: 'organization not found' } });
+  expect((await bed.ask('/api/v2/auth', { as: 'acme' })).body).toEqual({
+    account_id: 'acme',
+    auth_method: 'api_key_org',
+  });
+  expect((await bed.ask('/api/v2/users/me', { as: 'acme' })).status).toBe(404);
+  expect((await bed.ask('/api/v2/projects/bold-moon', { as: 'acme' })).status).toBe(404);
+  expect((await bed.ask('/api/v2/organizations/other', { as: 'acme' })).status).toBe(404);
+});
+
+test('projects are found by a part of their name, and those that are gone are apart', async () => {
+  const idsOf = async (query: string) => {
+    const { body } = await bed.ask(`/api/v2/projects?${query}`);
+    return (body as unknown as { projects: { id: string; deleted_at?: string }[] }).projects;
+  };
+  expect((await idsOf('search=BOLD')).map(({ id }) => id)).toEqual(['bold-moon']);
+  expect(await idsOf('recoverable=true')).toEqual([]);
+  await bed.store.sql`update keywarden.project set gone_at = '2026-05-04T00:00:00Z' where id = 'bold-moon'`;
+  expect((await idsOf('')).map(({ id }) => id)).toEqual(['quiet-river']);
+  expect(await idsOf('recoverable=true')).toMatchObject([{ id: 'bold-moon', deleted_at: '2026-05-04T00:00:00Z' }]);
+  await bed.store.sql`update keywarden.project set gone_at = null where id = 'bold-moon'`;
+  expect((await bed.ask('/api/v2/projects?recoverable=perhaps')).status).toBe(400);
+});
+
 test('P1: a token of one organization sees the archive of that alone', async () => {
   const { projects } = (await bed.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
     projects: { id: string }[];

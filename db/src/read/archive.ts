@@ -9,14 +9,41 @@ interface ArchivePage {
   next: string[] | null;
 }
 
-/** Projects as the archive serves them, gone ones too, youngest first. */
+/** Which projects are asked for. */
+export interface ArchivedProjects {
+  organizationId?: string | undefined;
+  /** Only the one of this id. */
+  id?: string | undefined;
+  /** A part of their name or id, in whatever case. */
+  search?: string | undefined;
+  /** Those that are gone, those that are there, or both. */
+  state: 'gone' | 'there' | 'any';
+  organizations: string[] | null;
+  page: PageRequest;
+}
+
+/** Organizations as the archive serves them. */
+export async function listArchivedOrganizations(
+  db: Reader,
+  { organizations, page }: { organizations: string[] | null; page: PageRequest },
+): Promise<ArchivePage> {
+  const list: List = {
+    from: sql`keywarden.organization o`,
+    item: { id: sql`o.id`, name: sql`o.name`, created_at: time(sql`o.created_at`), extra: sql`o.extra` },
+    where: [visible(sql`o.id`, organizations)],
+    order: [
+      { by: sql`o.id`, type: 'text' },
+      { by: sql`o.control_plane_number`, type: 'bigint' },
+    ],
+    direction: 'asc',
+  };
+  return parse(await readPage(db, list, page));
+}
+
+/** Projects as the archive serves them, youngest first. One that is gone says so as the control plane does. */
 export async function listArchivedProjects(
   db: Reader,
-  {
-    organizationId,
-    organizations,
-    page,
-  }: { organizationId: string | undefined; organizations: string[] | null; page: PageRequest },
+  { organizationId, id, search, state, organizations, page }: ArchivedProjects,
 ): Promise<ArchivePage> {
   const list: List = {
     from: sql`keywarden.project p`,
@@ -29,10 +56,14 @@ export async function listArchivedProjects(
       pg_version: sql`p.pg_version`,
       created_at: time(sql`p.created_at`),
       updated_at: time(sql`p.updated_at`),
+      deleted_at: time(sql`p.gone_at`),
       extra: sql`p.extra`,
     },
     where: [
-      when(organizationId, (id) => sql`p.organization_id = ${id}`),
+      when(organizationId, (wanted) => sql`p.organization_id = ${wanted}`),
+      when(id, (wanted) => sql`p.id = ${wanted}`),
+      when(search, (part) => sql`(strpos(lower(p.name), lower(${part})) > 0 or strpos(p.id, lower(${part})) > 0)`),
+      { any: undefined, gone: sql`p.gone_at is not null`, there: sql`p.gone_at is null` }[state],
       visible(sql`p.organization_id`, organizations),
     ],
     order: [

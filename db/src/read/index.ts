@@ -1,6 +1,11 @@
 export { incidentKinds } from '../incident-kinds.ts';
 export { type AccessFilter, accessList } from './access-log.ts';
-export { type ArchivedRecord, listArchivedOperations, listArchivedProjects } from './archive.ts';
+export {
+  type ArchivedRecord,
+  listArchivedOperations,
+  listArchivedOrganizations,
+  listArchivedProjects,
+} from './archive.ts';
 export { type BlindSpot, connectionList, listBlindSpots } from './connections.ts';
 export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage.ts';
 export { coversOnly, type ExemptionFilter, exemptionList } from './exemptions.ts';

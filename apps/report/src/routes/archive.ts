@@ -3,6 +3,7 @@ import {
   type ArchivedRecord,
   findProjectNumbers,
   listArchivedOperations,
+  listArchivedOrganizations,
   listArchivedProjects,
   type Position,
 } from '@keywarden/db/read';
@@ -32,8 +33,39 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
     if (principal === undefined) throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
     c.set('principal', principal);
     await next();
+    c.header('x-neon-ret-request-id', requestIdOf(c));
     await accessLog.record(describeAccess(c, c.res.status));
   });
+
+  // A token is of organizations, as a key of one is, or of the whole store, as a person's key is.
+  api.get('/auth', (c) => {
+    const { organizations, token } = c.get('principal');
+    if (organizations === null) return c.json({ account_id: accountOf(token), auth_method: 'api_key_user' });
+    return c.json({ account_id: organizations[0] ?? '', auth_method: 'api_key_org' });
+  });
+
+  api.get('/users/me', (c) => {
+    const { name, token } = requireWhole(c);
+    const account = { id: accountOf(token), email: '', login: name, name, last_name: '', image: '', plan: '' };
+    const limits = { active_seconds_limit: 0, projects_limit: 0, branches_limit: 0, max_autoscaling_limit: 0 };
+    return c.json({ ...account, ...limits, auth_accounts: [] });
+  });
+
+  api.get('/users/me/organizations', async (c) => {
+    requireWhole(c);
+    const { records } = await listArchivedOrganizations(db, { organizations: null, page: everyone });
+    return c.json({ organizations: records.map(render) });
+  });
+
+  const requireOrganization = async (c: Context<Env>, id: string) => {
+    const { organizations } = c.get('principal');
+    const { records } = await listArchivedOrganizations(db, { organizations, page: everyone });
+    const found = records.find((record) => record.id === id);
+    if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
+    return found;
+  };
+
+  api.get('/organizations/:org_id', async (c) => c.json(render(await requireOrganization(c, c.req.param('org_id')))));
 
   api.get('/projects', async (c) => {
     const limit = readLimit(c, { max: 400, fallback: 10 });
@@ -41,9 +73,28 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
     const cursor = c.req.query('cursor');
     const after = cursor === undefined ? null : splitCursor(cursor, /^\d{1,18}$/);
     const organizationId = readWord(c, 'org_id');
-    const { records, next } = await listArchivedProjects(db, { organizationId, organizations, page: { limit, after } });
+    if (organizationId !== undefined) await requireOrganization(c, organizationId);
+    const { records, next } = await listArchivedProjects(db, {
+      organizationId,
+      organizations,
+      search: readWord(c, 'search'),
+      state: readFlag(c, 'recoverable') ? 'gone' : 'there',
+      page: { limit, after },
+    });
     const page = { projects: records.map(render), ...pagination(next), applications: {}, integrations: {} };
     return c.json(page);
+  });
+
+  // Who shares what with whom no list that is archived says.
+  api.get('/projects/shared', (c) => c.json({ projects: [] }));
+
+  api.get('/projects/:project_id', async (c) => {
+    const id = c.req.param('project_id');
+    const { organizations } = c.get('principal');
+    const asked = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
+    const [found] = id.includes('\0') ? [] : (await listArchivedProjects(db, asked)).records;
+    if (found === undefined) throw new Refusal(404, { message: 'project not found' });
+    return c.json({ project: render(found) });
   });
 
   const findProject = async (c: Context<Env>) => {
@@ -87,9 +138,33 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
 }
 
 function renderError(c: Context, status: HTTPException['status'], message: string) {
-  return c.body(JSON.stringify({ request_id: c.get('requestId') ?? randomUUID(), code: '', message }), status, {
-    'content-type': 'application/json',
-  });
+  const body = { request_id: requestIdOf(c), code: '', message };
+  return c.body(JSON.stringify(body), status, { 'content-type': 'application/json' });
+}
+
+/** A client's own id for its request, which answers repeat; else ours. The access log has ours. */
+function requestIdOf(c: Context): string {
+  const theirs = c.req.header('x-request-id') ?? '';
+  return /^[\w.:-]{1,100}$/.test(theirs) ? theirs : (c.get('requestId') ?? randomUUID());
+}
+
+/** More organizations than a store has. */
+const everyone = { limit: 10_000, after: null };
+
+/** Of a token, an id in the form that accounts have. */
+const accountOf = (token: string) => `00000000-0000-4000-b000-${token.padStart(12, '0')}`;
+
+/** As the control plane refuses keys of organizations on routes of people. */
+function requireWhole(c: Context<Env>) {
+  const principal = c.get('principal');
+  if (principal.organizations === null) return principal;
+  throw new Refusal(404, { message: 'not allowed for organization API keys' });
+}
+
+function readFlag(c: Context, name: string): boolean {
+  const text = (c.req.query(name) ?? 'false').toLowerCase();
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new Refusal(400, { message: `parameter "${name}" in query has an error: value must be true or false` });
 }
 
 function readLimit(c: Context, { max, fallback }: { max: number; fallback: number }): number {

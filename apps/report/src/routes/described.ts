@@ -31,10 +31,41 @@ export function describeOtherRoutes({ openAPIRegistry: registry }: OpenAPIHono<E
   registry.registerPath({
     ...archive,
     path: '/api/v2/projects',
-    summary: "Projects in the control plane's own shape, gone ones too",
-    request: { query: z.object({ ...paging, org_id: z.string().optional() }) },
-    responses: { 200: json('A page', z.object({ projects: records, pagination })), ...errors },
+    summary: "Projects in the control plane's own shape; with recoverable those that are gone",
+    request: {
+      query: z.object({
+        ...paging,
+        org_id: z.string().optional(),
+        search: z.string().optional(),
+        recoverable: z.string().optional(),
+      }),
+    },
+    responses: {
+      200: json('A page', z.object({ projects: records, pagination })),
+      ...errors,
+      404: json('No such organization', refusal),
+    },
   });
+  const record = z.record(z.string(), z.unknown());
+  const account = z.object({ account_id: z.string(), auth_method: z.string() });
+  const others = { ...errors, 404: json('Not there, or not for this token', refusal) };
+  const organizations = z.object({ organizations: records });
+  for (const [path, summary, schema, params] of [
+    ['/api/v2/auth', 'Whose the token is', account, {}],
+    ['/api/v2/users/me', 'The token as a user', record, {}],
+    ['/api/v2/users/me/organizations', 'The organizations that the store knows', organizations, {}],
+    ['/api/v2/organizations/{org_id}', 'One organization', record, { org_id: z.string() }],
+    ['/api/v2/projects/shared', 'None: no list says what is shared', z.object({ projects: records }), {}],
+    [
+      '/api/v2/projects/{project_id}',
+      'One project, also one that is gone',
+      z.object({ project: record }),
+      { project_id: z.string() },
+    ],
+  ] as const) {
+    const request = { params: z.object(params) };
+    registry.registerPath({ ...archive, path, summary, request, responses: { 200: json('It', schema), ...others } });
+  }
   registry.registerPath({
     ...archive,
     path: '/api/v2/projects/{project_id}/operations',
