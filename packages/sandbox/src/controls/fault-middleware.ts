@@ -1,6 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Next } from 'hono';
-import { Refusal } from '../http/errors.ts';
+import { type Refusal, renderRefusal } from '../http/errors.ts';
 import type { Env } from '../state.ts';
 import { MILLISECOND } from '../store/time.ts';
 import type { Fault } from './faults.ts';
@@ -11,7 +11,8 @@ export async function strike(c: Context<Env>, fault: Fault | undefined, next: Ne
     case undefined:
       return await next();
     case 'status':
-      throw new Refusal(statusOf(fault.status), `fault: status ${fault.status}`);
+      c.res = refusal(c, fault);
+      return;
     case 'latency':
       await new Promise((resolve) => setTimeout(resolve, fault.latency_ms));
       return await next();
@@ -37,8 +38,17 @@ export async function strike(c: Context<Env>, fault: Fault | undefined, next: Ne
   }
 }
 
-// The schema of faults bounds the status to 400..599.
-const statusOf = (status: number) => status as Refusal['status'];
+function refusal(c: Context<Env>, fault: Extract<Fault, { kind: 'status' }>): Response {
+  const { status, body, retry_after: retryAfter, message = `fault: status ${status}` } = fault;
+  if (retryAfter !== undefined) c.header('Retry-After', retryAfter);
+  // The schema of faults bounds it to 400..599.
+  const code = status as Refusal['status'];
+  if (body === 'json') return renderRefusal(c, { status: code, code: '', message });
+  return c.html(
+    `<html><head><title>${status}</title></head><body><h1>The gateway has no answer</h1></body></html>`,
+    code,
+  );
+}
 
 function cut(c: Context): void {
   c.env.outgoing.destroy();

@@ -142,3 +142,24 @@ test('operations can be added: of one time, late, and going on', async () => {
   await advance(601);
   expect(await served()).toEqual(expect.arrayContaining(late ?? []));
 });
+
+test('a status may come as a gateway’s page, with words of its own, and with either form of Retry-After', async () => {
+  const { api, control, sandbox, project } = await projectBed();
+  const path = '/projects/{project_id}';
+  const ask = async () =>
+    await fetch(`${sandbox.url}/projects/${project}`, { headers: { authorization: `Bearer ${sandbox.adminKey}` } });
+  const date = 'Mon, 15 Jun 2026 12:00:00 GMT';
+  const faults = [
+    { kind: 'status', path, status: 523, body: 'html', times: 1 },
+    { kind: 'status', path, status: 503, retry_after: '25', after: 1, times: 1 },
+    { kind: 'status', path, status: 429, retry_after: date, after: 2, times: 1 },
+    { kind: 'status', path, status: 422, message: 'branch not ready yet', after: 3, times: 1 },
+  ];
+  await control('/faults', { method: 'PUT', body: faults });
+  const page = await ask();
+  expect([page.status, page.headers.get('content-type')]).toEqual([523, expect.stringMatching(/^text\/html/)]);
+  expect((await ask()).headers.get('retry-after')).toBe('25');
+  expect((await ask()).headers.get('retry-after')).toBe(date);
+  expect((await api<{ message: string }>(`/projects/${project}`)).body.message).toBe('branch not ready yet');
+  expect((await ask()).status).toBe(200);
+});

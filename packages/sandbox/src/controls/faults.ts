@@ -9,14 +9,21 @@ const common = {
 const lateness = z.int().nonnegative().max(86_400_000);
 
 /**
- * What may go wrong. `status`: that answer instead. `latency`: the same, later. `drop`: cut before anything is done. `truncate`: half of
+ * What may go wrong. `status`: that answer instead, with a `message`, as a gateway's page of HTML, with a Retry-After of seconds or a date. `latency`: the same, later. `drop`: cut before anything is done. `truncate`: half of
  * the body. `lose_response`: done, then cut. `partial_projects`: half of a page, the others named as unavailable. `late_commit`: operations
  * that the request makes show in lists only `latency_ms` later, with the time at which they were made; without method and path also the
  * control plane's own. `late_last_used`: key lists show each last use as it was known `latency_ms` ago.
  */
 export const faultsSchema = z.array(
   z.discriminatedUnion('kind', [
-    z.strictObject({ kind: z.literal('status'), status: z.int().min(400).max(599), ...common }),
+    z.strictObject({
+      kind: z.literal('status'),
+      status: z.int().min(400).max(599),
+      message: z.string().optional(),
+      body: z.enum(['json', 'html']).default('json'),
+      retry_after: z.string().optional(),
+      ...common,
+    }),
     z.strictObject({ kind: z.literal('latency'), latency_ms: z.int().nonnegative().max(60_000), ...common }),
     z.strictObject({ kind: z.literal('drop'), ...common }),
     z.strictObject({ kind: z.literal('truncate'), ...common }),
