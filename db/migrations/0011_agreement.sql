@@ -8,6 +8,6 @@ create table keywarden.replica_policy (
   check ((policy_sha256 is null) = (why is not null))
 );
 --> statement-breakpoint
-grant select on keywarden.replica_policy to keywarden_daemon, keywarden_report;
+grant select on keywarden.replica_policy to keywarden_daemon;
 --> statement-breakpoint
 grant insert, update, delete on keywarden.replica_policy to keywarden_daemon;

@@ -7,18 +7,22 @@ create table keywarden.rejected_row (
   row_id text,
   why text not null,
   record jsonb not null,
-  record_sha256 text not null,
+  -- Its id, or where it has none the hash of its shape: one that comes with other values is the same.
+  row_key text not null,
   first_seen_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
   times bigint not null default 1,
-  unique (control_plane_number, list, place, record_sha256)
+  unique (control_plane_number, list, place, row_key)
 );
 --> statement-breakpoint
 create index rejected_row_by_time on keywarden.rejected_row (last_seen_at);
 --> statement-breakpoint
-grant select on keywarden.rejected_row to keywarden_daemon, keywarden_report;
+grant select on keywarden.rejected_row to keywarden_daemon;
 --> statement-breakpoint
-grant insert, delete, update (why, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
+-- That there are some is all that the report needs.
+grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
+--> statement-breakpoint
+grant insert, delete, update (why, record, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
 --> statement-breakpoint
 -- The same record, whichever scope's list shows it.
 create index key_by_record on keywarden.key (control_plane_number, id);
@@ -29,3 +33,8 @@ alter table keywarden.incident drop constraint incident_kind_check;
 alter table keywarden.incident add constraint incident_kind_check
   check (kind in ('used_in_flight', 'breaker', 'high_water_mark', 'rotation_stalled', 'orphan', 'job_failed', 'key_changed',
     'configuration', 'listing_doubted'));
+--> statement-breakpoint
+-- When a walk went down for the holes of a project's coverage last, by the control plane's clock.
+alter table keywarden.project add column hole_tried_at timestamptz;
+--> statement-breakpoint
+grant update (hole_tried_at) on keywarden.project to keywarden_daemon;

@@ -143,8 +143,8 @@ async function readGrants(): Promise<string[]> {
         cross join unnest(array['select', 'insert', 'update', 'delete', 'truncate']) with ordinality as p(privilege, place)
         left join lateral (
           select ' of ' || string_agg(a.attname, ' ' order by a.attnum) as list from pg_attribute a
-          where p.privilege = 'update' and a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
-            and not has_table_privilege(r.role, t.oid, 'update') and has_column_privilege(r.role, t.oid, a.attnum, 'update')
+          where p.privilege in ('select', 'update') and a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
+            and not has_table_privilege(r.role, t.oid, p.privilege) and has_column_privilege(r.role, t.oid, a.attnum, p.privilege)
         ) columns on true
       where has_table_privilege(r.role, t.oid, p.privilege) or columns.list is not null
       group by t.name, r.role

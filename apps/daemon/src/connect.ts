@@ -42,8 +42,8 @@ export interface Connection {
   skewMs: number;
   /** The clock and sleep of its client. */
   time: Time;
-  /** The Date of the last answer of each list, in ms, and when it was asked for, by our clock. */
-  lastDates: Map<string, { dateMs: number; begunMs: number }>;
+  /** The Date of the last answer of each list, in ms, and when it was there, by our clock. */
+  lastDates: Map<string, { dateMs: number; endedMs: number }>;
 }
 
 /** What a connection learns when it authenticates, before anything is stored. */
@@ -227,13 +227,14 @@ const dateMovesMs = 2000;
  * its last answer, too.
  */
 export function whyStale(
-  { skewMs, lastDates }: Pick<Connection, 'skewMs' | 'lastDates'>,
+  { skewMs, lastDates, time }: Pick<Connection, 'skewMs' | 'lastDates' | 'time'>,
   { dateMs, ageMs, begunMs, list }: { dateMs: number | null; ageMs: number; begunMs: number; list?: string },
 ): string | null {
   const last = list === undefined ? undefined : lastDates.get(list);
-  if (list !== undefined && dateMs !== null && dateMs !== last?.dateMs) lastDates.set(list, { dateMs, begunMs });
-  if (last !== undefined && last.dateMs === dateMs && begunMs - last.begunMs > dateMovesMs)
-    return `its Date is that of an answer of ${Math.round((begunMs - last.begunMs) / 1000)} s before: ${staleWords}`;
+  if (list !== undefined && dateMs !== null && dateMs !== last?.dateMs)
+    lastDates.set(list, { dateMs, endedMs: time.now() });
+  if (last !== undefined && last.dateMs === dateMs && begunMs - last.endedMs > dateMovesMs)
+    return `its Date is that of an answer of ${Math.round((begunMs - last.endedMs) / 1000)} s before: ${staleWords}`;
   if (ageMs > 0) return `${staleWords}, as its Age says`;
   const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
   return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;

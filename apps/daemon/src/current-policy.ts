@@ -1,5 +1,5 @@
 import type { Config } from '@keywarden/core/config';
-import { hashPolicy } from '@keywarden/core/policy';
+import { canonicalJson, hashPolicy, sha256 } from '@keywarden/core/policy';
 import { UserError } from '@keywarden/core/process';
 import {
   closeIncidentsOf,
@@ -49,7 +49,7 @@ export async function sayCurrentPolicy(
   if (replica === null) return;
   await sayPolicy(store.sql, {
     replica,
-    policySha256: current instanceof UserError ? null : hashPolicy(current.policy),
+    policySha256: current instanceof UserError ? null : hashRules(current),
     why: current instanceof UserError ? current.message : null,
   });
   const why = describeDisagreement(await listReplicaPolicies(store.sql));
@@ -59,9 +59,13 @@ export async function sayCurrentPolicy(
 
 /** Why replicas with different policies let nothing go by themselves; null where all that are heard of go by this one. */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
-  const own = { replica: '', policySha256: hashPolicy(config.policy), why: null, saidAt: '' };
+  const own = { replica: '', policySha256: hashRules(config), why: null, saidAt: '' };
   return describeDisagreement([own, ...(await listReplicaPolicies(store.sql))]);
 }
+
+/** The policy, and the channels by which its notices must be accepted. */
+const hashRules = ({ policy, channels }: Pick<Config, 'policy' | 'channels'>): string =>
+  sha256(canonicalJson([hashPolicy(policy), channels.map(({ name }) => name).toSorted()]));
 
 function describeDisagreement(said: ReplicaPolicy[]): string | null {
   const broken = said.find(({ policySha256 }) => policySha256 === null);

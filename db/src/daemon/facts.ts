@@ -106,7 +106,10 @@ async function readOrganizationsCreated(sql: Sql): Promise<Map<string, string>> 
   return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.created_at))]));
 }
 
-/** Of live keys that lists of two scopes show, as one whose rows come from another list does, the other one. */
+/**
+ * Of live keys that lists of two scopes show, as one whose rows come from another list does, the other one. A scope that nothing lists any more
+ * says nothing.
+ */
 async function readOtherScopes(
   sql: Sql,
   one: ScopePlace | undefined,
@@ -114,7 +117,9 @@ async function readOtherScopes(
   const rows = await sql`
     select k.number, min(o.scope) as scope from keywarden.key k join keywarden.key o on o.control_plane_number = k.control_plane_number
       and o.id = k.id and o.scope <> k.scope and o.gone_at is null and o.superseded_at is null and o.creator_id = k.creator_id
-      and date_trunc('second', o.created_at) = date_trunc('second', k.created_at)
+      and date_trunc('second', o.created_at) = date_trunc('second', k.created_at) and exists (
+        select from keywarden.connection_scope s join keywarden.connection c on c.name = s.connection and c.removed_at is null
+        where s.control_plane_number = o.control_plane_number and s.scope = o.scope)
     where k.gone_at is null and k.superseded_at is null and (${one === undefined} or
       k.control_plane_number = ${one?.controlPlane ?? null}::bigint and k.scope = ${one?.scope ?? null}::text)
     group by k.number`;

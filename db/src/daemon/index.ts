@@ -121,6 +121,7 @@ export {
   forgetOpenWalk,
   listOpenOperations,
   listProjectsToWalk,
+  markHolesTried,
   type OpenOperation,
   type OpenWalk,
   type WalkedProject,

@@ -125,7 +125,7 @@ export async function readFailedLately(sql: Sql): Promise<Set<string>> {
   const rows = await sql`
     select distinct i.key_number from keywarden.revocation_intent i
       join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.outcome in ('failed', 'not_revoked') and o.at > now() - interval '3 days'`;
+    where o.outcome in ('failed', 'not_revoked') and coalesce(o.detail ->> 'sent', 'true') <> 'false' and o.at > now() - interval '3 days'`;
   return new Set(rows.map((row) => String(row.key_number)));
 }
 

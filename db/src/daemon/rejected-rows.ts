@@ -38,20 +38,17 @@ export async function saveRejectedRows(
   const rows = new Map(
     rejected.slice(0, mostKept).map(({ id, why, record }) => {
       const text = toJson({ record });
-      const record_sha256 = createHash('sha256').update(text).digest('hex');
+      const row_key = id?.slice(0, 200) ?? createHash('sha256').update(text).digest('hex');
       const kept = text.length > longestText ? { cut: text.slice(0, longestText).toWellFormed() } : record;
-      return [
-        record_sha256,
-        { row_id: id?.slice(0, 200) ?? null, why: why.slice(0, 500), record: kept, record_sha256 },
-      ];
+      return [row_key, { row_id: id?.slice(0, 200) ?? null, why: why.slice(0, 500), record: kept, row_key }];
     }),
   );
   await sql`
-    insert into keywarden.rejected_row as r (control_plane_number, list, place, row_id, why, record, record_sha256)
-    select ${controlPlane}::bigint, ${list}, ${place}, row_id, why, coalesce(record, 'null'), record_sha256
-    from json_to_recordset(${toJson([...rows.values()])}::json) as t(row_id text, why text, record jsonb, record_sha256 text)
-    on conflict (control_plane_number, list, place, record_sha256) do update
-      set why = excluded.why, last_seen_at = now(), times = r.times + 1`;
+    insert into keywarden.rejected_row as r (control_plane_number, list, place, row_id, why, record, row_key)
+    select ${controlPlane}::bigint, ${list}, ${place}, row_id, why, coalesce(record, 'null'), row_key
+    from json_to_recordset(${toJson([...rows.values()])}::json) as t(row_id text, why text, record jsonb, row_key text)
+    on conflict (control_plane_number, list, place, row_key) do update
+      set why = excluded.why, record = excluded.record, last_seen_at = now(), times = r.times + 1`;
 }
 
 /** Those that came last first; `limit` at most. */

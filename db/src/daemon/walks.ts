@@ -39,7 +39,7 @@ export async function listProjectsToWalk(
     organizationIds: string[];
     /** Older operations are not served any more. */
     servedSince: string;
-    /** A hole that a later walk has passed is left for another day. */
+    /** Holes that a walk has looked for since then are left for another day. */
     triedSince: string;
     /** Every walk goes so far below where the one before began. */
     overlapMs: number;
@@ -56,9 +56,8 @@ export async function listProjectsToWalk(
         from (select 1) one left join keywarden.operation_coverage c on c.project_number = ${project.number}
       ) bounds
     ) found
-    where ${project.walkedAt} is not null and not isempty(holes) and not exists (
-      select from keywarden.completed_walk w
-      where w.project_number = ${project.number} and w.reached < lower(holes) and w.began_at > ${triedSince}::timestamptz))`;
+    where ${project.walkedAt} is not null and not isempty(holes)
+      and (${project.holeTriedAt} is null or ${project.holeTriedAt} < ${triedSince}::timestamptz))`;
   const isActive = raw`(${project.walkedAt} is null or coalesce(${project.listedActiveAt} > ${project.walkedAt}, false))`;
   const rows = await db
     .select({
@@ -80,6 +79,14 @@ export async function listProjectsToWalk(
     )
     .orderBy(desc(isActive), raw`${project.walkedAt} nulls first`, asc(project.number));
   return rows;
+}
+
+/** A walk goes down for the holes of a project's coverage, at this time of the control plane. */
+export async function markHolesTried(
+  sql: Sql,
+  { project: number, at }: { project: string; at: string },
+): Promise<void> {
+  await sql`update keywarden.project set hole_tried_at = ${at}::timestamptz where number = ${number}`;
 }
 
 /** The next walk begins at the newest operation: the page where the open one stands cannot be had. */

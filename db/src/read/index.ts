@@ -22,7 +22,7 @@ export {
   runList,
 } from './governance.ts';
 export { type IncidentFilter, incidentList } from './incidents.ts';
-export { type InventoryCoverage, listInventoryCoverage } from './inventory.ts';
+export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './inventory.ts';
 export { type InventoryHole, listInventoryHoles } from './inventory-holes.ts';
 export { type KeyFilter, type KeyOrder, keyList, keyObservationList, keyUseList, seesKey } from './keys.ts';
 export {

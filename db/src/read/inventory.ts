@@ -16,6 +16,25 @@ export interface InventoryCoverage {
   doubt: { since: string; why: string } | null;
 }
 
+/** Scopes that some connection lists and whose newest listing is doubted, with since when and why. */
+export async function listDoubtedScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
+  const rows = await sql`
+    select s.scope, since.listed_at as since, newest.doubt as why from (
+      select distinct s.control_plane_number, s.scope from keywarden.connection_scope s
+        join keywarden.connection c on c.name = s.connection and c.removed_at is null) s
+    cross join lateral (
+      select number, doubt from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
+      order by l.number desc limit 1) newest
+    cross join lateral (
+      select coalesce(max(number), 0) as number from keywarden.key_listing l
+      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null) believed
+    cross join lateral (
+      select listed_at from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
+        and l.number > believed.number order by l.number limit 1) since
+    where newest.doubt is not null order by s.scope`;
+  return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
+}
+
 /** The coverage of the key inventory: each complete listing proves its own time, and says something of the day around it. */
 export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage[]> {
   const rows = await sql`

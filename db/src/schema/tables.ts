@@ -82,6 +82,7 @@ export const project = keywarden.table('project', {
   missingSince: instant('missing_since'),
   goneAt: instant('gone_at'),
   walkedAt: instant('walked_at'),
+  holeTriedAt: instant('hole_tried_at'),
   listedActiveAt: instant('listed_active_at'),
 });
 

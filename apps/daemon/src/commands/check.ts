@@ -9,7 +9,7 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/core/process';
-import { type InventoryCoverage, listInventoryCoverage } from '@keywarden/db/read';
+import { listDoubtedScopes } from '@keywarden/db/read';
 import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
@@ -28,7 +28,7 @@ export async function checkCommand(): Promise<number> {
   );
   let enforcement: string | undefined;
   let unsafe: string[] = [];
-  let doubted: InventoryCoverage[] = [];
+  let doubted: Awaited<ReturnType<typeof listDoubtedScopes>> = [];
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -40,7 +40,7 @@ export async function checkCommand(): Promise<number> {
     try {
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
-      doubted = (await listInventoryCoverage(store.sql)).filter(({ doubt }) => doubt !== null);
+      doubted = await listDoubtedScopes(store.sql);
     } finally {
       await store.close();
     }
@@ -48,8 +48,8 @@ export async function checkCommand(): Promise<number> {
   });
   for (const setting of unsafe) printError(`database       ${setting}`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
-  for (const { scope, doubt } of doubted) {
-    const why = `no list of the keys of ${scope} is believed since ${doubt?.since}, and none of them is revoked: ${doubt?.why}`;
+  for (const { scope, since, why: doubt } of doubted) {
+    const why = `no list of the keys of ${scope} is believed since ${since}, and none of them is revoked: ${doubt}`;
     printError(`listings       ${why}`);
   }
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));

@@ -58,6 +58,8 @@ export interface GuardedRevocation {
   membersReadAt: Map<string, number>;
   /** Judges by what is known this moment (R1): why the key must stay, or the policy by which it may go. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
+  /** The same once more, where the call had to wait for its turn; it changes nothing. */
+  judgeAgain?: (listed: Listed) => Promise<Skip | MayGo>;
 }
 
 export interface MayGo {
@@ -118,8 +120,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
         policySha256: ready.policySha256,
         lease: context.lease,
       });
-      if (intent !== undefined)
-        return await callAndRecord(context, task, { ...place, intent, lastUsedAt: ready.lastUsedAt });
+      if (intent !== undefined) return await callAndRecord(context, task, { ...place, intent, ready });
       const pause = await whyPaused(context);
       return skipped(
         notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then try again'),
@@ -157,7 +158,9 @@ async function findPlace(
 /** What a key was judged on a moment ago. */
 interface Ready {
   listing: string;
-  lastUsedAt: string | null;
+  listed: Listed;
+  /** When the facts were read, by our clock. */
+  judgedMs: number;
   policySha256: string;
 }
 
@@ -180,13 +183,41 @@ async function rejudge(
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
-  let judged = await judge({ connection, place, key: listed });
+  const asked: Listed = { connection, place, key: listed };
+  let judgedMs = connection.time.now();
+  let judged = await judge(asked);
   if ('policySha256' in judged && judged.restsOnMembers && scope.kind === 'organization') {
     if (!(await listMembersAgain(context, connection, { organizationId: scope.organizationId, membersReadAt })))
       return notNow('the members of its organization could not be listed again');
-    judged = await judge({ connection, place, key: listed });
+    judgedMs = connection.time.now();
+    judged = await judge(asked);
   }
-  return 'why' in judged ? judged : { ...judged, listing: listing.number, lastUsedAt: listed.lastUsedAt };
+  return 'why' in judged ? judged : { ...judged, listing: listing.number, listed: asked, judgedMs };
+}
+
+/** Judged so lately, in ms, a key is not looked at again before the call. */
+const freshMs = 1000;
+/** A listing that is older when the call has its turn, in ms, shows too little of the present. */
+const oldestMs = 60_000;
+
+/** Nothing was sent: the call had to wait, and what it rests on holds no more. */
+class NotSent extends Error {
+  readonly isOld: boolean;
+
+  constructor(why: string, { isOld }: { isOld: boolean }) {
+    super(why);
+    this.isOld = isOld;
+  }
+}
+
+/** R1: the store and the limits may have held the call back since its key was judged. */
+async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, judgedMs }: Ready): Promise<void> {
+  const ageMs = listed.connection.time.now() - judgedMs;
+  if (ageMs <= freshMs) return;
+  if (ageMs > oldestMs)
+    throw new NotSent(`its turn came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
+  const again = await judgeAgain?.(listed);
+  if (again !== undefined && 'why' in again) throw new NotSent(again.why, { isOld: false });
 }
 
 /** Members that this run has listed longer ago are listed again, in ms. */
@@ -215,17 +246,27 @@ async function listMembersAgain(
 /** The call, between its intent, which is committed, and its outcome. */
 async function callAndRecord(
   { store, signal }: Context,
-  { key, refused }: GuardedRevocation,
-  { connection, scope, intent, lastUsedAt }: Place & { intent: string; lastUsedAt: string | null },
+  task: GuardedRevocation,
+  { connection, scope, intent, ready }: Place & { intent: string; ready: Ready },
 ): Promise<Revocation> {
+  const { key, refused } = task;
   const { client } = connection;
+  const beforeSend = async () => await assertStillJudged(task, ready);
   let revoked: WireRevokedKey;
   try {
     revoked =
       scope.kind === 'user'
-        ? await client.revokePersonalKey(key.id, { signal, turnWithinMs })
-        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal, turnWithinMs });
+        ? await client.revokePersonalKey(key.id, { signal, beforeSend })
+        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal, beforeSend });
   } catch (error) {
+    if (error instanceof NotSent) {
+      const detail = { sent: false, why: error.message };
+      await recordOutcome(store.sql, intent, { outcome: 'not_revoked', at: null, detail });
+      const { message: why, isOld } = error;
+      return isOld
+        ? { outcome: 'failed', why, usedInFlight: false, isFinal: false, retryAfterMs: 0 }
+        : skipped({ why, isFinal: false });
+    }
     if (!(error instanceof ControlPlaneError)) throw error;
     if (error.code === 'outcome_unknown' || error.code === 'not_found')
       return unknown(`${error.message}; the next listings tell`);
@@ -236,18 +277,15 @@ async function callAndRecord(
   }
   if (!revoked.revoked || revoked.id !== key.id)
     return unknown('the answer does not say that this key is revoked; the next listings tell');
-  const usedInFlight = isLater(revoked.lastUsedAt, lastUsedAt);
+  const usedInFlight = isLater(revoked.lastUsedAt, ready.listed.key.lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
   const at = presentOf(connection);
   await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
 
-/** A call whose turn comes later than this after it was judged, in ms, is judged again first: the key may be exempt by then, or in use. */
-const turnWithinMs = 1000;
-
-/** 423, 429, 503 and no turn in time: nothing was done, and the same call may succeed later. */
-const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable', 'timed_out'];
+/** 423, 429 and 503: nothing was done, and the same call may succeed later. */
+const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
 
 function isLater(answered: string | null, judged: string | null): boolean {
   if (answered === null) return false;

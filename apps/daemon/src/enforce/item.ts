@@ -36,6 +36,7 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
     membersReadAt,
     repeats: true,
     judge: (listed) => judgeItem(context, task, listed),
+    judgeAgain: (listed) => judgeItem(context, task, listed),
   });
   return { item, ...revocation };
 }

@@ -30,6 +30,7 @@ test('R7: of an organization with a row that cannot be read nothing is concluded
     { created_at: '2026-01-01T00:00:00+99:99' },
     { last_used_at: '2026-06-30T23:59:60Z' },
   ];
+  const kept: Record<string, unknown>[] = [];
   for (const row of odd) {
     await store.sql`delete from keywarden.key_listing`;
     setBetween(async (request, forward) =>
@@ -44,14 +45,14 @@ test('R7: of an organization with a row that cannot be read nothing is concluded
       expect.stringMatching(/^1 of its rows cannot be read/),
     ]);
     expect((await makeStoredPlan()).document.items).toEqual([]);
+    const [last] = await store.sql`select list, why from keywarden.rejected_row order by last_seen_at desc limit 1`;
+    kept.push(last ?? {});
   }
-  const kept = await store.sql`select list, why, times from keywarden.rejected_row order by number`;
-  expect(kept.map(({ list }) => list)).toEqual(odd.map(() => 'keys'));
-  expect(kept.map(({ why }) => String(why))).toEqual([
-    expect.stringMatching(/^id /),
-    expect.stringMatching(/^created_at not an RFC 3339 time/),
-    expect.stringMatching(/^created_at /),
-    expect.stringMatching(/^last_used_at /),
+  expect(kept.map(({ list, why }) => `${list}: ${why}`)).toEqual([
+    expect.stringMatching(/^keys: id /),
+    expect.stringMatching(/^keys: created_at not an RFC 3339 time/),
+    expect.stringMatching(/^keys: created_at /),
+    expect.stringMatching(/^keys: last_used_at /),
   ]);
   setBetween(plain);
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);

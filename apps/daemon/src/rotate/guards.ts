@@ -1,4 +1,4 @@
-import { exemptionOf, type Facts, modeOf, type Policy } from '@keywarden/core/policy';
+import { exemptionOf, type Facts, identityHold, modeOf, type Policy } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/wire';
 import type { StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -17,6 +17,12 @@ export function whyScopeHolds({ quotas, max_evidence_age: maxAge }: Policy, fact
   return perDay !== undefined && facts.revokedLastDay >= perDay
     ? `at most ${perDay} keys are revoked in 24 hours`
     : null;
+}
+
+/** What is known of the key may be of another: its id was another key's, or two scopes show it. */
+export function whyInQuestion({ keys }: Facts, number: string): string | null {
+  const key = keys.find((each) => each.number === number);
+  return key === undefined ? null : (identityHold(key)?.text ?? null);
 }
 
 /** R2: a connection's own key goes only by its own rotation, and when every connection that takes its key from there works with another. */

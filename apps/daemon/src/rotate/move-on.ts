@@ -1,6 +1,7 @@
 import { currentMint, decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
 import { type MintChange, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
+import { whyDisagreeing } from '../current-policy.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
@@ -20,6 +21,8 @@ export async function moveAll(context: Context, rotations: StoredRotation[], run
   const moved: Moved[] = [];
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
+    // What another replica was told meanwhile holds for what is still to come.
+    if (!run.isAsked) run.stopped ??= await whyDisagreeing(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await moveOn(context, rotation, run));
   }

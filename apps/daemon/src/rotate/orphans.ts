@@ -17,7 +17,7 @@ import {
   type Skip,
 } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
-import { whyScopeHolds } from './guards.ts';
+import { whyInQuestion, whyScopeHolds } from './guards.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
@@ -94,6 +94,7 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
     membersReadAt: new Map(),
     repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
+    judgeAgain: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
   });
 }
 
@@ -108,6 +109,7 @@ async function judgeOrphan(
   const own = facts.ownKeys.find(({ keyId }) => keyId === again.key.id);
   const why =
     whyScopeHolds(context.config.policy, facts, again.key.scope) ??
+    whyInQuestion(facts, again.key.number) ??
     (own === undefined ? null : `connection ${own.connection} itself uses this key`) ??
     (await whyItStays(context, again, run));
   return why === null ? { policySha256, restsOnMembers: false } : notNow(why);

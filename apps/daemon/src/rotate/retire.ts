@@ -12,7 +12,7 @@ import {
 import { judgeScope } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
-import { whoUses, whyScopeHolds, whyUnwanted } from './guards.ts';
+import { whoUses, whyInQuestion, whyScopeHolds, whyUnwanted } from './guards.ts';
 import type { Run } from './run.ts';
 
 /** Revokes the old key of an adopted rotation, if all that allows it holds this moment. */
@@ -45,6 +45,7 @@ async function judgeRetirement(
   const user = whoUses(facts, rotation, connections);
   const why =
     whyScopeHolds(config.policy, facts, rotation.key.factScope) ??
+    whyInQuestion(facts, rotation.key.number) ??
     whyUnwanted(config.policy, facts, rotation) ??
     (user === undefined ? null : `connection ${user} itself uses this key`);
   if (why !== null) return notNow(why);

@@ -35,7 +35,9 @@ export interface Asked {
 export async function rotate(context: Context, connections: Connection[], asked?: Asked): Promise<Rotated> {
   return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
-    const run: Run = { connections, facts, judgements, refused: new Set(), failedSinks: new Map(), stopped: null };
+    const isAsked = asked !== undefined;
+    const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
+    const run: Run = { connections, facts, judgements, ...lists, isAsked, stopped: null };
     const why = asked === undefined ? await whyNotByItself(context) : await whyPaused(context);
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };

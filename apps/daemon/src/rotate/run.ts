@@ -11,6 +11,8 @@ export interface Run {
   refused: Set<string>;
   /** Sinks that did not take a secret in this run, with why: no other is minted for them. */
   failedSinks: Map<string, string>;
+  /** A person has asked for it: what goes by itself does not stop it. */
+  isAsked: boolean;
   /** Why the run goes no further: a key was used while it was revoked (R5), or somebody has paused. */
   stopped: string | null;
 }

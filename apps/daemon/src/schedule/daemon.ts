@@ -76,7 +76,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     });
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
-    await sayCurrentPolicy(context);
+    await sayCurrentPolicy({ ...context, store: { ...store, sql } });
     tickedMs = performance.now();
     // Not past the next slot, by a tick of this machine's clock.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;

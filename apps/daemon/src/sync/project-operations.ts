@@ -6,6 +6,7 @@ import {
   forgetOpenWalk,
   listOpenOperations,
   makeOperationPartitions,
+  markHolesTried,
   markOperationPruned,
   type OpenOperation,
   type OpenWalk,
@@ -57,7 +58,10 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const floor = before(walkedAt, settings.overlap.ms);
   const open = await readOpen(context, task, floor);
   const recent = await countRecent(context, task, floor);
-  const plan = deepened(task.project, { plan: planWalk({ floor, recent, open, maxLimit }), maxLimit });
+  const usual = planWalk({ floor, recent, open, maxLimit });
+  const plan = deepened(task.project, { plan: usual, maxLimit });
+  if (plan !== usual)
+    await markHolesTried(context.store.sql, { project: task.project.number, at: presentOf(task.connection) });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,
@@ -218,16 +222,22 @@ async function askEach(
   open: OpenOperation[],
 ): Promise<void> {
   const { store, signal } = context;
+  let unreadable: ControlPlaneError | undefined;
   for (const { id, createdAt } of open) {
     const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
       if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
-      throw error;
+      // One that cannot be read keeps none of the others from being followed.
+      if (!(error instanceof ControlPlaneError && error.code === 'invalid_response')) throw error;
+      unreadable ??= error;
+      return null;
     });
+    if (operation === null) continue;
     if (operation) await save(context, { project, counts, steps }, [operation]);
     // Younger ones must be there: the project itself may have gone, or be hidden, and come back (A7).
     else if (compareInstants(createdAt, before(presentOf(connection), servedMs)) < 0)
       await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
+  if (unreadable !== undefined) throw unreadable;
 }
 
 /** check_violation, which Postgres also says where a row has no partition. */

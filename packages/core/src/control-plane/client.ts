@@ -40,8 +40,8 @@ interface CallOptions {
 }
 
 interface RevokeOptions extends CallOptions {
-  /** `timed_out`, and nothing is sent, where the limiter holds it back for longer, in ms: what was judged before would be old. */
-  turnWithinMs?: number;
+  /** Looks once more, when the limits have given the call its turn. What it throws is the call's error, and nothing is sent. */
+  beforeSend?: () => Promise<void>;
 }
 
 interface ListOptions extends CallOptions {
@@ -99,9 +99,9 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
   const revokeKey = async (
     route: string,
     params: Record<string, string>,
-    { signal, turnWithinMs }: RevokeOptions,
+    { signal, beforeSend }: RevokeOptions,
   ): Promise<wire.WireRevokedKey> => {
-    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal, turnWithinMs });
+    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal, beforeSend });
     return parseWrite(wire.revokedKeySchema, reply, route);
   };
 

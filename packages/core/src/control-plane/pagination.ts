@@ -5,7 +5,7 @@ export interface RejectedRow {
   index: number;
   id: string | null;
   why: string;
-  /** The row as it came, without what may be a secret. */
+  /** What the row looks like: its fields' types, and the values of those that are ids, times, names or states. */
   record: unknown;
 }
 

@@ -81,7 +81,7 @@ function readRows<T>(item: z.ZodType<T>, reply: Reply, route: string): Pick<Page
   for (const [index, row] of reply.json.entries()) {
     const read = item.safeParse(row);
     if (read.success) items.push(read.data);
-    else rejected.push({ index, id: idOf(row), why: describe(read.error), record: withoutSecrets(row) });
+    else rejected.push({ index, id: idOf(row), why: describe(read.error), record: shapeOf(row) });
   }
   return { items, rejected };
 }
@@ -93,12 +93,19 @@ function idOf(row: unknown): string | null {
 
 const describe = ({ issues: [issue] }: z.ZodError) => `${issue?.path.join('.')} ${issue?.message}`.trim();
 
-const secretName = /key$|secret|token|password|uri$|credential/i;
+/** Fields whose values are no secrets, and tell what is wrong with a row. */
+const plainName = /^(id|action|status|role|kind|type)$|_(id|at|ms|count)$/;
+const longestValue = 100;
 
-/** A row that nobody expected may hold anything: what is named like a secret is left out. */
-function withoutSecrets(row: unknown): unknown {
-  const text = JSON.stringify(row, (name, value: unknown) => (secretName.test(name) ? '[left out]' : value));
-  return JSON.parse(text ?? 'null');
+/** The shape of a row that nobody expected, which may hold anything: of most fields the type alone. */
+function shapeOf(value: unknown, name = ''): unknown {
+  if (value === null) return null;
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'object')
+    return Object.fromEntries(
+      Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field)]),
+    );
+  return plainName.test(name) ? String(value).slice(0, longestValue) : typeof value;
 }
 
 /** Checks an answer; `invalid_response` names what is wrong with it first. */

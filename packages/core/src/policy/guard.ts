@@ -69,7 +69,7 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
       kept: [],
       held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
     };
-  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? changed(key) ?? staleEvidence(policy, scope);
+  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? identityHold(key) ?? staleEvidence(policy, scope);
   if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
@@ -103,7 +103,7 @@ export function inRotation({ line }: KeyFacts): Hold | null {
 }
 
 /** Its id was another key's, or two scopes show it: what is known of the one must not condemn the other. */
-function changed({ isInQuestion, otherScope }: KeyFacts): Hold | null {
+export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
     return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };
   if (isInQuestion !== true) return null;

@@ -14,7 +14,7 @@ export {
   type Use,
 } from './facts.ts';
 export { makeGlobTest } from './glob.ts';
-export { type Hold, hasSeen, type Verdict } from './guard.ts';
+export { type Hold, hasSeen, identityHold, type Verdict } from './guard.ts';
 export { isNetwork, makeNetworkTest } from './network.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {

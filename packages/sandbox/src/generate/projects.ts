@@ -46,7 +46,6 @@ export function equipProject(
       createdBy,
       state: 'ready',
       isDefault: isRoot,
-      isProtected: isRoot,
     });
     insertEndpoint(db, {
       id: endpointId,
