@@ -48,7 +48,7 @@ test('R7: of an organization with a row that cannot be read nothing is concluded
     const [last] = await store.sql`select list, why from keywarden.rejected_row order by last_seen_at desc limit 1`;
     kept.push(last ?? {});
   }
-  expect(kept.map(({ list, why }) => `${list}: ${why}`)).toEqual([
+  expect(kept.map(({ list, why }) => `${String(list)}: ${String(why)}`)).toEqual([
     expect.stringMatching(/^keys: id /),
     expect.stringMatching(/^keys: created_at not an RFC 3339 time/),
     expect.stringMatching(/^keys: created_at /),

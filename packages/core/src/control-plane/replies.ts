@@ -105,7 +105,7 @@ function shapeOf(value: unknown, name = ''): unknown {
     return Object.fromEntries(
       Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field)]),
     );
-  return plainName.test(name) ? String(value).slice(0, longestValue) : typeof value;
+  return plainName.test(name) ? JSON.stringify(value).slice(0, longestValue) : typeof value;
 }
 
 /** Checks an answer; `invalid_response` names what is wrong with it first. */
