@@ -162,10 +162,12 @@ async function live(
     }
     hostile.calm();
     doing.push('calm');
-    // Holes are walked again a day later.
+    const undisturbed = async () => await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
+    // What a walk that goes on leaves out, a later one of that day looks for; holes that were looked for, one of the next.
+    if (isHostile) await undisturbed();
     await world.sleep(isHostile ? day * 1000 : 3_600_000);
     const passBeganAt = new Date(world.now()).toISOString();
-    result.resumedWalks += await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
+    result.resumedWalks += await undisturbed();
     await check();
     if (settleMs === undefined && steps === undefined)
       await checkCurrent(store, world, { pageLimit, passBeganAt, isHostile });

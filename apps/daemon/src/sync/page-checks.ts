@@ -1,5 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
+import type { WholePage } from './whole-page.ts';
 
 export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
 
@@ -28,15 +29,33 @@ const oldestMs = 400 * day;
 /** A Date has whole seconds, and the clocks of a service's servers differ. */
 const aheadMs = 300_000;
 
-/** A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake. */
-export function assertPossible(
-  { items }: { items: WireOperation[] },
+/**
+ * A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake, and is kept apart like a row that cannot
+ * be read. Where no other is left the page is an error: nothing tells where it belongs.
+ */
+export function withoutImpossible(
+  page: WholePage,
   { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
-): void {
+): WholePage {
   const nowMs = toMs(askedAt);
   const firstMs = Math.max(toMs(projectCreatedAt) - aheadMs, nowMs - oldestMs);
-  for (const { createdAt } of items) {
-    const atMs = toMs(createdAt);
-    if (atMs < firstMs || atMs > nowMs + aheadMs) throw refuse(`has a row created ${createdAt}, which cannot be`);
-  }
+  const isPossible = ({ createdAt }: WireOperation) => toMs(createdAt) >= firstMs && toMs(createdAt) <= nowMs + aheadMs;
+  if (page.items.every(isPossible)) return page;
+  const impossible = [...page.items.entries()].filter(([, each]) => !isPossible(each));
+  const [first] = impossible;
+  if (impossible.length === page.items.length)
+    throw refuse(`has a row created ${first?.[1].createdAt}, which cannot be`);
+  const rejected = impossible.map(([item, { id, createdAt }]) => ({
+    index: rowOf(page, item),
+    id,
+    why: `created_at is ${createdAt}, which cannot be`,
+    record: { id, created_at: createdAt },
+  }));
+  const all = [...page.rejected, ...rejected].toSorted((a, b) => a.index - b.index);
+  return { ...page, items: page.items.filter(isPossible), rejected: all };
+}
+
+/** The place of an item among all rows of its page. */
+export function rowOf({ rejected }: Pick<WholePage, 'rejected'>, item: number): number {
+  return rejected.reduce((row, { index }) => (index <= row ? row + 1 : row), item);
 }

@@ -352,6 +352,32 @@ test.each(['0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '2027-01-01T00:00:00Z
   },
 );
 
+test.each(['0001-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])(
+  'A2: a row created %s is kept apart, its page and the one below are not claimed, and all others are read',
+  async (createdAt) => {
+    const rows = rowsAt(Array.from({ length: 3500 }, (_, index) => index));
+    const odd = { id: 'odd', createdAt };
+    // Where such a service would sort it.
+    const sorted = createdAt < '2026' ? [...rows, odd] : [odd, ...rows];
+    const at = (row: Row) => (row === odd ? instant(createdAt < '2026' ? 5000 : -1) : row.createdAt);
+    const client = {
+      operationsPage: async (_project: string, { limit = 1000, cursor }: Partial<Request> = {}) => {
+        const left = sorted.filter((row) => cursor === undefined || compareInstants(at(row), cursor) < 0);
+        const page = left.slice(0, limit);
+        const last = page.at(-1);
+        const next = page.length === limit && last !== undefined ? at(last) : null;
+        return { items: page.map((row) => ({ projectId: 'p', ...row })), cursor: next, dateMs: 0 } as never;
+      },
+    };
+    const pages = await pagesOf(client);
+    expect(idsOf(pages).size).toBe(3500);
+    expect(pages.flatMap(({ rejected }) => rejected.map(({ id }) => id))).toContain('odd');
+    const claimed = rows.filter((row) => claims(pages, row.createdAt)).length;
+    expect(claimed).toBeGreaterThan(1000);
+    expect(claimed).toBeLessThan(3500);
+  },
+);
+
 test('A2: a page whose last time has no digits below the second proves nothing within that second', async () => {
   const times = ['2026-01-01T00:00:09.900000Z', '2026-01-01T00:00:07Z', '2026-01-01T00:00:05.300001Z'];
   const rows = times.map((createdAt, index) => ({ projectId: 'p', id: `${index}`, createdAt }));

@@ -2,7 +2,7 @@ import { ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/
 import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
-import { assertDescends, assertPossible } from './page-checks.ts';
+import { assertDescends, rowOf, withoutImpossible } from './page-checks.ts';
 import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
 
 /** How often a page is asked for again when its rows changed while its last instant was looked at. */
@@ -86,11 +86,11 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let isWholeAbove = true;
   for (;;) {
     const begunMs = walk.now();
-    const page = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal });
-    const askedAt = walk.datedAt(page, begunMs);
+    const fetched = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal });
+    const askedAt = walk.datedAt(fetched, begunMs);
     beganAt ??= askedAt;
+    const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     assertDescends(page, { projectId, limit, place });
-    assertPossible(page, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     const last = page.items.at(-1);
     for (const { id } of page.items) for (const overlap of overlaps) overlap.ids.delete(id);
     const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
@@ -197,11 +197,6 @@ async function cursorOfLast(
   if (last === page.rows - 1) return page.cursor;
   const { cursor } = await client.operationsPageEnd(projectId, { limit: last + 1, cursor: page.askedWith, signal });
   return cursor ?? page.cursor;
-}
-
-/** The place of an item among all rows of its page. */
-function rowOf({ rejected }: WholePage, item: number): number {
-  return rejected.reduce((row, { index }) => (index <= row ? row + 1 : row), item);
 }
 
 /** By the instant: one may be written with other digits, or in another zone, from row to row. */
