@@ -25,12 +25,12 @@ export interface ArchivedProjects {
 /** Organizations as the archive serves them. */
 export async function listArchivedOrganizations(
   db: Reader,
-  { organizations, page }: { organizations: string[] | null; page: PageRequest },
+  { id, organizations, page }: { id?: string | undefined; organizations: string[] | null; page: PageRequest },
 ): Promise<ArchivePage> {
   const list: List = {
     from: sql`keywarden.organization o`,
     item: { id: sql`o.id`, name: sql`o.name`, created_at: time(sql`o.created_at`), extra: sql`o.extra` },
-    where: [visible(sql`o.id`, organizations)],
+    where: [when(id, (wanted) => sql`o.id = ${wanted}`), visible(sql`o.id`, organizations)],
     order: [
       { by: sql`o.id`, type: 'text' },
       { by: sql`o.control_plane_number`, type: 'bigint' },

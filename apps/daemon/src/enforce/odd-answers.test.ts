@@ -17,7 +17,7 @@ import {
   use,
   useApplyBed,
 } from './apply-bed.ts';
-import { changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
+import { type Answer, changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
 
 // A control plane that is not the sandbox: its answers to lists and revocations come from gateways, caches and replicas.
 
@@ -135,20 +135,25 @@ test('R1: a key that a list shows twice is judged by its last use', async () => 
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
-test('R1, A7: what a cache answers is no listing: nothing is concluded from it, and nothing goes by it', async () => {
-  const { one } = await prepareBetween(['one', 'two', 'busy']);
-  const plan = await makeStoredPlan();
+/** A cache that answers the first list of keys again and again, from the second time on with these headers. */
+function cacheOfKeys(more: Record<string, string>): Answer {
   let kept: { body: string; headers: Headers } | undefined;
-  let asked: string | null = null;
-  setBetween(async (request, forward) => {
+  return async (request, forward) => {
     if (!isKeyList(request)) return await forward();
     if (kept === undefined) {
       const answer = await forward();
       kept = { body: await answer.text(), headers: new Headers(answer.headers) };
       kept.headers.delete('content-length');
-    } else kept.headers.set('age', '300');
+    } else for (const [name, value] of Object.entries(more)) kept.headers.set(name, value);
     return new Response(kept.body, { headers: kept.headers });
-  });
+  };
+}
+
+test('R1, A7: what a cache answers is no listing: nothing is concluded from it, and nothing goes by it', async () => {
+  const { one } = await prepareBetween(['one', 'two', 'busy']);
+  const plan = await makeStoredPlan();
+  let asked: string | null = null;
+  setBetween(cacheOfKeys({ age: '300' }));
   await syncKeys(bed.context, connectionOf(bed));
   await use(one?.key ?? '');
   expect(outcomes(await apply(plan))).toEqual({
@@ -186,16 +191,7 @@ test('A7: an answer whose Date stands still while time goes by is of a cache, al
 test('R1, A7: an answer that has the Date of the one before, seconds later, is that very answer', async () => {
   const { one } = await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();
-  let kept: { body: string; headers: Headers } | undefined;
-  setBetween(async (request, forward) => {
-    if (!isKeyList(request)) return await forward();
-    if (kept === undefined) {
-      const answer = await forward();
-      kept = { body: await answer.text(), headers: new Headers(answer.headers) };
-      kept.headers.delete('content-length');
-    }
-    return new Response(kept.body, { headers: kept.headers });
-  });
+  setBetween(cacheOfKeys({}));
   let laterMs = 0;
   const connection = connectionOf(bed);
   bed.connections = [{ ...connection, time: { ...connection.time, now: () => Date.now() + laterMs } }];

@@ -59,8 +59,8 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
 
   const requireOrganization = async (c: Context<Env>, id: string) => {
     const { organizations } = c.get('principal');
-    const { records } = await listArchivedOrganizations(db, { organizations, page: everyone });
-    const found = records.find((record) => record.id === id);
+    const asked = { id, organizations, page: { limit: 1, after: null } };
+    const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, asked)).records;
     if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
     return found;
   };
@@ -85,7 +85,7 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
     return c.json(page);
   });
 
-  // Who shares what with whom no list that is archived says.
+  // The archive does not know which projects are shared.
   api.get('/projects/shared', (c) => c.json({ projects: [] }));
 
   api.get('/projects/:project_id', async (c) => {

@@ -5,13 +5,13 @@ export interface RejectedRow {
   index: number;
   id: string | null;
   why: string;
-  /** What the row looks like: its fields' types, and the values of those that are ids, times, names or states. */
+  /** What the row looks like: its fields' types, and the values of those that are ids, times or states. */
   record: unknown;
 }
 
 /**
- * One response of a list: its rows, those that cannot be read apart, the cursor of the next page (null at the end), the control plane's Date in ms, and how long a cache kept
- * it, in ms.
+ * One response of a list: its rows, those that cannot be read apart, the cursor of the next page (null at the end), the control plane's Date
+ * in ms, and how long a cache kept it, in ms.
  */
 export interface Page<T> {
   items: T[];
