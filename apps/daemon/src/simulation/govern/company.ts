@@ -14,6 +14,7 @@ export interface Company {
   onSleep: () => Promise<void>;
   /** The way to the control plane: members who are away are in no list. */
   fetch: typeof fetch;
+  /** Made by a member, if one is asked for and there to make it, and otherwise by the administrator. */
   mint(key: { name: string; organization?: string; project?: string; by?: string }): Promise<CompanyKey>;
   /** A request with the key's secret. Answers with the status. */
   use(key: CompanyKey): Promise<number>;
@@ -109,7 +110,8 @@ export async function createCompany(seed: number): Promise<Company> {
       return Response.json({ ...body, members }, { headers: { date: response.headers.get('date') ?? '' } });
     },
     async mint({ name, organization, by }) {
-      const maker = by === undefined ? undefined : makers.find(({ organizationId }) => organizationId === organization);
+      const there = makers.filter(({ organizationId, userId }) => organizationId === organization && !away.has(userId));
+      const maker = by === undefined ? undefined : there[0];
       const path = organization === undefined ? '/api_keys' : `/organizations/${organization}/api_keys`;
       const body = { key_name: name, ...(maker === undefined ? {} : { project_id: maker.projectId }) };
       const secret = maker?.secret ?? sandbox.adminKey;
