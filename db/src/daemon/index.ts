@@ -119,6 +119,7 @@ export { createToken, ensureToken, listTokens, type Role, revokeToken, roles, ty
 export {
   countOperationsSince,
   forgetOpenWalk,
+  isAllToTheEnd,
   listOpenOperations,
   listProjectsToWalk,
   markHolesTried,

@@ -154,3 +154,24 @@ export async function countOperationsSince(
       where project_number = ${projectNumber} and created_at >= ${since}::timestamptz limit ${max}) counted`;
   return Number(row?.n);
 }
+
+/**
+ * Whether a walk has come to the end of the project's list, and these operations, by id, are all that the store has since then, the oldest of them
+ * inside the coverage. What the control plane stopped to serve is left out.
+ */
+export async function isAllToTheEnd(
+  sql: Sql,
+  { project: projectNumber, since, ids }: { project: string; since: string; ids: string[] },
+): Promise<boolean> {
+  const [row] = await sql`
+    with stored as (
+      select id, created_at from keywarden.operation o where project_number = ${projectNumber} and created_at >= ${since}::timestamptz
+        and not exists (select from keywarden.operation_pruned p
+          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id)
+    )
+    select exists (select from keywarden.completed_walk where project_number = ${projectNumber} and to_end)
+      and exists (select from keywarden.operation_coverage
+        where project_number = ${projectNumber} and known @> (select min(created_at) from stored))
+      and not exists (select from stored where id <> all (${ids}::uuid[])) as is_all`;
+  return Boolean(row?.is_all);
+}

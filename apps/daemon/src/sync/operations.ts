@@ -26,12 +26,13 @@ export async function syncOperations(context: Context, connection: Connection, s
     const say = paceOf(connection, { counts, total: projects.length });
     let done = 0;
     const failures: Failure[] = [];
+    const seen = { largestPage: 0 };
     let outages = 0;
     part.update(done, projects.length, await say(done));
     await eachAtOnce(projects, async (project) => {
       context.signal.throwIfAborted();
       try {
-        await syncProject(context, { connection, project, counts, steps });
+        await syncProject(context, { connection, project, counts, steps, seen });
         outages = 0;
       } catch (error) {
         if (!isOfOneProject(error)) throw error;

@@ -4,6 +4,7 @@ import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire'
 import {
   countOperationsSince,
   forgetOpenWalk,
+  isAllToTheEnd,
   listOpenOperations,
   makeOperationPartitions,
   markHolesTried,
@@ -39,6 +40,7 @@ interface Task {
   project: WalkedProject;
   counts: Counts;
   steps: Steps;
+  seen: Walk['seen'];
 }
 
 /**
@@ -67,9 +69,24 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
     walkedAt,
     from: null,
     ...plan,
+    // What a hole lacks is below a row that is known, or beside it.
+    ...(plan === usual ? { isKnownEnd: async (page) => await isKnownEnd(context, task, page) } : {}),
     onPage: (page) => page.forEach(({ id }) => waiting.delete(id)),
   });
   await askEach(context, task, [...waiting.values()]);
+}
+
+/**
+ * Whether a page that is short and has a cursor shows what the store has of the project, to the end that a walk has seen: nothing older comes later,
+ * and a service with smaller pages would leave out the oldest.
+ */
+async function isKnownEnd(
+  { store }: Context,
+  { connection, project }: Task,
+  operations: WireOperation[],
+): Promise<boolean> {
+  const since = before(presentOf(connection), servedMs);
+  return await isAllToTheEnd(store.sql, { project: project.number, since, ids: operations.map(({ id }) => id) });
 }
 
 /** A walk goes down to the oldest hole of the coverage, once a day: what left it may be over. */
@@ -120,13 +137,13 @@ function latest(a: string | null, b: string | null): string | null {
 
 async function walk(
   context: Context,
-  { connection, project, counts, steps }: Task,
+  { connection, project, counts, steps, seen }: Task,
   {
     walkedAt,
     hasPlace = true,
     onPage,
     ...how
-  }: Pick<Walk, 'from' | 'floor' | 'firstLimit'> & {
+  }: Pick<Walk, 'from' | 'floor' | 'firstLimit' | 'isKnownEnd'> & {
     walkedAt: string | null;
     /** Its place is kept, and its end is a completed walk. */
     hasPlace?: boolean;
@@ -137,6 +154,7 @@ async function walk(
   const { page_limit: maxLimit, settle } = config.operations;
   const pages = steps.walkOperations(connection.client, {
     ...how,
+    seen,
     projectId: project.id,
     projectCreatedAt: project.createdAt,
     maxLimit,
@@ -176,7 +194,7 @@ function freshDate(connection: Connection, answer: { dateMs: number | null; ageM
 
 async function save(
   { store: { sql }, lease }: Context,
-  { project, counts, steps }: Omit<Task, 'connection'>,
+  { project, counts, steps }: Omit<Task, 'connection' | 'seen'>,
   operations: WireOperation[],
   walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
 ): Promise<void> {

@@ -38,6 +38,7 @@ const walkOf = (change: Partial<Walk> = {}): Walk => ({
   datedAt: () => '2026-01-01T00:00:00Z',
   now: () => 0,
   projectCreatedAt: '2025-12-01T00:00:00Z',
+  seen: { largestPage: 0 },
   signal: new AbortController().signal,
   ...change,
 });
@@ -204,6 +205,72 @@ test('A2, a property: whatever the groups, the limit and the rows that come mean
     }),
     { numRuns: sized(300) },
   );
+});
+
+/** Another control plane of one project: pages as small as it likes, a cursor wherever it likes, and times of fewer digits than its cursors. */
+function otherListOf(
+  rows: () => Row[],
+  { size, everyPage, digits }: { size: number; everyPage: boolean; digits: 0 | 6 },
+): Pick<WalkedClient, 'operationsPage'> {
+  const shown = (at: string) => (digits === 0 ? `${at.slice(0, 19)}Z` : at);
+  return {
+    async operationsPage(_project, { limit = 1000, cursor } = {}) {
+      const asked = Math.min(limit, size);
+      const below = rows().filter((row) => cursor === undefined || compareInstants(row.createdAt, cursor) < 0);
+      const page = below.slice(0, asked);
+      const next = everyPage || page.length === asked ? (page.at(-1)?.createdAt ?? null) : null;
+      const items = page.map(({ id, createdAt }) => ({ projectId: 'p', id, createdAt: shown(createdAt) }));
+      return { items, cursor: next, dateMs: 0, ageMs: 0 } as never;
+    },
+  };
+}
+
+test('A2, a property: however lists end, however small pages are and however long times, all is read and claimed but for what one page cannot show', async () => {
+  const setting = {
+    // Instants in microseconds, so that several share a second, and rows of each.
+    groups: fc.array(
+      fc.tuple(fc.integer({ min: 1, max: 900_000 }), fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 5 }))),
+      {
+        maxLength: 30,
+      },
+    ),
+    size: fc.oneof(fc.constant(1000), fc.integer({ min: 2, max: 40 })),
+    limit: fc.integer({ min: 2, max: 40 }),
+    everyPage: fc.boolean(),
+    digits: fc.constantFrom(0 as const, 6 as const),
+    largestPage: fc.constantFrom(0, 1),
+  };
+  let [claimed, all] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(fc.record(setting), async ({ groups, size, limit, everyPage, digits, largestPage }) => {
+      let micros = 0;
+      const rows = groups.flatMap(([apart, bearers], group) => {
+        micros += apart;
+        const at = new Date(Date.UTC(2026, 0, 1) - Math.ceil(micros / 1000)).toISOString();
+        const createdAt = at.replace('Z', `${String(999 - (micros % 1000)).padStart(3, '0')}Z`);
+        return Array.from({ length: bearers }, (_, index) => ({ id: `${group} ${index}`, createdAt }));
+      });
+      const sorted = rows.toSorted((a, b) => compareInstants(b.createdAt, a.createdAt));
+      const seenBefore = largestPage === 0 ? 0 : Math.min(size, 40);
+      const seen = { largestPage: seenBefore };
+      const client = otherListOf(() => sorted, { size, everyPage, digits });
+      const pages = await pagesOf(client, walkOf({ maxLimit: limit, firstLimit: limit, seen }));
+      const ids = idsOf(pages);
+      const shown = (at: string) => (digits === 0 ? `${at.slice(0, 19)}Z` : at);
+      const lost = sorted.filter(({ id, createdAt }) => !ids.has(id) && claims(pages, shown(createdAt)));
+      expect(lost).toEqual([]);
+      const largest = Math.max(0, ...groups.map(([, bearers]) => bearers));
+      // A page that can show more than the rows of any instant leaves nothing out; where it might be full of one instant, another page has to be larger.
+      if (largest < Math.min(size, limit) && (groups.length > 1 || !everyPage || largest < Math.max(2, seenBefore))) {
+        expect(ids.size).toBe(rows.length);
+        expect(unprovedOf(pages)).toEqual([]);
+      }
+      claimed += sorted.filter(({ createdAt }) => claims(pages, shown(createdAt))).length;
+      all += rows.length;
+    }),
+    { numRuns: sized(500) },
+  );
+  expect(claimed).toBeGreaterThan(all / 2);
 });
 
 test('A2, a property: rows that cannot be read are claimed by nobody, and the others are read', async () => {

@@ -18,6 +18,10 @@ export interface Walk {
   floor: string | null;
   /** Rows of the first page. */
   firstLimit: number;
+  /** The most rows that a page of this service has shown of late: the walk raises it. */
+  seen: { largestPage: number };
+  /** Whether the list is known to end with these rows of its newest page. Absent where only an answer can say. */
+  isKnownEnd?: (operations: WireOperation[]) => Promise<boolean>;
   /** The control plane's largest page. */
   maxLimit: number;
   /** The Date of an answer that was asked for at `begunMs`, as RFC 3339. Throws where a cache kept the answer. */
@@ -86,7 +90,10 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let isWholeAbove = true;
   for (;;) {
     const begunMs = walk.now();
-    const fetched = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal });
+    const isKnownEnd = place === null ? walk.isKnownEnd : undefined;
+    const { largestPage: largest } = walk.seen;
+    const fetched = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal, largest, isKnownEnd });
+    walk.seen.largestPage = Math.max(largest, fetched.rows);
     const askedAt = walk.datedAt(fetched, begunMs);
     beganAt ??= askedAt;
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
@@ -143,18 +150,13 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     }
     attempt = 1;
     limit = maxLimit;
-    if (back.state === 'proved')
-      overlaps.push({
-        at: reached,
-        ids: new Set(page.items.filter((each) => isAt(each, reached)).map(({ id }) => id)),
-        before: place,
-      });
+    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: place });
     // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
     else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
     const onward = (back.state === 'full' ? back.cursor : null) ?? page.cursor;
     place =
       back.state === 'proved'
-        ? { ...back.next, below: later(back.next.below, justAbove(provedFrom)) }
+        ? { ...back.next, below: belowOf(place, later(back.next.below, justAbove(provedFrom))) }
         : { cursor: onward, below: earlier(onward, reached) };
     const unprovedAt = back.state === 'proved' ? null : reached;
     yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
@@ -166,42 +168,77 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
  * above them, so that the walk goes on below; changed: rows went meanwhile, and the page has to be asked for again.
  */
 type StepBack =
-  | { state: 'proved'; next: NonNullable<Place> }
+  | { state: 'proved'; next: NonNullable<Place>; shownAgain: Set<string> }
   | { state: 'full'; cursor: string | null }
   | { state: 'changed' };
 
 /** Looks for a cursor from which the next page shows every row of this page's last instant. */
-async function stepBack(
-  client: WalkedClient,
-  { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
-): Promise<StepBack> {
-  const lastInstant = page.items.at(-1)?.createdAt;
-  const above = page.items.findLastIndex((each) => !isAt(each, lastInstant));
-  if (above === -1 || lastInstant === undefined)
-    return { state: 'full', cursor: await cursorOfLast(client, { projectId, page, signal }) };
-  const shorter = { limit: rowOf(page, above) + 1, cursor: page.askedWith, signal };
-  const { cursor, lastId } = await client.operationsPageEnd(projectId, shorter);
+async function stepBack(client: WalkedClient, asked: Ended): Promise<StepBack> {
+  const { items } = asked.page;
+  const lastInstant = items.at(-1)?.createdAt;
+  const above = items.findLastIndex((each) => !isAt(each, lastInstant));
+  if (above === -1) return await stepWithin(client, asked);
+  const { cursor, lastId } = await endAt(client, above, asked);
   // The row's time as the page shows it, for that was looked at. One that the page does not have may be anybody's.
-  const end = page.items.find(({ id }) => id === lastId)?.createdAt;
+  const end = items.find(({ id }) => id === lastId)?.createdAt;
   // Rows that came meanwhile push it up, which only repeats some; rows that went would pull it down, and it would skip some.
-  if (cursor === null || end === undefined || compareInstants(end, lastInstant) <= 0) return { state: 'changed' };
-  return { state: 'proved', next: { cursor, below: end } };
+  if (cursor === null || end === undefined || lastInstant === undefined || compareInstants(end, lastInstant) <= 0)
+    return { state: 'changed' };
+  return { state: 'proved', next: { cursor, below: end }, shownAgain: idsBelow(items, above) };
 }
 
+/**
+ * The same where all rows show one time, which may have fewer digits than cursors have: rows whose cursor is not the page's own are of another instant.
+ * The lowest of them is searched for by halves.
+ */
+async function stepWithin(client: WalkedClient, asked: Ended): Promise<StepBack> {
+  const { items, rejected, cursor: own } = asked.page;
+  let found: { cursor: string; item: number } | null = null;
+  let [from, to] = [0, rejected.length === 0 ? items.length - 2 : -1];
+  while (from <= to) {
+    const item = Math.ceil((from + to) / 2);
+    const { cursor, lastId } = await endAt(client, item, asked);
+    if (cursor === null || lastId !== items[item]?.id) return { state: 'changed' };
+    if (cursor === own) to = item - 1;
+    else {
+      found = { cursor, item };
+      from = item + 1;
+    }
+  }
+  const below = items[0]?.createdAt;
+  if (found === null || below === undefined) return { state: 'full', cursor: await cursorOfLast(client, asked) };
+  const { cursor, item } = found;
+  return { state: 'proved', next: { cursor, below }, shownAgain: idsBelow(items, item) };
+}
+
+interface Ended {
+  projectId: string;
+  page: WholePage;
+  signal: AbortSignal;
+}
+
+/** The end of the same page, asked for down to one of its items only. */
+const endAt = async (client: WalkedClient, item: number, { projectId, page, signal }: Ended) =>
+  await client.operationsPageEnd(projectId, { limit: rowOf(page, item) + 1, cursor: page.askedWith, signal });
+
+const idsBelow = (items: WireOperation[], item: number) => new Set(items.slice(item + 1).map(({ id }) => id));
+
 /** The cursor of the last row that can be read: the page's own would skip rows that have the time of one behind it that cannot. */
-async function cursorOfLast(
-  client: WalkedClient,
-  { projectId, page, signal }: { projectId: string; page: WholePage; signal: AbortSignal },
-): Promise<string | null> {
-  const last = rowOf(page, page.items.length - 1);
-  if (last === page.rows - 1) return page.cursor;
-  const { cursor } = await client.operationsPageEnd(projectId, { limit: last + 1, cursor: page.askedWith, signal });
+async function cursorOfLast(client: WalkedClient, asked: Ended): Promise<string | null> {
+  const { page } = asked;
+  const last = page.items.length - 1;
+  if (rowOf(page, last) === page.rows - 1) return page.cursor;
+  const { cursor } = await endAt(client, last, asked);
   return cursor ?? page.cursor;
 }
 
 /** By the instant: one may be written with other digits, or in another zone, from row to row. */
 const isAt = (operation: WireOperation | undefined, at: string | undefined) =>
   operation !== undefined && at !== undefined && compareInstants(operation.createdAt, at) === 0;
+
+/** No page proves what lies above it. */
+const belowOf = (place: Place, at: string) =>
+  place !== null && compareInstants(place.below, at) < 0 ? place.below : at;
 
 /** A cursor that is cut to fewer digits than its row's time: the next page starts below the cursor, and proves nothing above it. */
 function earlier(cursor: string, reached: string): string {

@@ -10,6 +10,10 @@ interface Asked {
   limit: number;
   cursor: string | undefined;
   signal: AbortSignal;
+  /** The most rows that one page of the service has shown: its pages may be smaller than what is asked for, and are that large at least. */
+  largest: number;
+  /** Whether the list is known to end with these rows. Absent where it is not, as below a first page. */
+  isKnownEnd?: ((operations: WireOperation[]) => Promise<boolean>) | undefined;
 }
 
 /** A page whose rows come once each. */
@@ -33,45 +37,73 @@ const attempts = 3;
 const mostEmptyPages = 100;
 
 /**
- * A page that lacks no row between its first and its last. Empty ones with a cursor are passed over. One that is short and has a cursor, or that has
- * rows twice, is asked for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs
- * from one answer to the next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor
- * is asked for by one row fewer.
+ * A page that lacks no row between its first and its last; its cursor is null where it ends the list. Empty pages with a cursor are passed over.
+ *
+ * Services end a list in two ways: with a short page without a cursor, or with an empty page after a short one. A short page with a cursor is the last
+ * one where the store knows that, or where a larger one was seen, so that it is short of itself, and nothing comes after it. Any other, and one that
+ * has rows twice, is asked for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs
+ * from one answer to the next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor is
+ * asked for by one row fewer.
  */
-export async function fetchWhole(client: WalkedClient, { projectId, ...asked }: Asked): Promise<WholePage> {
+export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, ...asked }: Asked): Promise<WholePage> {
   let { cursor } = asked;
-  let page = await fetchTwice(client, projectId, asked);
+  let page = await fetchAgreed(client, projectId, { ...asked, isKnownEnd });
   const passedOver: RejectedRow[] = [];
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
     if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
     passedOver.push(...page.rejected);
     cursor = page.cursor;
-    page = await fetchTwice(client, projectId, { ...asked, cursor });
+    page = await fetchAgreed(client, projectId, { ...asked, cursor });
   }
-  const { rows, again } = page;
+  const { rows, again, isLast } = page;
   const whole = { ...page, passedOver, askedWith: cursor };
+  if (isLast) return { ...whole, cursor: null };
   const mayBeCutOff = isCutOff(rows) || isCutOff(rows + again) || again > 0;
   if (page.cursor !== null || !mayBeCutOff || rows >= asked.limit) return whole;
   if (rows === 1) throw refuse('shows its only row twice, and more may follow');
   const shorter = { ...asked, cursor, limit: rows - 1 };
-  const end = await fetchTwice(client, projectId, shorter);
-  if (end.cursor === null || end.rows !== shorter.limit)
+  const end = await fetchAgreed(client, projectId, shorter);
+  if (end.isLast || end.cursor === null || end.rows !== shorter.limit)
     throw refuse('ends where lists are cut off, and more may follow');
   return { ...whole, cursor: end.cursor };
 }
 
-/** Asked for until it is not odd, or two answers in a row are the same. */
-async function fetchTwice(client: WalkedClient, projectId: string, asked: Omit<Asked, 'projectId'>): Promise<Counted> {
+/** Nobody has pages of one row: a list of one need not be looked at from a row above. */
+const smallestPage = 2;
+
+/** Asked for until it is not odd, or is the last one for all that its cursor says, or two answers in a row are the same. */
+async function fetchAgreed(
+  client: WalkedClient,
+  projectId: string,
+  { isKnownEnd, largest, ...asked }: Omit<Asked, 'projectId'>,
+): Promise<Counted & { isLast: boolean }> {
   const ask = async () => onceEach(await client.operationsPage(projectId, asked));
-  const isOdd = ({ rows, again, cursor }: Counted) => again > 0 || (cursor !== null && rows < asked.limit);
+  const isOdd = ({ rows, cursor, again }: Counted) => again > 0 || (cursor !== null && rows < asked.limit);
   let page = await ask();
   for (let attempt = 1; isOdd(page); attempt += 1) {
+    if (page.again === 0 && page.items.length > 0) {
+      if (page.rejected.length === 0 && (await isKnownEnd?.(page.items))) return { ...page, isLast: true };
+      if (page.rows < Math.max(largest, smallestPage)) {
+        const after = await client.operationsPage(projectId, { ...asked, cursor: page.cursor ?? undefined, limit: 1 });
+        if (onceEach(after).rows === 0 && after.cursor === null) return { ...olderOf(page, after), isLast: true };
+      }
+    }
     const next = await ask();
-    if (isSame(page, next)) return next;
+    if (isSame(page, next)) return { ...next, isLast: false };
     if (attempt === attempts) throw refuse('has other rows each time');
     page = next;
   }
-  return page;
+  return { ...page, isLast: false };
+}
+
+/** What two answers say together is as old as the older of them. */
+function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted {
+  const isDated = page.dateMs !== null && dateMs !== null;
+  return {
+    ...page,
+    dateMs: isDated ? Math.min(page.dateMs ?? dateMs, dateMs) : null,
+    ageMs: Math.max(page.ageMs, ageMs),
+  };
 }
 
 function onceEach(page: Page<WireOperation>): Counted {

@@ -1,0 +1,106 @@
+import { listCoverage } from '@keywarden/db/read';
+import { createTestStore } from '@keywarden/db/testing';
+import { expect, inject, test } from 'vitest';
+import { type Bed, connectionOf, makeBed } from '../testing.ts';
+import { syncOperations } from './operations.ts';
+
+const route = 'GET /projects/{project_id}/operations';
+const company = { organizations: 2, keys: 0, seed: 3, months: 4 };
+
+interface Stats {
+  by_route: Record<string, { requests: number }>;
+}
+
+/** A pass, and its requests for pages of operations. */
+async function pass(bed: Bed): Promise<number> {
+  await bed.reconnect();
+  await bed.control('DELETE', 'stats');
+  await syncOperations(bed.context, connectionOf(bed));
+  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
+  return routes[route]?.requests ?? 0;
+}
+
+/** How many projects have operations that are served, once all of them are found to be stored. */
+async function countStored(bed: Bed): Promise<number> {
+  const stored = new Set((await bed.owner.sql`select id from keywarden.operation`).map((row) => String(row.id)));
+  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  let count = 0;
+  for (const { id } of projects) {
+    const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+    expect([id, served.filter((each) => !stored.has(each))]).toEqual([id, []]);
+    count += served.length > 0 ? 1 : 0;
+  }
+  return count;
+}
+
+const reasonsOf = async (bed: Bed) =>
+  (await listCoverage(bed.owner.db, { limit: 100 })).flatMap(({ unknown }) => unknown.map(({ reason }) => reason));
+
+const settings = (['every_page', 'full_pages'] as const).flatMap((pagination) =>
+  (['seconds', 'microseconds'] as const).map((times) => ({ pagination, times })),
+);
+
+test('A1, A2: wherever cursors are and however long times, every project is whole, and asked once where nothing is new', async () => {
+  const firsts: number[] = [];
+  for (const setting of settings) {
+    const store = await createTestStore(inject('postgresUrl'));
+    const bed = await makeBed(store);
+    await bed.control('PUT', 'settings', setting);
+    await bed.control('POST', 'generate', { ...company, projects: 20, operations: 9000 });
+    const first = await pass(bed);
+    const busy = await countStored(bed);
+    expect(busy).toBeGreaterThan(10);
+    firsts.push(first);
+    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
+    expect(await pass(bed)).toBe(20);
+
+    const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+    for (const { id } of projects.slice(0, 10)) {
+      const groups = [
+        { count: 7, age_seconds: 1800 },
+        { count: 1, age_seconds: 900 },
+      ];
+      await bed.control('POST', 'operations', { project_id: id, groups });
+    }
+    expect(await pass(bed)).toBe(20);
+    await countStored(bed);
+    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
+    await bed.close();
+    await store.close();
+  }
+  // Where each page has a cursor the empty page that ends a list is asked for as well; and of a largest page so far the rows above its last once more.
+  const [recorded = 0, recordedFine = 0, short = 0, shortFine] = firsts;
+  expect(shortFine).toBe(short);
+  for (const first of [recorded, recordedFine]) expect(first).toBeLessThanOrEqual(short + 4 * 20);
+});
+
+test('A1, A2: a service that shows seven rows a page, each page with a cursor, loses nothing and has no end before its own', async () => {
+  const cap: typeof fetch = async (input, init) => {
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (Number(url.searchParams.get('limit')) > 7) url.searchParams.set('limit', '7');
+    return await fetch(url, init);
+  };
+  const store = await createTestStore(inject('postgresUrl'));
+  const bed = await makeBed(store, { client: { fetch: cap } });
+  await bed.control('PUT', 'settings', { pagination: 'every_page', times: 'seconds' });
+  await bed.control('POST', 'generate', { ...company, projects: 5, operations: 0 });
+  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  const add = async (groups: { count: number; age_seconds: number }[]) => {
+    for (const { id } of projects) await bed.control('POST', 'operations', { project_id: id, groups });
+  };
+  const settled = { late_seconds: 0, going_on_seconds: 0 };
+  await add(Array.from({ length: 7 }, (_, index) => ({ count: 1, age_seconds: 9000 + 60 * index, ...settled })));
+  await pass(bed);
+  expect(await countStored(bed)).toBe(5);
+  // As many rows as a page shows, and more than one that is new: the oldest are on no first page any more.
+  await add([{ count: 3, age_seconds: 7200, ...settled }]);
+  await pass(bed);
+  await countStored(bed);
+  const spread = Array.from({ length: 12 }, (_, index) => ({ count: 1, age_seconds: 6000 + index / 4, ...settled }));
+  await add([...spread, { count: 4, age_seconds: 12_000, ...settled }]);
+  await pass(bed);
+  await countStored(bed);
+  expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
+  await bed.close();
+  await store.close();
+});
