@@ -45,14 +45,14 @@ export async function listProjectsToWalk(
     overlapMs: number;
   },
 ): Promise<WalkedProject[]> {
-  const hasEnded = raw`exists (select from keywarden.completed_walk e where e.project_number = ${project.number} and e.to_end)`;
-  // What lies below the end of a list is served no more; what a walk read and could not claim is looked for above and below what is known.
+  // Below where a list has ended nothing is served any more; what a walk read and could not claim is looked for above and below what is known.
+  const endedAt = raw`(select max(e.reached) from keywarden.completed_walk e where e.project_number = ${project.number} and e.to_end)`;
   const holeAt = raw<string | null>`(
     select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
-      select tstzmultirange(tstzrange(least(bottom, top), top, '()')) - known as holes from (
+      select tstzmultirange(tstzrange(least(bottom, top), top, '[)')) - known as holes from (
         select coalesce(c.known, '{}') as known,
           greatest(upper(c.known), ${project.walkedAt} - ${overlapMs / 1000} * interval '1 second') as top,
-          greatest(case when ${hasEnded} then lower(c.known) end, ${project.createdAt}, ${servedSince}::timestamptz) as bottom
+          greatest(${endedAt}, ${project.createdAt}, ${servedSince}::timestamptz) as bottom
         from (select 1) one left join keywarden.operation_coverage c on c.project_number = ${project.number}
       ) bounds
     ) found

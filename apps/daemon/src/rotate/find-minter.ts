@@ -6,7 +6,7 @@ type Where = Pick<RotatedKey, 'kind' | 'controlPlane' | 'scope' | 'organizationI
 
 /**
  * The connection that can mint a successor of a key, or why none can. Only personal credentials mint: a personal key its owner's own, an
- * organization key an administrator's, a project-scoped one any member's.
+ * organization key an administrator's. A project-scoped one an administrator's too, and elsewhere any member's, who is tried where no administrator is.
  */
 export async function findMinter(
   { store }: Pick<Context, 'store'>,
@@ -20,11 +20,15 @@ export async function findMinter(
     const own = personal.find(({ accountId }) => key.scope === `user:${accountId}`);
     return own ?? { whyNot: 'only its owner’s own personal key can mint another, and no connection has one' };
   }
+  const members: Connection[] = [];
   for (const connection of personal) {
     const place = { controlPlane: key.controlPlane, organizationId: key.organizationId };
     const role = await readMemberRole(store.sql, { ...place, userId: connection.accountId });
-    if (role === 'admin' || (role !== null && key.kind === 'project')) return connection;
+    if (role === 'admin') return connection;
+    if (role !== null) members.push(connection);
   }
+  const [member] = members;
+  if (member !== undefined && key.kind === 'project') return member;
   const who = key.kind === 'project' ? 'a member' : 'an administrator';
   return { whyNot: `only a personal key of ${who} of its organization can mint another, and no connection has one` };
 }

@@ -42,6 +42,12 @@ export interface WorldOptions {
 /** When worlds whose time is frozen begin. */
 const startMs = Date.parse('2026-06-15T09:30:00.250Z');
 
+/** How lists end and what times look like: services of this shape differ. */
+export const drawSettings = (random: Random) => ({
+  pagination: random.pick(['every_page', 'full_pages']),
+  times: random.pick(['seconds', 'microseconds']),
+});
+
 export async function createWorld({
   seed,
   largestGroup,
@@ -70,6 +76,7 @@ export async function createWorld({
     if (!ok) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
     return json as T; // the sandbox's own shapes
   };
+  await control('PUT', 'settings', drawSettings(random));
   const projects = random.between(1, 3);
   // Some projects are older than what is served, some younger.
   const months = random.pick([1, 3, 9]);

@@ -20,6 +20,7 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
     return Response.json(body, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const bed = await makeBed(store, { client: { fetch: cutting } });
+  await bed.control('PUT', 'settings', { times: 'microseconds' });
   await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
   const projects = await bed.control<{ id: string }[]>('GET', 'projects');
   // Several rows a second: a cut cursor skips some of them.

@@ -73,7 +73,8 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
-      ['GET /projects', 2],
+      // Each organization's list ends with an empty page.
+      ['GET /projects', 4],
       ['GET /projects/{project_id}/operations', 6],
     ]),
   );
@@ -175,6 +176,7 @@ test('R7: a connection whose credential is refused does not stop the others', as
 test('A3: a first walk that was cut short goes on at the page where it stood, and one from the newest operation follows', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeBed(own);
+  await other.control('PUT', 'settings', { pagination: 'full_pages' });
   await other.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 4000, months: 5 });
   const requests = async () => {
     const { by_route: routes } = await other.control<Stats>('GET', 'stats');

@@ -67,3 +67,46 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
   await bed.close();
   await store.close();
 });
+
+test('R7, A2: the oldest row of a list that could not be read is looked for a day later, whatever was read of the end', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let isOdd = true;
+  let oldest: string | null = null;
+  const odd: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!isOdd || !pathname.endsWith('/operations') || !answer.ok) return answer;
+    const body = (await answer.json()) as Record<string, Rows>;
+    const operations = (body.operations ?? []).map((row) => (row.id === oldest ? { ...row, status: null } : row));
+    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const startMs = Date.now();
+  const bed = await makeBed(store, { client: { fetch: odd }, sandbox: { realNowMs: () => startMs } });
+  await bed.control('PUT', 'settings', { times: 'microseconds', pagination: 'full_pages' });
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 30, months: 1, seed: 4 });
+  const [project] = await bed.control<{ id: string }[]>('GET', 'projects');
+  // As old as the project, to the microsecond.
+  const { project: record } = await bed.ask<{ project: { created_at: string } }>('GET', `/projects/${project?.id}`);
+  const micros = Number(/\.\d{3}(\d{3})/.exec(record.created_at)?.[1] ?? 0);
+  const age = (startMs - Date.parse(record.created_at)) / 1000 - micros / 1e6;
+  await bed.control('POST', 'operations', { project_id: project?.id, groups: [{ count: 1, age_seconds: age }] });
+  const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${project?.id}`);
+  oldest = served.at(-1) ?? null;
+  // The first page ends between the two operations that are as old as the project, and proves all above them.
+  bed.context.config.operations = { ...bed.context.config.operations, page_limit: served.length - 1 };
+  const sync = async () => {
+    await bed.reconnect();
+    await syncOperations(bed.context, connectionOf(bed));
+    const [row] = await store.sql`
+      select exists (select from keywarden.operation where id = ${oldest}) as is_stored,
+        exists (select from keywarden.operation_coverage c join keywarden.project p on p.number = c.project_number
+          where c.known @> p.created_at) as is_known`;
+    return [row?.is_stored, row?.is_known];
+  };
+  expect(await sync()).toEqual([false, false]);
+  await bed.control('POST', 'clock', { advance_seconds: 8 * 86_400 });
+  isOdd = false;
+  expect(await sync()).toEqual([true, true]);
+  await bed.close();
+  await store.close();
+});

@@ -99,7 +99,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     assertDescends(page, { projectId, limit, place });
     const last = page.items.at(-1);
-    for (const { id } of page.items) for (const overlap of overlaps) overlap.ids.delete(id);
+    // A row that cannot be read any more is shown all the same.
+    for (const { id } of [...page.items, ...page.rejected])
+      for (const { ids } of overlaps) if (id !== null) ids.delete(id);
     const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
     if (lost !== undefined) {
       if (repeats === attempts) throw new OverlapError(lost.ids.size);

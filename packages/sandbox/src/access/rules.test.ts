@@ -140,12 +140,12 @@ const rules: Rule[] = [
   {
     route: 'POST /organizations/{org}/api_keys',
     body: { key_name: 'x', project_id: '{project}' },
-    outcomes: of(ok, ok, noOrganization, forPeople, forPeople),
+    outcomes: of(ok, [403, admins('create project-scoped API keys')], noOrganization, forPeople, forPeople),
   },
   {
     route: 'POST /organizations/{other}/api_keys',
     body: { key_name: 'x', project_id: '{project}' },
-    outcomes: of(noProject, noOrganization, noProject, forPeople, forPeople),
+    outcomes: of(noProject, noOrganization, [403, admins('create project-scoped API keys')], forPeople, forPeople),
   },
   {
     route: 'DELETE /organizations/{org}/api_keys/999',

@@ -10,7 +10,9 @@ import { renderInvitation, renderMember } from '../resources/members.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 
-const role = z.enum(['admin', 'member'], 'the role is not available in this organization: admin and member are');
+/** Beyond the document's `admin` and `member` those that the service's own pages name. None but `admin` may do more than a member. */
+const roles = ['admin', 'member', 'editor', 'viewer', 'collaborator'] as const;
+const role = z.enum(roles, `the role is not available in this organization: ${roles.join(', ')} are`);
 const updateBody = z.object({ role });
 const inviteBody = z.object({ invitations: z.array(z.object({ email: z.email(), role })).min(1) });
 const columns = { joined_at: 'm.joined_at', email: 'u.email', role: 'm.role' };

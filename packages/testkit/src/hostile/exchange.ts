@@ -54,7 +54,10 @@ export interface List {
 }
 
 /** Changes the rows or the cursor of a list's answer; other answers, and those that are no list, pass as they are. */
-export async function changeList(response: Response, change: (list: List) => Partial<List>): Promise<Response> {
+export async function changeList(
+  response: Response,
+  change: (list: List) => Partial<List> | Promise<Partial<List>>,
+): Promise<Response> {
   if (!response.ok) return response;
   const text = await response.text();
   const json = parse(text);
@@ -64,7 +67,7 @@ export async function changeList(response: Response, change: (list: List) => Par
   const pagination = name === null ? undefined : (json as { pagination?: Row }).pagination;
   const cursor = pagination?.cursor ?? pagination?.next ?? null;
   const list: List = { rows, cursor: typeof cursor === 'string' ? cursor : null };
-  const changed = { ...list, ...change(list) };
+  const changed = { ...list, ...(await change(list)) };
   if (name === null) return copy(response, JSON.stringify(changed.rows));
   const { pagination: _, ...rest } = json as Row;
   const page = changed.cursor === null ? {} : { pagination: { ...pagination, cursor: changed.cursor } };

@@ -24,11 +24,24 @@ export const duplicated = onList(({ rows }, { random }) => ({
 }));
 
 /** One row is missing: of a page of operations only where more pages follow. */
-export const dropped = onList(({ rows, cursor }, { random }) => {
-  if (rows.length === 0 || (cursor === null && 'failures_count' in (rows[0] ?? {}))) return {};
-  const lost = random.below(rows.length);
-  return { rows: rows.filter((_row, index) => index !== lost) };
-});
+export const dropped: Distortion = async ({ random, url }, forward) => {
+  const follow = async (cursor: string | null) => {
+    if (cursor === null) return false;
+    const next = new URL(url);
+    next.searchParams.set('cursor', cursor);
+    let isMore = false;
+    await changeList(await forward({ url: next }), ({ rows }) => {
+      isMore = rows.length > 0;
+      return {};
+    });
+    return isMore;
+  };
+  return await changeList(await forward(), async ({ rows, cursor }) => {
+    if (rows.length === 0 || ('failures_count' in (rows[0] ?? {}) && !(await follow(cursor)))) return {};
+    const lost = random.below(rows.length);
+    return { rows: rows.filter((_row, index) => index !== lost) };
+  });
+};
 
 /** Less than half of the rows, or none, and no next page. */
 export const cutShort = onList(({ rows }, { random }) => ({

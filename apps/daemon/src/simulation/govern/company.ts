@@ -1,4 +1,5 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { drawSettings } from '../world.ts';
 
 /** A company at a control plane, as it truly is: who is there, which keys live, who uses them. Times are in ms. */
 export interface Company {
@@ -74,6 +75,8 @@ export async function createCompany(seed: number): Promise<Company> {
     const { now: at } = await send<{ now: string }>(`${sandbox.controlUrl}/clock`, { method: 'POST', body });
     offsetMs = Date.parse(at) - startMs;
   };
+  const settings = { ...drawSettings(random), project_keys: 'members' };
+  await send(`${sandbox.controlUrl}/settings`, { method: 'PUT', body: settings });
   await send(`${sandbox.controlUrl}/generate`, {
     method: 'POST',
     body: { organizations: random.between(1, 2), projects: 2, keys: 10, operations: 0, seed },
