@@ -329,12 +329,12 @@ function assertUnharmed({ harms }: Judge): void {
   if (harms.length > 0) throw new Error(harms.join('; '));
 }
 
-/** A person closes the incidents, and in a day, or as many as the quota takes, whatever the truth flags is gone and nothing is open. */
+/** A person closes the incidents, and in two days, or as many more as the quota takes, whatever the truth flags is gone and nothing is open. */
 async function becomeWhole(world: World, perDay: number): Promise<void> {
   const { company, context, judge } = world;
   const due = (await judge.flagged()).map(({ id }) => id);
-  // What went the day before counts, and keys that are flagged meanwhile take turns too.
-  const days = 1 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
+  // A list that lost many rows is doubted for a day. What went the day before counts, and keys that are flagged meanwhile take turns too.
+  const days = 2 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
   for (let round = 0; round < days * 4; round += 1) {
     for (const { number } of await listIncidents(context.store.sql, { isOpen: true, limit: 1000 }))
       await closeIncident(context.store.sql, { number, by: 'ada', note: null });
