@@ -68,9 +68,6 @@ export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, 
   return { ...whole, cursor: end.cursor };
 }
 
-/** Nobody has pages of one row: a list of one need not be looked at from a row above. */
-const smallestPage = 2;
-
 /** Asked for until it is not odd, or is the last one for all that its cursor says, or two answers in a row are the same. */
 async function fetchAgreed(
   client: WalkedClient,
@@ -83,7 +80,7 @@ async function fetchAgreed(
   for (let attempt = 1; isOdd(page); attempt += 1) {
     if (page.again === 0 && page.items.length > 0) {
       if (page.rejected.length === 0 && (await isKnownEnd?.(page.items))) return { ...page, isLast: true };
-      if (page.rows < Math.max(largest, smallestPage)) {
+      if (page.rows < largest) {
         const after = await client.operationsPage(projectId, { ...asked, cursor: page.cursor ?? undefined, limit: 1 });
         if (onceEach(after).rows === 0 && after.cursor === null) return { ...olderOf(page, after), isLast: true };
       }

@@ -191,6 +191,8 @@ function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kin
       name: 'capped',
       distort: createCapped(random.pick([1, 2, 7, 100])),
       topics: ['members', 'projects', 'operations'],
+      // A service has one size of pages.
+      ...steady,
     },
     { name: 'capped silently', distort: cappedSilently, topics: lists, ...steady },
     { name: 'cursors in milliseconds', distort: createCoarseCursors(3), topics: ['operations'] },
