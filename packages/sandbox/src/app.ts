@@ -9,8 +9,11 @@ import { advance } from './engine/advance.ts';
 import { Refusal, renderRefusal, requestIdOf } from './http/errors.ts';
 import { routeOf } from './http/route.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
+import { backupScheduleRoutes } from './routes/backup-schedule.ts';
 import { branchCreateRoute } from './routes/branch-create.ts';
+import { branchCredentialRoutes } from './routes/branch-credentials.ts';
 import { branchRestoreRoute } from './routes/branch-restore.ts';
+import { branchSchemaRoutes } from './routes/branch-schema.ts';
 import { branchRoutes } from './routes/branches.ts';
 import { connectionUriRoute } from './routes/connection-uri.ts';
 import { consumptionRoutes } from './routes/consumption.ts';
@@ -20,7 +23,9 @@ import { memberRoutes } from './routes/members.ts';
 import { operationRoutes } from './routes/operations.ts';
 import { organizationRoutes } from './routes/organizations.ts';
 import { projectCreateRoute } from './routes/project-create.ts';
+import { projectJwksRoutes } from './routes/project-jwks.ts';
 import { projectListRoutes } from './routes/project-list.ts';
+import { projectMemberRoutes } from './routes/project-members.ts';
 import { projectSharingRoutes } from './routes/project-sharing.ts';
 import { projectTransferRoutes } from './routes/project-transfer.ts';
 import { projectRoutes } from './routes/projects.ts';
@@ -67,10 +72,15 @@ const routesOfService = [
   projectCreateRoute,
   projectRoutes,
   projectSharingRoutes,
+  projectMemberRoutes,
+  projectJwksRoutes,
   projectTransferRoutes,
   branchRoutes,
   branchCreateRoute,
   branchRestoreRoute,
+  branchCredentialRoutes,
+  branchSchemaRoutes,
+  backupScheduleRoutes,
   endpointRoutes,
   databaseRoutes,
   roleRoutes,

@@ -69,13 +69,13 @@ test('what is asked for wrongly is refused with the status and the error body of
 
 test('a route of the document that is not served answers 501, one that nobody knows 404', async () => {
   const { api, project } = await projectBed();
-  const unserved = await api<{ message: string }>(`/projects/${project}/jwks`);
+  const unserved = await api<{ message: string }>(`/projects/${project}/advisors`);
   expect([unserved.status, unserved.body.message]).toEqual([
     501,
-    'the sandbox does not serve GET /projects/{project_id}/jwks',
+    'the sandbox does not serve GET /projects/{project_id}/advisors',
   ]);
   expect((await api(`/projects/${project}/nothing`)).status).toBe(404);
-  expect((await api(`/projects/${project}/jwks`, { method: 'PUT' })).status).toBe(404);
+  expect((await api(`/projects/${project}/advisors`, { method: 'PUT' })).status).toBe(404);
 });
 
 test('each answer names its request, and repeats the id that a client gave', async () => {

@@ -43,6 +43,22 @@ create table if not exists permission (
   id text primary key, project_id text not null, email text not null, granted_at integer not null, revoked_at integer
 ) strict;
 
+create table if not exists project_role (
+  project_id text not null, member_id text not null, role text not null, primary key (project_id, member_id)
+) strict, without rowid;
+create table if not exists jwks (
+  id text primary key, project_id text not null, branch_id text, jwks_url text not null, provider_name text not null,
+  jwt_audience text, role_names text not null default '[]', created_at integer not null, updated_at integer not null
+) strict;
+create index if not exists jwks_by_project on jwks (project_id, created_at);
+create table if not exists credential (
+  token_id text primary key, project_id text not null, branch_id text not null, name text, scopes text not null,
+  principal_type text not null, api_token text not null, s3_secret_access_key text not null, created_at integer not null,
+  last_used_at integer, revoked_at integer, expires_at integer
+) strict;
+create index if not exists credential_by_branch on credential (branch_id, created_at);
+create table if not exists backup_schedule (branch_id text primary key, schedule text not null) strict;
+
 create table if not exists branch (
   id text primary key, project_id text not null, parent_id text, parent_lsn text, parent_timestamp integer, name text not null,
   state text not null, pending_state text, state_changed_at integer not null, is_default integer not null default 0,

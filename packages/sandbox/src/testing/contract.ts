@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
+import { readSdkTypes } from './sdk-types.ts';
 
-// For tests: the control plane's own OpenAPI 3.0 document, as its official client package ships it.
+// For tests: the control plane's own OpenAPI 3.0 document, as its official client package ships it, and what the newer one declares.
 
 interface OpenApi {
   paths: Record<string, Record<string, { responses?: Record<string, Response> }>>;
@@ -19,8 +20,10 @@ interface Response {
 
 /** The contract of the service: which routes it has, and what is wrong with an answer of one. */
 export interface Contract {
-  /** `GET /projects/{project_id}` and so on. */
+  /** `GET /projects/{project_id}` and so on, of either package. */
   routes: string[];
+  /** Those that one of both has alone. */
+  onlyIn: { document: string[]; sdk: string[] };
   /** Null when the status is documented for the route and the body is of its schema. */
   findFault(route: string, status: number, body: unknown): string | null;
 }
@@ -45,13 +48,24 @@ export function readContract(): Contract {
     const found = responses[String(status)] ?? (status >= 400 ? responses.default : undefined);
     return found?.$ref ? document.components.responses[found.$ref.split('/').at(-1) ?? ''] : found;
   };
+  const documented = Object.entries(document.paths).flatMap(([path, item]) =>
+    ['get', 'post', 'put', 'patch', 'delete']
+      .filter((method) => method in item)
+      .map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const sdk = readSdkTypes();
+  const inDocument = new Set(documented);
+  const inSdk = new Set(sdk.routes);
   return {
-    routes: Object.entries(document.paths).flatMap(([path, item]) =>
-      ['get', 'post', 'put', 'patch', 'delete']
-        .filter((method) => method in item)
-        .map((method) => `${method.toUpperCase()} ${path}`),
-    ),
+    routes: [...new Set([...documented, ...sdk.routes])],
+    onlyIn: {
+      document: documented.filter((route) => !inSdk.has(route)).toSorted(),
+      sdk: sdk.routes.filter((route) => !inDocument.has(route)).toSorted(),
+    },
     findFault(route, status, body) {
+      const undeclared = sdk.findFault(route, status, body);
+      if (undeclared !== null) return `@neon/sdk: ${undeclared}`;
+      if (!inDocument.has(route)) return null;
       const response = responseOf(route, status);
       if (response === undefined) return `status ${status} is not documented for ${route}`;
       const schema = response.content?.['application/json']?.schema;

@@ -1,0 +1,94 @@
+import { randomBytes } from 'node:crypto';
+import { present } from '../http/json.ts';
+import type { Database, Row } from '../store/database.ts';
+import { formatIfSet, type Micros } from '../store/time.ts';
+
+// Credentials of branches: for their storage, their AI gateway and their functions.
+
+export interface NewCredential {
+  projectId: string;
+  branchId: string;
+  name: string | null;
+  scopes: readonly string[];
+  createdAt: Micros;
+  lastUsedAt?: Micros | null;
+  revokedAt?: Micros | null;
+  expiresAt?: Micros | null;
+}
+
+const secrets = (tokenId: string) => ({
+  apiToken: `${tokenId}.${randomBytes(24).toString('hex')}`,
+  s3Secret: `nsk_live_${randomBytes(32).toString('hex')}`,
+});
+
+/** Issues a credential, and answers with its row, which has the secrets. `id` is 32 hex digits. */
+export function insertCredential(db: Database, wanted: NewCredential, id = randomBytes(16).toString('hex')): Row {
+  const tokenId = `nak_live_${id}`;
+  const { apiToken, s3Secret } = secrets(tokenId);
+  db.run(
+    `insert into credential (token_id, project_id, branch_id, name, scopes, principal_type, api_token, s3_secret_access_key, created_at,
+       last_used_at, revoked_at, expires_at) values (?, ?, ?, ?, ?, 'user', ?, ?, ?, ?, ?, ?)`,
+    tokenId,
+    wanted.projectId,
+    wanted.branchId,
+    wanted.name,
+    JSON.stringify(wanted.scopes),
+    apiToken,
+    s3Secret,
+    wanted.createdAt,
+    wanted.lastUsedAt ?? null,
+    wanted.revokedAt ?? null,
+    wanted.expiresAt ?? null,
+  );
+  return requireRow(db, tokenId);
+}
+
+/** Puts new secrets in the place of the old ones; id, scopes and creation stay. */
+export function rotateCredential(db: Database, tokenId: string): Row {
+  const { apiToken, s3Secret } = secrets(tokenId);
+  db.run(
+    'update credential set api_token = ?, s3_secret_access_key = ? where token_id = ?',
+    apiToken,
+    s3Secret,
+    tokenId,
+  );
+  return requireRow(db, tokenId);
+}
+
+function requireRow(db: Database, tokenId: string): Row {
+  const row = db.get('select * from credential where token_id = ?', tokenId);
+  if (row === undefined) throw new Error(`credential ${tokenId} is not there`);
+  return row;
+}
+
+const shortOf = ({ token_id: id }: Row) => String(id).slice('nak_live_'.length, 'nak_live_'.length + 12);
+
+/** What lists show of a credential: no secret. */
+export function renderCredential(row: Row): Record<string, unknown> {
+  return {
+    token_id: row.token_id,
+    token_id_short: shortOf(row),
+    scopes: JSON.parse(String(row.scopes)),
+    branch_id: row.branch_id,
+    principal_type: row.principal_type,
+    created_at: formatIfSet(row.created_at),
+    ...present({
+      name: row.name,
+      last_used_at: formatIfSet(row.last_used_at),
+      revoked_at: formatIfSet(row.revoked_at),
+      expires_at: formatIfSet(row.expires_at),
+    }),
+  };
+}
+
+/** The answer to issuing or rotating one. */
+export function renderIssued(row: Row): Record<string, unknown> {
+  const { last_used_at: _used, revoked_at: _revoked, ...shown } = renderCredential(row);
+  return { ...shown, ...renderSecrets(row) };
+}
+
+export const renderSecrets = (row: Row): Record<string, unknown> => ({
+  token_id: row.token_id,
+  api_token: row.api_token,
+  s3_secret_access_key: row.s3_secret_access_key,
+});

@@ -1,0 +1,71 @@
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { readPath } from '../http/query.ts';
+import {
+  insertCredential,
+  renderCredential,
+  renderIssued,
+  renderSecrets,
+  rotateCredential,
+} from '../resources/credentials.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { requireBranch } from './mutate.ts';
+
+const credentialScopes = ['storage:read', 'storage:write', 'ai_gateway:invoke', 'functions:invoke'] as const;
+const createBody = z.object({
+  name: z.string().max(256).optional(),
+  scopes: z.array(z.enum(credentialScopes)).min(1).max(16),
+  principal_type: z.literal('user'),
+});
+
+export function branchCredentialRoutes(api: Hono<Env>, { db, clock, ...state }: State): void {
+  const list = '/projects/:project_id/branches/:branch_id/credentials';
+  const branchOf = (c: Context<Env>): string => {
+    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    return String(requireBranch(c, { db, clock, ...state }).id);
+  };
+  /** One that is revoked stays in lists, and is of no use to any other route. */
+  const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {
+    const row = db.get(
+      'select * from credential where branch_id = ? and token_id = ?',
+      branchOf(c),
+      readPath(c, 'token_id'),
+    );
+    if (row === undefined || (live && row.revoked_at !== null)) throw new Refusal(404, 'credential not found');
+    return row;
+  };
+
+  api.get(list, (c) => {
+    const rows = db.all('select * from credential where branch_id = ? order by created_at, token_id', branchOf(c));
+    return c.json({ credentials: rows.map(renderCredential) });
+  });
+
+  api.post(list, async (c) => {
+    const branchId = branchOf(c);
+    const { name, scopes } = await readBody(c, createBody);
+    const projectId = readPath(c, 'project_id');
+    const made = { projectId, branchId, name: name ?? null, scopes, createdAt: clock.now() };
+    const { principal_type: _, ...issued } = renderIssued(insertCredential(db, made));
+    return c.json(issued, 201);
+  });
+
+  api.post(`${list}/:token_id/rotate`, (c) =>
+    c.json(renderIssued(rotateCredential(db, String(requireCredential(c, { live: true }).token_id)))),
+  );
+
+  api.post(`${list}/:token_id/reveal`, (c) => c.json(renderSecrets(requireCredential(c, { live: true }))));
+
+  api.delete(`${list}/:token_id`, (c) => {
+    const row = requireCredential(c);
+    db.run(
+      'update credential set revoked_at = ? where token_id = ? and revoked_at is null',
+      clock.now(),
+      String(row.token_id),
+    );
+    return c.body(null, 204);
+  });
+}

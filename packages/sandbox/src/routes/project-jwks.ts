@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import type { Hono } from 'hono';
+import { z } from 'zod';
+import { requireProject } from '../access/rules.ts';
+import { readBody } from '../http/body.ts';
+import { Refusal } from '../http/errors.ts';
+import { present } from '../http/json.ts';
+import { readPath } from '../http/query.ts';
+import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
+import { formatIfSet } from '../store/time.ts';
+import { mutate, requireBranch } from './mutate.ts';
+
+const addBody = z.object({
+  jwks_url: z.url({ protocol: /^https$/ }),
+  provider_name: z.string().min(1),
+  branch_id: z.string().optional(),
+  jwt_audience: z.string().optional(),
+  role_names: z.array(z.string()).max(10).optional(),
+});
+const defaultRoles = ['authenticator', 'authenticated', 'anonymous'];
+
+/** Key sets by which a project's databases believe tokens of others: whoever signs with one of their keys gets in. */
+export function projectJwksRoutes(api: Hono<Env>, state: State): void {
+  const { db } = state;
+  const list = '/projects/:project_id/jwks';
+
+  api.get(list, (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const rows = db.all('select * from jwks where project_id = ? order by created_at, id', projectId);
+    return c.json({ jwks: rows.map(renderJwks) });
+  });
+
+  api.post(list, async (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const wanted = await readBody(c, addBody);
+    return mutate(c, state, projectId, ({ at, order }) => {
+      if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
+      const id = randomUUID();
+      db.run(
+        'insert into jwks values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        id,
+        projectId,
+        wanted.branch_id ?? null,
+        wanted.jwks_url,
+        wanted.provider_name,
+        wanted.jwt_audience ?? null,
+        JSON.stringify(wanted.role_names ?? defaultRoles),
+        at,
+        at,
+      );
+      return c.json({ jwks: renderJwks(requireJwks(projectId, id)), operations: order([]) }, 201);
+    });
+  });
+
+  api.delete(`${list}/:jwks_id`, (c) => {
+    const projectId = readPath(c, 'project_id');
+    requireProject(db, c.get('principal'), projectId);
+    const row = requireJwks(projectId, readPath(c, 'jwks_id'));
+    db.run('delete from jwks where id = ?', String(row.id));
+    return c.json(renderJwks(row));
+  });
+
+  function requireJwks(projectId: string, id: string): Row {
+    const row = db.get('select * from jwks where project_id = ? and id = ?', projectId, id);
+    if (row === undefined) throw new Refusal(404, 'jwks not found');
+    return row;
+  }
+}
+
+function renderJwks(row: Row): Record<string, unknown> {
+  return {
+    id: row.id,
+    project_id: row.project_id,
+    jwks_url: row.jwks_url,
+    provider_name: row.provider_name,
+    role_names: JSON.parse(String(row.role_names)),
+    created_at: formatIfSet(row.created_at),
+    updated_at: formatIfSet(row.updated_at),
+    ...present({ branch_id: row.branch_id, jwt_audience: row.jwt_audience }),
+  };
+}
