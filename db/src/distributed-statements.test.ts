@@ -10,6 +10,7 @@ import {
   listOpenOperations,
   makeOperationPartitions,
   markOperationPruned,
+  saveDeletedProjects,
   saveOperationPage,
   saveProjects,
 } from './daemon/index.ts';
@@ -129,6 +130,7 @@ const wireProject = (id: string) => ({
   ownerId: 'ada',
   createdAt: since,
   updatedAt: since,
+  deletedAt: undefined,
   extra: null,
 });
 
@@ -202,6 +204,9 @@ test('what changes projects and walks, of which all nodes have a copy, is in wor
   const seen = await watch(async (sql) => {
     await saveProjects(sql, place, [wireProject('a'), wireProject('b')]);
     await saveProjects(sql, { ...place, seenAt: '2026-05-02T00:00:00Z' }, [wireProject('a')]);
+    const deletedAt = '2026-05-01T12:00:00Z';
+    const deleted = [wireProject('b'), wireProject('c')].map((each) => ({ ...each, deletedAt }));
+    await saveDeletedProjects(sql, { ...place, seenAt: '2026-05-03T00:00:00Z' }, deleted);
     const [row] =
       await sql`select number from keywarden.project where id = 'a' and control_plane_number = ${controlPlane}`;
     const walk = { beganAt: since, floor: null, next: null, reached: since, isEnd: true };

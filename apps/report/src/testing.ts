@@ -127,7 +127,7 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
     };
     const place = { controlPlane, seenAt: present, organizationId, unavailableIds: [] };
     await saveProjects(sql, place, [
-      { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17 },
+      { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17, deletedAt: undefined },
     ]);
     const keys =
       organizationId === 'acme'

@@ -26,7 +26,14 @@ export {
   openIncidentOfKey,
   readIncidentOfKey,
 } from './incidents.ts';
-export { readMemberRole, saveMembers, saveOrganizations, saveProjects } from './inventory.ts';
+export {
+  markWalkRefused,
+  readMemberRole,
+  saveDeletedProjects,
+  saveMembers,
+  saveOrganizations,
+  saveProjects,
+} from './inventory.ts';
 export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './job-runs.ts';
 export { type KeyListing, type SavedListing, saveKeyListing, staleWords } from './key-listing.ts';
 export { factScope } from './names.ts';

@@ -1,5 +1,5 @@
 import { terminalStatuses } from '@keywarden/core/wire';
-import { and, asc, desc, eq, gte, inArray, isNull, lt, notInArray, or, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, notInArray, or, sql as raw } from 'drizzle-orm';
 import { openWalk, operation, operationPruned, project } from '../schema/tables.ts';
 import type { Db, Sql } from '../store.ts';
 
@@ -18,12 +18,14 @@ export interface WalkedProject {
   /** The control plane's time at the start of the last completed walk; null before the first. */
   walkedAt: string | null;
   openWalk: OpenWalk | null;
+  /** When the control plane deleted it; null for one that is there. */
+  deletedAt: string | null;
   /** Where the oldest hole of its coverage begins that a walk may fill, and that none has passed of late; null where there is none. */
   holeAt: string | null;
 }
 
 /**
- * The projects of these organizations that are there upstream, in the order in which to ask them: those whose list entry has changed
+ * The projects of these organizations that are there upstream, and those deleted since their last walk, in the order in which to ask them: those whose list entry has changed
  * since their last walk, then those whose last walk is the longest ago.
  */
 export async function listProjectsToWalk(
@@ -58,6 +60,12 @@ export async function listProjectsToWalk(
     ) found
     where ${project.walkedAt} is not null and not isempty(holes)
       and (${project.holeTriedAt} is null or ${project.holeTriedAt} < ${triedSince}::timestamptz))`;
+  // Perhaps the operations of a deleted project are served for a while.
+  const isUnwalkedSinceDeletion = and(
+    isNotNull(project.deletedAt),
+    isNull(project.walkRefusedAt),
+    or(isNull(project.walkedAt), lt(project.walkedAt, project.deletedAt)),
+  );
   const isActive = raw`(${project.walkedAt} is null or coalesce(${project.listedActiveAt} > ${project.walkedAt}, false))`;
   const rows = await db
     .select({
@@ -65,6 +73,7 @@ export async function listProjectsToWalk(
       id: project.id,
       createdAt: project.createdAt,
       walkedAt: project.walkedAt,
+      deletedAt: project.deletedAt,
       openWalk: { beganAt: openWalk.beganAt, floor: openWalk.floor, cursor: openWalk.cursor, below: openWalk.below },
       holeAt,
     })
@@ -74,7 +83,7 @@ export async function listProjectsToWalk(
       and(
         eq(project.controlPlaneNumber, controlPlane),
         inArray(project.organizationId, organizationIds),
-        isNull(project.missingSince),
+        or(isNull(project.missingSince), isUnwalkedSinceDeletion),
       ),
     )
     .orderBy(desc(isActive), raw`${project.walkedAt} nulls first`, asc(project.number));

@@ -56,7 +56,7 @@ export async function listArchivedProjects(
       pg_version: sql`p.pg_version`,
       created_at: time(sql`p.created_at`),
       updated_at: time(sql`p.updated_at`),
-      deleted_at: time(sql`p.gone_at`),
+      deleted_at: time(sql`coalesce(p.deleted_at, p.gone_at)`),
       extra: sql`p.extra`,
     },
     where: [

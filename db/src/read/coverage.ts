@@ -91,7 +91,7 @@ function toCoverage(row: Record<string, unknown>): ProjectCoverage {
   const reasonOf = (hole: Interval): HoleReason => {
     if (hole.from === hole.to) return 'instant';
     if (last !== undefined && hole.from === last) return facts.goneAt === null ? 'recent' : 'deleted';
-    if (facts.walkedAt === null) return 'not_walked';
+    if (facts.walkedAt === null) return facts.goneAt === null ? 'not_walked' : 'deleted';
     if (first === undefined && isYoung) return 'recent';
     if (row.has_rejected === true) return 'unreadable';
     if (first === undefined || hole.to <= first) return 'pruned';

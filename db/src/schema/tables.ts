@@ -83,6 +83,8 @@ export const project = keywarden.table('project', {
   goneAt: instant('gone_at'),
   walkedAt: instant('walked_at'),
   holeTriedAt: instant('hole_tried_at'),
+  deletedAt: instant('deleted_at'),
+  walkRefusedAt: instant('walk_refused_at'),
   listedActiveAt: instant('listed_active_at'),
 });
 

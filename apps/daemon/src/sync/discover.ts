@@ -1,6 +1,6 @@
-import { collect, type ProjectPage } from '@keywarden/core/client';
+import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
 import { toMs } from '@keywarden/core/wire';
-import { listProjectsToWalk, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
+import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';
@@ -12,7 +12,7 @@ import type { Counts } from './run.ts';
 const holesEveryMs = 20 * 3_600_000;
 
 /**
- * Lists the organizations and projects that a connection sees, and stores them; what is missing is marked. Answers with the projects in
+ * Lists the organizations and projects that a connection sees, and stores them; what is missing or deleted is marked. Answers with the projects in
  * the order in which to walk them.
  */
 export async function discoverProjects(
@@ -38,6 +38,7 @@ export async function discoverProjects(
     // What a cache kept says nothing of which projects are there.
     if (whyStale(connection, { ...answer, begunMs }) === null)
       await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
+    await discoverDeleted(context, connection, organizationId);
     organizationIds.push(organizationId);
   }
   const now = presentOf(connection);
@@ -45,6 +46,33 @@ export async function discoverProjects(
   const overlapMs = context.config.operations.overlap.ms;
   return await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
 }
+
+/** Projects that came and went between two passes are in the list of those that can be recovered alone. A service may have no such list. */
+async function discoverDeleted(
+  { store, signal }: Context,
+  connection: Connection,
+  organizationId: string,
+): Promise<void> {
+  const { client, controlPlane } = connection;
+  const begunMs = connection.time.now();
+  const seenAt = presentOf(connection);
+  const answer = await collect(client.projects(organizationId, { recoverable: true, signal })).catch(
+    (error: unknown) => {
+      if (error instanceof ControlPlaneError && isWithoutList.has(error.code)) return null;
+      throw error;
+    },
+  );
+  if (answer === null || whyStale(connection, { ...answer, begunMs }) !== null) return;
+  const deleted = answer.items.filter(({ orgId, createdAt, deletedAt }) => {
+    if (deletedAt === undefined || (orgId ?? organizationId) !== organizationId) return false;
+    return (
+      isPossible(createdAt, toMs(seenAt)) && isPossible(deletedAt, toMs(seenAt)) && toMs(deletedAt) >= toMs(createdAt)
+    );
+  });
+  await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
+}
+
+const isWithoutList: ReadonlySet<string> = new Set(['rejected', 'forbidden', 'not_found', 'invalid_response']);
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
   for await (const page of pages) {

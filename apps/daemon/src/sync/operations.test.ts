@@ -73,8 +73,8 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
-      // Each organization's list ends with an empty page.
-      ['GET /projects', 4],
+      // Of each organization a list that ends with an empty page, and that of deleted projects.
+      ['GET /projects', 6],
       ['GET /projects/{project_id}/operations', 6],
     ]),
   );
@@ -254,4 +254,30 @@ test('A6: a project that vanishes between its listing and its walk stops nothing
   expect(after?.goneAt).not.toBeNull();
   expect(after?.known).toEqual(before?.known);
   expect(after?.unknown.at(-1)?.reason).toBe('deleted');
+});
+
+test('A7: a project that was made and deleted between two passes is found among those that can be recovered, and asked for once', async () => {
+  const [organization] = await bed
+    .ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations')
+    .then(({ organizations }) => organizations);
+  const { project } = await bed.ask<{ project: { id: string } }>('POST', '/projects', {
+    project: { org_id: organization?.id, name: 'short-lived' },
+  });
+  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.ask('DELETE', `/projects/${project.id}`);
+  const passes = async () => {
+    await bed.control('DELETE', 'stats');
+    await bed.reconnect();
+    const { vanished_projects: vanished = 0 } = await sync();
+    const [row] = await store.sql`
+      select deleted_at is not null as is_deleted, gone_at is not null as is_gone from keywarden.project where id = ${project.id}`;
+    return [vanished, row?.is_deleted, row?.is_gone];
+  };
+  expect(await passes()).toEqual([1, true, true]);
+  expect(await passes()).toEqual([0, true, true]);
+  const [coverage] = await listCoverage(bed.context.store.db, { projectId: project.id, limit: 1 });
+  expect(coverage?.unknown.map(({ reason }) => reason)).toEqual(['deleted']);
+  await bed.ask('POST', `/projects/${project.id}/recover`);
+  expect(await passes()).toEqual([0, false, false]);
+  expect((await stored(project.id)).length).toBeGreaterThan(0);
 });

@@ -1,5 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { codeOf, UserError } from '@keywarden/core/process';
+import { markWalkRefused } from '@keywarden/db/daemon';
 import { assertSaneClock, type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { discoverProjects } from './discover.ts';
@@ -39,8 +40,11 @@ export async function syncOperations(context: Context, connection: Connection, s
         // One project's page may fail by itself; when one after the other does, the control plane is down (R7).
         if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
         // Deleted since it was listed, or hidden: its coverage ends with its last completed walk.
-        if (error instanceof ControlPlaneError && error.code === 'not_found') add(counts, 'vanished_projects');
-        else failures.push({ project: project.id, error });
+        if (error instanceof ControlPlaneError && error.code === 'not_found') {
+          add(counts, 'vanished_projects');
+          if (project.deletedAt !== null)
+            await markWalkRefused(context.store.sql, { project: project.number, at: presentOf(connection) });
+        } else failures.push({ project: project.id, error });
       }
       done += 1;
       part.update(done, projects.length, await say(done));

@@ -182,9 +182,12 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     /** Pages of an organization's projects, newest first; `limit` is at most 400. `unavailableIds` names those that an answer left out. */
     projects(
       organizationId: string,
-      { limit = 400, cursor: first, signal }: ListOptions = {},
+      { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
     ): AsyncGenerator<ProjectPage, void> {
-      return followPages((cursor) => fetchProjects(call, { organizationId, cursor, limit, signal }), first);
+      return followPages(
+        (cursor) => fetchProjects(call, { organizationId, cursor, limit, recoverable, signal }),
+        first,
+      );
     },
 
     /**

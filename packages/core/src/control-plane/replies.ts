@@ -49,11 +49,23 @@ export async function fetchProjects(
     organizationId,
     cursor,
     limit,
+    recoverable,
     signal,
-  }: { organizationId: string; cursor: string | undefined; limit: number; signal: AbortSignal | undefined },
+  }: {
+    organizationId: string;
+    cursor: string | undefined;
+    limit: number;
+    recoverable: boolean;
+    signal: AbortSignal | undefined;
+  },
 ): Promise<ProjectPage> {
   const route = '/projects';
-  const reply = await call({ method: 'GET', route, query: { org_id: organizationId, limit, cursor }, signal });
+  const reply = await call({
+    method: 'GET',
+    route,
+    query: { org_id: organizationId, limit, cursor, ...(recoverable ? { recoverable: 'true' } : {}) },
+    signal,
+  });
   const unavailableIds = parse(unavailableSchema, reply, route).unavailable_project_ids ?? [];
   return { ...readPage(reply, route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }

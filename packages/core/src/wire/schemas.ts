@@ -41,6 +41,8 @@ export const projectSchema = wireRecord({
   pg_version: optional(z.int()),
   created_at: instant,
   updated_at: instant,
+  /** Of those alone that can be recovered. */
+  deleted_at: optional(instant),
 });
 export type WireProject = z.output<typeof projectSchema>;
 
