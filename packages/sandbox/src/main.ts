@@ -1,11 +1,29 @@
+#!/usr/bin/env node
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { createSandbox, type Sandbox } from './sandbox.ts';
 
-/** The sandbox as a command: state under KEYWARDEN_DATA, the administrator's key and the address in files beside it. */
+const help = `Usage: keywarden-sandbox [--port NUMBER] [--data FOLDER]
+
+Runs a hosted-Postgres control plane on 127.0.0.1 until it is stopped.
+
+  --port NUMBER   where it listens: 8810 unless SANDBOX_PORT says otherwise; 0 picks a free port
+  --data FOLDER   where its state is kept, with the administrator's key: .keywarden unless KEYWARDEN_DATA says otherwise
+  --help          says this
+
+Example: keywarden-sandbox --port 0 --data /tmp/sandbox
+`;
+
+/** The sandbox as a command: its state, the administrator's key and the address are in files of one folder. */
 async function main(): Promise<void> {
-  const data = resolve(process.env.KEYWARDEN_DATA || '.keywarden');
-  const port = readPort(process.env.SANDBOX_PORT ?? '8810');
+  const options = readOptions();
+  if (options.help === true) {
+    process.stdout.write(help);
+    return;
+  }
+  const data = resolve(options.data ?? (process.env.KEYWARDEN_DATA || '.keywarden'));
+  const port = readPort(options.port ?? process.env.SANDBOX_PORT ?? '8810');
   try {
     makeFolder(data);
     writeFileSync(join(data, '.writable'), '');
@@ -54,10 +72,20 @@ async function open(data: string, { port, adminKey }: { port: number; adminKey?:
   }
 }
 
+function readOptions() {
+  try {
+    const text = { type: 'string' } as const;
+    return parseArgs({ options: { port: text, data: text, help: { type: 'boolean' } } }).values;
+  } catch (error) {
+    const what = error instanceof Error ? error.message.split('. ')[0] : String(error);
+    return fail(2, `${what}; see keywarden-sandbox --help.`);
+  }
+}
+
 function readPort(text: string): number {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
-  return fail(2, `SANDBOX_PORT must be a port from 0 to 65535, and "${text}" is not.`);
+  return fail(2, `The port (--port, SANDBOX_PORT) must be from 0 to 65535, and "${text}" is not.`);
 }
 
 /** Parents first, one by one: below /proc a recursive mkdir of Node does not end. */
