@@ -1,6 +1,4 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createToken } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
@@ -13,15 +11,19 @@ const deno = [`${root}node_modules/deno/deno`, 'run', '--allow-all', '--no-promp
 let store: TestStore;
 let sandbox: Sandbox;
 let settings: Record<string, string>;
+let folder: string;
 
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 4, keys: 40, operations: 8000 };
   await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
-  settings = settingsFor(store, sandbox, mkdtempSync(join(tmpdir(), 'keywarden-deno-')));
+  // No permission but all of them lets a program below /dev, where a scratch folder may be.
+  folder = mkdtempSync('/var/tmp/keywarden-deno-');
+  settings = settingsFor(store, sandbox, folder);
 });
 afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
   await sandbox.close();
   await store.close();
 });
@@ -73,4 +75,50 @@ test('the client passes all of its tests under Deno, the examples of its README 
   });
   expect(tested).toMatchObject({ code: 0 });
   expect(Number(/(\d+) passed, 0 failed, 0 skipped\s*$/.exec(tested.stdout)?.[1])).toBeGreaterThan(90);
+});
+
+/** A task of deno.json as `deno task` runs it, but for the data folder, which is the test's own. */
+function taskOf(name: string): string[] {
+  const { tasks } = JSON.parse(readFileSync(`${root}deno.json`, 'utf8')) as { tasks: Record<string, string> };
+  const data = settings.KEYWARDEN_DATA ?? '';
+  const [, ...words] = (tasks[name] ?? '').split(' ');
+  const own = words.map((word) =>
+    word.replace('.keywarden', data).replace(/^--allow-read=\.$/, `--allow-read=.,${data}`),
+  );
+  return [deno[0] ?? '', ...own];
+}
+
+test('the tasks of deno.json do their work with the permissions that they name', async () => {
+  expect(await run(taskOf('sync'), settings)).toMatchObject({ code: 0 });
+  expect(await run(taskOf('plan'), settings)).toMatchObject({ code: 0 });
+  for (const [name, ready] of [
+    ['start', 'the daemon runs'],
+    ['report', 'the report listens'],
+  ] as const) {
+    const started = start(taskOf(name), { ...settings, DAEMON_PORT: '0' });
+    await until(() => started.output().includes(ready));
+    started.child.kill('SIGTERM');
+    expect([name, (await started.ended).code]).toEqual([name, 0]);
+  }
+});
+
+test.each(['env', 'read', 'net', 'sys'])(
+  'without --allow-%s a task ends with one sentence that names it',
+  async (what) => {
+    const words = taskOf('plan').filter((word) => !word.startsWith(`--allow-${what}`));
+    const { code, stdout, stderr } = await run(words, settings);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(
+      new RegExp(`^Deno does not allow ${what} access to .*: start again with --allow-${what}=.*\\n$`),
+    );
+  },
+);
+
+test('a server that Deno does not let listen says so in one sentence', async () => {
+  const words = taskOf('report').map((word) =>
+    word.startsWith('--allow-net') ? `--allow-net=${new URL(store.url).host}` : word,
+  );
+  const { code, stderr } = await run(words, { ...settings, REPORT_PORT: '8820' });
+  expect([code, stderr.split('\n').length]).toEqual([2, 2]);
+  expect(stderr).toMatch(/start again with --allow-net=127\.0\.0\.1:8820/);
 });

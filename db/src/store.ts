@@ -1,4 +1,4 @@
-import { codeOf, UserError } from '@keywarden/core/process';
+import { codeOf, deniedByDeno, UserError } from '@keywarden/core/process';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
@@ -191,7 +191,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     });
   }
   return new UserError(`The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`, {
-    canRetry: true,
+    canRetry: deniedByDeno(error) === null,
     cause: error,
   });
 }

@@ -30,12 +30,28 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown';
 }
 
+/** What Deno did not allow, in one sentence that says which permission to give; null for any other error. */
+export function deniedByDeno(error: unknown): string | null {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const [, what, of, flag] =
+      /^Requires (\w+) access to (.*), run again with the (--allow-\w+) flag/.exec(at.message) ?? [];
+    if (flag === undefined) continue;
+    const to = of?.replaceAll('"', '') ?? '';
+    return `Deno does not allow ${what} access to ${to}: start again with ${flag}=${to} (docs/OPERATIONS.md, "Under Deno").`;
+  }
+  return null;
+}
+
 /** Runs an entry point: a UserError is one line on standard error; anything else is a bug and shows its stack's own frames. */
 export async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
   } catch (error) {
-    if (error instanceof UserError) {
+    const denied = deniedByDeno(error);
+    if (denied !== null) {
+      console.error(printable(denied));
+      process.exitCode = exitCode.usage;
+    } else if (error instanceof UserError) {
       console.error(printable(error.message));
       process.exitCode = error.exit;
     } else {

@@ -1,5 +1,5 @@
 export { type Environment, ensureDataFolder, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
-export { codeOf, exitCode, runMain, UserError, usageError } from './errors.ts';
+export { codeOf, deniedByDeno, exitCode, runMain, UserError, usageError } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export { print, printableCell, printableJson, printError } from './printable.ts';

@@ -1,0 +1,24 @@
+// The entry of the daemon and the report under Deno: what Deno does not allow while they are loaded is said in one sentence, as runMain says it later.
+import process from 'node:process';
+import { deniedByDeno } from '../packages/core/src/process/errors.ts';
+
+const apps = { daemon: '../apps/daemon/src/main.ts', report: '../apps/report/src/main.ts' } as const;
+const [name = '', ...args] = process.argv.slice(2);
+if (name !== 'daemon' && name !== 'report') {
+  console.error('scripts/deno.ts takes daemon, with a command of keywarden, or report.');
+  process.exit(2);
+}
+const endWith = (error: unknown): never => {
+  const denied = deniedByDeno(error);
+  if (denied === null) throw error;
+  console.error(denied);
+  process.exit(2);
+};
+// A server that may not listen says so when nobody waits for it.
+process.on('uncaughtException', endWith);
+process.argv.splice(2, process.argv.length, ...args);
+try {
+  await import(apps[name]);
+} catch (error) {
+  endWith(error);
+}
