@@ -1,3 +1,4 @@
+import { benchArchive } from './archive.ts';
 import { benchClient } from './client.ts';
 import { benchIdle } from './idle.ts';
 import { benchIngest } from './ingest.ts';
@@ -9,6 +10,7 @@ import { benchSandbox } from './sandbox.ts';
 import { benchGovern, benchSimulate } from './simulate.ts';
 
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
+  archive: benchArchive,
   client: benchClient,
   govern: benchGovern,
   idle: benchIdle,

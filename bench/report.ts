@@ -55,7 +55,7 @@ export async function benchReport(args: string[]): Promise<void> {
 }
 
 /** Operations as they come: of all projects at all times, a few of one instant, with walks that have seen them. */
-async function fill({
+export async function fill({
   owner: sql,
   daemon,
   operations,
@@ -91,7 +91,7 @@ async function fill({
   await sql.unsafe('vacuum analyze keywarden.operation');
 }
 
-async function startService(file: string, databaseUrl: string): Promise<Service> {
+export async function startService(file: string, databaseUrl: string): Promise<Service> {
   const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [], {
     env: { ...process.env, DATABASE_URL: databaseUrl, REPORT_PORT: '0', LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -103,7 +103,7 @@ async function startService(file: string, databaseUrl: string): Promise<Service>
   return { url, process: child };
 }
 
-async function stop(child: ChildProcess): Promise<void> {
+export async function stop(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   if (child.connected) child.disconnect();
   child.kill('SIGINT');

@@ -21,7 +21,8 @@ afterAll(async () => await store.close());
 const newProject = () => makeProject(daemon.sql, controlPlane);
 const page = async (project: string) => {
   const asked = { project, projectId: 'p', page: { limit: 100, after: null } };
-  return (await listArchivedOperations(report.db, asked)).records;
+  const { records } = await listArchivedOperations(report.db, asked);
+  return JSON.parse(`[${records}]`) as Record<string, never>[];
 };
 
 test('A5: writing a page twice changes nothing, not even a row version of Postgres', async () => {
@@ -61,8 +62,10 @@ test('A5: unknown fields, actions and statuses, and times with every digit, come
     action: 'paint_it_blue',
     status: 'pondering',
     created_at: '2026-05-02T03:04:05.123456Z',
+    updated_at: '2026-05-02T05:04:05.100+02:00',
+    colour: { name: 'blue' },
+    weight: null,
   });
-  expect(row?.extra).toEqual({ colour: { name: 'blue' }, weight: null, updated_at: '2026-05-02T05:04:05.100+02:00' });
 });
 
 test('rows of one instant are all kept, in any number', async () => {
@@ -184,7 +187,7 @@ test('A1: an operation whose creation a list and a single answer give with other
     const operations = [1, 2].map((number) => makeWireOperation(number, { createdAt }));
     await saveOperationPage(daemon.sql, { project, operations });
   }
-  const rows = await page(project);
-  expect(rows).toHaveLength(2);
-  expect(rows.map((row) => row.created_at)).toEqual([at, at]);
+  const rows = await store.sql`
+    select created_at = ${at}::timestamptz as is_first from keywarden.operation where project_number = ${project}`;
+  expect(rows.map((row) => row.is_first)).toEqual([true, true]);
 });

@@ -1,5 +1,15 @@
-import { sql } from 'drizzle-orm';
-import { type List, type PageRequest, type Reader, readPage, time, visible, when } from './list.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import {
+  type List,
+  objectText,
+  type PageRequest,
+  type Reader,
+  readPage,
+  readPageText,
+  time,
+  visible,
+  when,
+} from './list.ts';
 
 /** Columns that the control plane names so too; one that is null was not there. `extra` came beside them, and stands over them. */
 export type ArchivedRecord = Record<string, unknown> & { extra: Record<string, unknown> | null };
@@ -87,29 +97,32 @@ export interface ArchivedOperations {
   page: PageRequest;
 }
 
-/** A project's operations, newest first. */
+/** A project's operations, newest first: the records' JSON with commas between, without fields that are null. */
 export async function listArchivedOperations(
   db: Reader,
   { project, projectId, id, below, page }: ArchivedOperations,
-): Promise<ArchivePage> {
+): Promise<{ records: string; next: string[] | null }> {
+  const text = (column: SQL) => sql`to_json(${column})`;
+  const instant = (column: SQL) => sql`replace(to_json(${column})::text, '+00:00', 'Z')`;
+  const shown = objectText({
+    id: sql`'"' || o.id || '"'`,
+    project_id: sql`${JSON.stringify(projectId)}::text`,
+    branch_id: { sparse: text(sql`o.branch_id`) },
+    endpoint_id: { sparse: text(sql`o.endpoint_id`) },
+    action: text(sql`o.action`),
+    status: text(sql`o.status`),
+    error: { sparse: text(sql`o.error`) },
+    failures_count: sql`o.failures_count`,
+    retry_at: { sparse: instant(sql`o.retry_at`) },
+    created_at: instant(sql`o.created_at`),
+    updated_at: instant(sql`o.updated_at`),
+    total_duration_ms: { sparse: sql`o.total_duration_ms` },
+  });
   const list: List = {
     rows: sql`keywarden.operation o`,
-    from: sql``,
-    item: {
-      id: sql`o.id`,
-      project_id: sql`${projectId}::text`,
-      branch_id: sql`o.branch_id`,
-      endpoint_id: sql`o.endpoint_id`,
-      action: sql`o.action`,
-      status: sql`o.status`,
-      error: sql`o.error`,
-      failures_count: sql`o.failures_count`,
-      retry_at: time(sql`o.retry_at`),
-      created_at: time(sql`o.created_at`),
-      updated_at: time(sql`o.updated_at`),
-      total_duration_ms: sql`o.total_duration_ms`,
-      extra: sql`o.extra`,
-    },
+    from: sql`cross join lateral (select ${shown} as text) s`,
+    // What came beside the columns stands over them.
+    item: sql`case when o.extra is null then s.text else (s.text::jsonb || o.extra)::text end`,
     where: [
       sql`o.project_number = ${project}::bigint`,
       when(id, (wanted) => sql`o.id = ${wanted}::uuid`),
@@ -121,7 +134,8 @@ export async function listArchivedOperations(
     ],
     direction: 'desc',
   };
-  return parse(await readPage(db, list, page));
+  const { items, next } = await readPageText(db, list, page);
+  return { records: items, next };
 }
 
 function parse({ items, next }: Awaited<ReturnType<typeof readPage>>): ArchivePage {

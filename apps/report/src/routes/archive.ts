@@ -114,16 +114,20 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
     const after = cursor === undefined || isBare ? null : splitCursor(cursor, uuid);
     const below = isBare ? cursor : null;
     const { records, next } = await listArchivedOperations(db, { ...project, below, page: { limit, after } });
-    return c.json({ operations: records.map(render), ...pagination(next) });
+    return c.body(
+      `{"operations":[${records}]${next === null ? '' : `,"pagination":${JSON.stringify(pagination(next).pagination)}`}}`,
+      200,
+      json,
+    );
   });
 
   api.get('/projects/:project_id/operations/:operation_id', async (c) => {
     const project = await findProject(c);
     const id = c.req.param('operation_id');
     const asked = { ...project, id, page: { limit: 1, after: null } };
-    const [found] = uuid.test(id) ? (await listArchivedOperations(db, asked)).records : [];
-    if (found === undefined) throw new Refusal(404, { message: 'operation not found' });
-    return c.json({ operation: render(found) });
+    const found = uuid.test(id) ? (await listArchivedOperations(db, asked)).records : '';
+    if (found === '') throw new Refusal(404, { message: 'operation not found' });
+    return c.body(`{"operation":${found}}`, 200, json);
   });
 
   api.all('*', (c) => renderError(c, 404, 'this route does not exist'));
@@ -188,6 +192,8 @@ const isInstant = (text: string) => instant.safeParse(text).success;
 function render({ extra, ...columns }: ArchivedRecord): Record<string, unknown> {
   return { ...Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null)), ...extra };
 }
+
+const json = { 'content-type': 'application/json' };
 
 /** The place of the next page, as times have it here; a last page has none. */
 function pagination(next: Position | null) {

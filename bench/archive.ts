@@ -1,0 +1,99 @@
+import { Agent, get, type IncomingMessage, type RequestOptions } from 'node:http';
+import { createToken } from '@keywarden/db/daemon';
+import { openStore } from '@keywarden/db/store';
+import { createTestStore, startTestPostgres } from '@keywarden/db/test-store';
+import { count, median, readNumber, timed } from './measure.ts';
+import { fill, startService, stop } from './report.ts';
+
+const readers = 10;
+const rows = 1000;
+const pages = 300;
+
+/**
+ * `archive [--operations N]`: pages of 1000 operations of one project by ten readers at once, as a client of the control plane reads them, over N
+ * operations of 1000 projects, two million by default. Beside it the statement of such a page on ten connections to Postgres, and nothing else.
+ */
+export async function benchArchive(args: string[]): Promise<void> {
+  const operations = readNumber(args, 'operations', 2_000_000);
+  const postgres = await startTestPostgres({ isDurable: true });
+  const store = await createTestStore(postgres.url);
+  const report = await startService('apps/report/src/main.ts', store.url);
+  const alone = await openStore({
+    databaseUrl: store.url,
+    dataFolder: '',
+    applicationName: 'bench',
+    role: 'keywarden_report',
+    maxConnections: readers,
+  });
+  try {
+    const daemon = (await store.as('keywarden_daemon')).sql;
+    await fill({ owner: store.sql, daemon, operations });
+    const { secret } = await createToken(daemon, { name: 'bench', role: 'viewer', organizationIds: null });
+    const headers = { authorization: `Bearer ${secret}` };
+    const agent = new Agent({ keepAlive: true });
+    const overHttp = async (page: number) => {
+      const url = `${report.url}/api/v2/projects/project-${1 + (page % 500)}/operations?limit=${rows}`;
+      await download(url, { headers, agent });
+    };
+    const inPostgres = async (page: number) => {
+      await alone.sql.unsafe(statement, [String(1 + (page % 500))]);
+    };
+    const turns: { ours: Rate; postgres: Rate }[] = [];
+    for (let turn = 0; turn < 5; turn += 1) {
+      const rate = { ours: await rateOf(overHttp), postgres: await rateOf(inPostgres) };
+      if (turn > 0) turns.push(rate);
+    }
+    const of = (name: 'ours' | 'postgres') => median(turns.map((turn) => turn[name].perSecond));
+    const p99 = median(turns.map((turn) => turn.ours.p99Ms));
+    const ratio = median(turns.map((turn) => turn.ours.perSecond / turn.postgres.perSecond));
+    console.log(
+      `archive    pages of ${count(rows)} rows by ${readers} at once: ${count(of('ours'))} a second, p99 ${p99.toFixed(0)} ms`,
+    );
+    console.log(
+      `yardstick  Postgres writing the same rows as one JSON text each: ${count(of('postgres'))} pages a second; the archive reaches ${ratio.toFixed(2)} of it`,
+    );
+  } finally {
+    await stop(report.process);
+    await alone.close();
+    await store.close();
+    await postgres.close();
+  }
+}
+
+/** A page as one text: what Postgres alone needs for it. */
+const statement = `select string_agg(json_strip_nulls(row_to_json(r))::text, ',') from (
+    select o.id, o.project_number, o.branch_id, o.endpoint_id, o.action, o.status, o.error, o.failures_count, o.retry_at, o.created_at,
+      o.updated_at, o.total_duration_ms from keywarden.operation o where o.project_number = $1 order by o.created_at desc, o.id desc limit ${rows}) r`;
+
+/** What a page costs those who read it is not measured: its bytes are counted and let go. */
+async function download(url: string, options: RequestOptions): Promise<void> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, options, resolve).on('error', reject);
+  });
+  let bytes = 0;
+  for await (const part of response) bytes += (part as Buffer).length;
+  if (response.statusCode !== 200 || bytes < rows * 100) throw new Error(`${response.statusCode} and ${bytes} bytes`);
+}
+
+interface Rate {
+  perSecond: number;
+  p99Ms: number;
+}
+
+async function rateOf(ask: (page: number) => Promise<void>): Promise<Rate> {
+  const times: number[] = [];
+  let sent = 0;
+  const { seconds } = await timed(() =>
+    Promise.all(
+      Array.from({ length: readers }, async () => {
+        while (sent < pages) {
+          sent += 1;
+          const one = await timed(() => ask(sent));
+          times.push(one.seconds * 1000);
+        }
+      }),
+    ),
+  );
+  const sorted = times.toSorted((a, b) => a - b);
+  return { perSecond: pages / seconds, p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0 };
+}
