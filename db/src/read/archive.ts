@@ -130,6 +130,8 @@ export async function listArchivedOperations(
     ],
     order: [
       { by: sql`o.created_at`, type: 'timestamptz' },
+      // As the control plane shows those of one time, where a page showed them.
+      { by: sql`o.place`, type: 'int' },
       { by: sql`o.id`, type: 'uuid' },
     ],
     direction: 'desc',

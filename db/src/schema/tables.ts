@@ -166,7 +166,7 @@ const operationColumns = {
   seenAt: instant('seen_at').notNull(),
 };
 
-export const operation = keywarden.table('operation', operationColumns);
+export const operation = keywarden.table('operation', { ...operationColumns, place: integer('place').notNull() });
 
 export const operationVersion = keywarden.table('operation_version', {
   ...operationColumns,

@@ -1,4 +1,4 @@
-import { listCoverage } from '@keywarden/db/read';
+import { listArchivedOperations, listCoverage } from '@keywarden/db/read';
 import { createTestStore } from '@keywarden/db/testing';
 import { expect, inject, test } from 'vitest';
 import { type Bed, connectionOf, makeBed } from '../testing.ts';
@@ -33,6 +33,17 @@ async function countStored(bed: Bed): Promise<number> {
   return count;
 }
 
+/** Each project's operations in the archive stand in the order in which the control plane lists them, those of one time too. */
+async function expectSameOrder(bed: Bed): Promise<void> {
+  for (const { number, projectId } of await listCoverage(bed.owner.db, { limit: 100 })) {
+    const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${projectId}`);
+    const asked = { project: number, projectId, page: { limit: 10_000, after: null } };
+    const { records } = await listArchivedOperations(bed.owner.db, asked);
+    const ids = (JSON.parse(`[${records}]`) as { id: string }[]).map(({ id }) => id);
+    expect([projectId, ids]).toEqual([projectId, served]);
+  }
+}
+
 const reasonsOf = async (bed: Bed) =>
   (await listCoverage(bed.owner.db, { limit: 100 })).flatMap(({ unknown }) => unknown.map(({ reason }) => reason));
 
@@ -64,6 +75,7 @@ test('A1, A2: wherever cursors are and however long times, every project is whol
     }
     expect(await pass(bed)).toBe(20);
     await countStored(bed);
+    await expectSameOrder(bed);
     expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
     await bed.close();
     await store.close();

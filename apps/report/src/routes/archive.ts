@@ -15,6 +15,8 @@ import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
 import { toProblem } from '../problem.ts';
 
+/** Of an operation's cursor what follows its time. */
+const placeAndId = /^\d{1,9}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** An error in the control plane's own shape. */
@@ -22,7 +24,7 @@ class Refusal extends HTTPException {}
 
 /**
  * The archive in the control plane's own shapes, so that a client of it reads what it has pruned by another base URL alone. A
- * cursor is the time and id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
+ * cursor is the time, the place and the id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
  * plane takes it.
  */
 export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Services): Hono<Env> {
@@ -111,7 +113,7 @@ export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Servi
     const project = await findProject(c);
     const cursor = c.req.query('cursor');
     const isBare = cursor !== undefined && isInstant(cursor);
-    const after = cursor === undefined || isBare ? null : splitCursor(cursor, uuid);
+    const after = cursor === undefined || isBare ? null : splitCursor(cursor, placeAndId);
     const below = isBare ? cursor : null;
     const { records, next } = await listArchivedOperations(db, { ...project, below, page: { limit, after } });
     return c.body(
@@ -180,9 +182,8 @@ function readLimit(c: Context, { max, fallback }: { max: number; fallback: numbe
 }
 
 function splitCursor(cursor: string, id: RegExp): Position {
-  const cut = cursor.lastIndexOf('_');
-  const [instant, last] = [cursor.slice(0, cut), cursor.slice(cut + 1)];
-  if (cut > 0 && isInstant(instant) && id.test(last)) return [instant, last];
+  const [instant = '', ...last] = cursor.split('_');
+  if (isInstant(instant) && id.test(last.join('_'))) return [instant, ...last];
   throw new Refusal(400, { message: 'invalid cursor' });
 }
 
@@ -199,7 +200,7 @@ const json = { 'content-type': 'application/json' };
 function pagination(next: Position | null) {
   return next === null
     ? {}
-    : { pagination: { cursor: `${next[0]?.replace(' ', 'T').replace('+00', 'Z')}_${next[1]}` } };
+    : { pagination: { cursor: [next[0]?.replace(' ', 'T').replace('+00', 'Z'), ...next.slice(1)].join('_') } };
 }
 
 function readWord(c: Context, name: string): string | undefined {
