@@ -177,7 +177,8 @@ async function attemptOnce(
     status = response.status;
     if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
-    return { kind: 'reply', reply: readReply(text, { response, request, requestId }) };
+    const theirs = requestIdOf(options, response, null);
+    return { kind: 'reply', reply: readReply(text, { response, request, requestId: theirs ?? requestId }) };
   } catch (cause) {
     const failure: Failure =
       cause instanceof ControlPlaneError
@@ -201,12 +202,18 @@ async function readFailure(
   const text = await readBody(response, options.maxBodyBytes).catch(() => '');
   const told = readRefusal(text);
   const message = hide(options, `${method} ${route} answered ${status}: ${told.message}`);
-  const theirs = told.requestId !== null && hide(options, told.requestId) === told.requestId ? told.requestId : null;
+  const theirs = requestIdOf(options, response, told.requestId);
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
   const details = { status, requestId: theirs ?? requestId, retryAfterMs };
   const error = new ControlPlaneError(codeForStatus(status, method !== 'GET'), message, details);
   return { kind: 'failure', failure: { status }, retryAfterMs, error };
+}
+
+/** The service's own id of a request, out of an error's body or the header that it sends with each answer; null where it has none that can be shown. */
+function requestIdOf(options: TransportOptions, { headers }: Response, told: string | null): string | null {
+  const id = told ?? headers.get('x-neon-ret-request-id') ?? '';
+  return /^[\w.:-]{1,100}$/.test(id) && hide(options, id) === id ? id : null;
 }
 
 function send(options: TransportOptions, request: Running, requestId: string): Promise<Response> {
@@ -260,8 +267,7 @@ function readRefusal(text: string): { message: string; requestId: string | null 
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null && 'message' in body) {
       const id = 'request_id' in body ? body.request_id : null;
-      const isId = typeof id === 'string' && /^[\w.:-]{1,100}$/.test(id);
-      return { message: String(body.message), requestId: isId ? id : null };
+      return { message: String(body.message), requestId: typeof id === 'string' ? id : null };
     }
   } catch {
     // not the control plane's error body: a proxy's page, perhaps

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest';
+import { createClient } from './client.ts';
+import { collect } from './pagination.ts';
+import { answering, failure } from './testing.ts';
+
+// What recorded answers of the live service have beyond its description.
+
+interface Answer {
+  status?: number;
+  headers?: Record<string, string>;
+  body: unknown;
+}
+
+/** A client of a server that gives these answers in turn, the last one again and again; and what was asked. */
+async function recorded(...answers: Answer[]) {
+  const asked: string[] = [];
+  const slept: number[] = [];
+  const baseUrl = await answering((request, response) => {
+    const { status = 200, headers = {}, body } = answers[Math.min(asked.length, answers.length - 1)] ?? { body: null };
+    asked.push(`${request.method} ${request.url}`);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'x-neon-ret-request-id': 'ret-1', ...headers })
+      .end(text);
+  });
+  const time = { now: Date.now, sleep: async (ms: number) => void slept.push(ms) };
+  return { client: createClient({ baseUrl, apiKey: 'x'.repeat(80), random: () => 1, time }), asked, slept };
+}
+
+const project = {
+  id: 'quiet-lake-1',
+  name: 'shop',
+  created_at: '2024-01-25T15:57:49Z',
+  updated_at: '2024-01-25T15:57:49Z',
+};
+const operation = (id: number) => ({
+  id: `00000000-0000-4000-8000-${String(id).padStart(12, '0')}`,
+  project_id: 'quiet-lake-1',
+  action: 'start_compute',
+  status: 'finished',
+  failures_count: 0,
+  created_at: '2024-01-25T15:57:49Z',
+  updated_at: '2024-01-25T15:57:49Z',
+});
+
+test('a list of one project has a cursor, which is its id, and ends with an empty page', async () => {
+  const { client, asked } = await recorded(
+    { body: { projects: [project], pagination: { cursor: 'quiet-lake-1' } } },
+    { body: { projects: [] } },
+  );
+  const { items } = await collect(client.projects('org'));
+  expect(items.map(({ id }) => id)).toEqual(['quiet-lake-1']);
+  expect(asked).toEqual([
+    'GET /api/v2/projects?org_id=org&limit=400',
+    'GET /api/v2/projects?org_id=org&limit=400&cursor=quiet-lake-1',
+  ]);
+});
+
+test('times have whole seconds, and a cursor of operations a fraction without zeros at its end', async () => {
+  const cursor = '2024-01-25T15:57:49.5451Z';
+  const { client } = await recorded({ body: { operations: [operation(1), operation(2)], pagination: { cursor } } });
+  const page = await client.operationsPage('quiet-lake-1');
+  expect(page).toMatchObject({ cursor, items: [{ createdAt: '2024-01-25T15:57:49Z' }, {}] });
+});
+
+test('a list of keys is a bare array; ids keep every digit, an empty address is none, and chains of proxies stay', async () => {
+  const by = { id: 'u', name: 'Ada', image: '' };
+  const key = { name: 'ci', created_at: '2024-01-25T15:57:49Z', created_by: by };
+  const body = `[{"id":9007199254740993,${JSON.stringify({ ...key, last_used_from_addr: '' }).slice(1)},${JSON.stringify(
+    {
+      ...key,
+      id: 2,
+      last_used_at: '2024-01-26T00:00:00Z',
+      last_used_from_addr: '203.0.113.7,198.51.100.4',
+    },
+  )}]`;
+  const { client } = await recorded({ body });
+  const { items } = await collect(client.personalKeys());
+  expect(items).toMatchObject([
+    { id: '9007199254740993', lastUsedAt: null, lastUsedFromAddr: null },
+    { id: '2', lastUsedFromAddr: '203.0.113.7,198.51.100.4', createdBy: { id: 'u', name: 'Ada' } },
+  ]);
+});
+
+test('a creator is an object in lists and a bare id in the answer to revoking, and roles that nobody described stay', async () => {
+  const revoked = { id: 1, name: 'ci', created_at: '2024-01-25T15:57:49Z', created_by: 'u', revoked: true };
+  const { client } = await recorded({ body: revoked });
+  expect(await client.revokePersonalKey('1')).toMatchObject({ createdBy: { id: 'u', name: null }, revoked: true });
+  const member = { member: { id: 'm', user_id: 'u', role: 'collaborator' }, user: { email: 'a@company.example' } };
+  const { client: other } = await recorded({ body: { members: [member] } });
+  expect((await collect(other.members('org'))).items).toMatchObject([{ role: 'collaborator', joinedAt: null }]);
+});
+
+test('every answer names its request, and a failure bears that name', async () => {
+  const { client } = await recorded({ status: 404, body: { code: '', message: 'project not found' } });
+  const error = await failure(client.operation('quiet-lake-1', operation(1).id));
+  expect([error.code, error.requestId]).toEqual(['not_found', 'ret-1']);
+  const { client: odd } = await recorded({ body: { account_id: 1 } });
+  expect((await failure(odd.auth())).requestId).toBe('ret-1');
+});
+
+test('a gateway’s page with a 52x is passed over; so is a transitive state, for as long as Retry-After says in either form', async () => {
+  const identity = { body: { account_id: 'u', auth_method: 'api_key_user' } };
+  const html = { 'content-type': 'text/html' };
+  const gateway = await recorded({ status: 521, headers: html, body: '<h1>web server is down</h1>' }, identity);
+  expect(await gateway.client.auth()).toMatchObject({ accountId: 'u' });
+  const busy = { status: 423, body: { code: '', message: 'endpoint is in some transitive state' } };
+  const date = new Date(Date.now() + 30_000).toUTCString();
+  const waiting = await recorded(
+    { ...busy, headers: { 'retry-after': '7' } },
+    { ...busy, headers: { 'retry-after': date } },
+    identity,
+  );
+  await waiting.client.auth();
+  expect(waiting.slept[0]).toBeGreaterThanOrEqual(7000);
+  expect(waiting.slept[1]).toBeGreaterThan(25_000);
+});
+
+test.each([
+  [404, 'not_found', 'branch not found'],
+  [422, 'rejected', 'branch not ready yet'],
+])('a write that is answered %i is not repeated: %s', async (status, code, message) => {
+  const { client, asked } = await recorded({ status, body: { code: '', message } });
+  expect((await failure(client.createBranch('quiet-lake-1'))).code).toBe(code);
+  expect(asked).toHaveLength(1);
+});
