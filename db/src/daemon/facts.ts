@@ -1,5 +1,5 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/wire';
+import { toMs, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { key } from '../schema/tables.ts';
@@ -116,7 +116,8 @@ async function readOtherScopes(
 ): Promise<(number: string) => Pick<KeyFacts, 'otherScope'>> {
   const rows = await sql`
     select k.number, min(o.scope) as scope from keywarden.key k join keywarden.key o on o.control_plane_number = k.control_plane_number
-      and o.id = k.id and o.scope <> k.scope and o.gone_at is null and o.superseded_at is null and o.creator_id = k.creator_id
+      and o.id = k.id and o.scope <> k.scope and o.gone_at is null and o.superseded_at is null
+      and (o.creator_id = k.creator_id or ${unknownCreator} in (o.creator_id, k.creator_id))
       and date_trunc('second', o.created_at) = date_trunc('second', k.created_at) and exists (
         select from keywarden.connection_scope s join keywarden.connection c on c.name = s.connection and c.removed_at is null
         where s.control_plane_number = o.control_plane_number and s.scope = o.scope)

@@ -1,5 +1,5 @@
 import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/wire';
+import { toMs, unknownCreator } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
@@ -71,7 +71,8 @@ export async function readExemptions(
     select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
     from keywarden.exemption e join keywarden.exemption_key x on x.exemption_number = e.number
       join keywarden.key k on k.number = x.key_number
-      join keywarden.key s on s.control_plane_number = k.control_plane_number and s.id = k.id and s.creator_id = k.creator_id
+      join keywarden.key s on s.control_plane_number = k.control_plane_number and s.id = k.id
+        and (s.creator_id = k.creator_id or ${unknownCreator} in (s.creator_id, k.creator_id))
         and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
     where e.ended_at is null order by e.number`;
   const inForce = rows.filter(

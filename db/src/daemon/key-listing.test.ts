@@ -1,3 +1,4 @@
+import { unknownCreator } from '@keywarden/core/wire';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
@@ -145,4 +146,18 @@ test('A7: a shorter list of a number at which services cut lists off proves no a
   await list(ids.slice(0, 151));
   await list(ids.slice(0, 151));
   expect(await gone()).toHaveLength(39);
+});
+
+test('R1: a key of which a list does not say who made it is the same key; nobody is taken for its creator, and the one who is known stays', async () => {
+  const creators = async () =>
+    await store.sql`select id, creator_id, superseded_at is null as is_live from keywarden.key where scope = ${scope} order by number`;
+  const nobody = { createdBy: { id: unknownCreator, name: null } };
+  await list(['1'], nobody);
+  expect(await creators()).toMatchObject([{ creator_id: unknownCreator }]);
+  await list(['1']);
+  await list(['1'], nobody);
+  expect([...(await creators())]).toEqual([{ id: '1', creator_id: 'ada', is_live: true }]);
+  const incidents =
+    await store.sql`select 1 from keywarden.incident where kind = 'key_changed' and scope = ${`${controlPlane}/${scope}`}`;
+  expect(incidents).toHaveLength(0);
 });

@@ -1,5 +1,5 @@
 import type { KeyKind } from '@keywarden/core/policy';
-import { compareInstants, toMs, type WireKey } from '@keywarden/core/wire';
+import { compareInstants, toMs, unknownCreator, type WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
@@ -172,7 +172,7 @@ async function supersede(
     update keywarden.key k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
     from incoming i
     where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
-      and (k.kind <> i.kind or k.creator_id <> i.creator_id or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
+      and (k.kind <> i.kind or k.creator_id <> i.creator_id and ${unknownCreator} not in (k.creator_id, i.creator_id) or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
         ${listedAt}::timestamptz + interval '1 day' and date_trunc('second', k.created_at) <> date_trunc('second', i.created_at))
     returning k.number, k.id, format('%s key of %s, created %s', k.kind, k.creator_id, k.created_at) as was,
       format('%s key of %s, created %s', i.kind, i.creator_id, i.created_at) as is`;
@@ -244,7 +244,9 @@ async function saveKeys(
         created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
-        name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
+        name = excluded.name, extra = excluded.extra,
+        creator_id = case excluded.creator_id when ${unknownCreator} then k.creator_id else excluded.creator_id end,
+        creator_name = case excluded.creator_id when ${unknownCreator} then k.creator_name else excluded.creator_name end,
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null

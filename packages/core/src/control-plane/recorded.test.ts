@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { unknownCreator } from '../wire/index.ts';
 import { createClient } from './client.ts';
 import { collect } from './pagination.ts';
 import { answering, failure } from './testing.ts';
@@ -80,6 +81,12 @@ test('a list of keys is a bare array; ids keep every digit, an empty address is 
     { id: '9007199254740993', lastUsedAt: null, lastUsedFromAddr: null },
     { id: '2', lastUsedFromAddr: '203.0.113.7,198.51.100.4', createdBy: { id: 'u', name: 'Ada' } },
   ]);
+});
+
+test('lists of keys of early 2024 say nothing of creators: they are unknown', async () => {
+  const { client } = await recorded({ body: [{ id: 1, name: 'ci', created_at: '2024-01-25T15:57:49Z' }] });
+  const { items, rejected } = await collect(client.personalKeys());
+  expect([items[0]?.createdBy.id, rejected]).toEqual([unknownCreator, []]);
 });
 
 test('a creator is an object in lists and a bare id in the answer to revoking, and roles that nobody described stay', async () => {

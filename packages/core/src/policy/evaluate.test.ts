@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { unknownCreator } from '../wire/index.ts';
 import { parseDuration } from './duration.ts';
 import { type Policy, policySchema } from './schema.ts';
 import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
@@ -47,6 +48,12 @@ test('more_than condemns the longest unused beyond the number, in each group of 
 test('a group with an unknown use is not ranked: nobody knows who is the longest unused', () => {
   const keys = [makeKey(1), makeKey(2, { use: { state: 'unknown' } }), makeKey(3)];
   const rule = { name: 'too-many', more_than: { number: 1, per: 'organization' }, action: 'report' };
+  expect(findAll(policy(rule), makeFacts(keys))).toEqual([]);
+});
+
+test('keys of unknown creators are no group of one creator', () => {
+  const keys = [1, 2, 3].map((number) => makeKey(number, { creatorId: unknownCreator }));
+  const rule = { name: 'too-many', more_than: { number: 1, per: 'creator' }, action: 'report' };
   expect(findAll(policy(rule), makeFacts(keys))).toEqual([]);
 });
 

@@ -1,9 +1,10 @@
+import { unknownCreator } from '../wire/schemas.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 
 const fieldOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
 
-/** A key's place in its group, the most recently used first; without a rank where a use in the group is unknown. */
+/** A key's place in its group, the most recently used first; without a rank where a use in the group is unknown, or who made its keys. */
 interface Place {
   count: number;
   rank: number | undefined;
@@ -42,7 +43,7 @@ export function rankByGroup(
       const group = ofScope.get(id) ?? { count: 0, isKnown: true };
       if (group.count === 0) ofScope.set(id, group);
       group.count += 1;
-      if (each.key.use.state === 'unknown') group.isKnown = false;
+      if (each.key.use.state === 'unknown' || (per === 'creator' && id === unknownCreator)) group.isKnown = false;
       groups[each.place] = group;
       ranks[each.place] = group.count;
     }

@@ -1,6 +1,7 @@
 export { compareInstants, isInstant, toMs } from './primitives.ts';
 export {
   terminalStatuses,
+  unknownCreator,
   type WireCreatedKey,
   type WireKey,
   type WireMember,

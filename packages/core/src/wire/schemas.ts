@@ -63,6 +63,9 @@ export const memberSchema = z
   }));
 export type WireMember = z.output<typeof memberSchema>;
 
+/** In the place of a creator's id: lists of the past have none. It is nobody's id, and says of no two keys that one person made them. */
+export const unknownCreator = 'unknown';
+
 /** A creator is an object in lists, and a bare id in the answers to creating and revoking. */
 const creator = z
   .union([z.string(), z.object({ id: z.string(), name: z.string().nullish() })])
@@ -74,7 +77,7 @@ const keyFields = {
   id: int64,
   name: z.string(),
   created_at: instant,
-  created_by: creator,
+  created_by: creator.nullish().transform((value) => value ?? { id: unknownCreator, name: null }),
   last_used_at: instant.nullish().transform((value) => value ?? null),
   last_used_from_addr: z
     .string()
