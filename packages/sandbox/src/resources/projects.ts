@@ -101,6 +101,16 @@ export function hostOf(regionId: string): string {
   return `${regionId.replace(/^\w+-/, '')}.db.example`;
 }
 
+/** What a project has of which nobody has said otherwise. */
+const defaultSettings = {
+  allowed_ips: { ips: [], protected_branches_only: false },
+  enable_logical_replication: false,
+  maintenance_window: { weekdays: [5], start_time: '05:00', end_time: '06:00' },
+  block_public_connections: false,
+  block_vpc_connections: false,
+  hipaa: false,
+};
+
 /** A project as lists show it. */
 export function renderListedProject(row: Row): Record<string, unknown> {
   const regionId = String(row.region_id);
@@ -116,7 +126,7 @@ export function renderListedProject(row: Row): Record<string, unknown> {
     proxy_host: hostOf(regionId),
     locked: false,
     store_passwords: row.store_passwords === 1,
-    settings: JSON.parse(String(row.settings)),
+    settings: { ...defaultSettings, ...JSON.parse(String(row.settings)) },
     default_endpoint_settings: JSON.parse(String(row.default_endpoint_settings)),
     active_time: row.cpu_used_sec,
     cpu_used_sec: row.cpu_used_sec,

@@ -200,3 +200,13 @@ test('a project is shared with somebody outside, who then works on it and sees i
   expect((await bed.api(`/projects/${bed.project}`, { key })).status).toBe(404);
   expect(await shared()).toEqual([]);
 });
+
+test('a project has settings of which nobody has said anything, and what is said stands over them', async () => {
+  const { api, project } = await projectBed();
+  const settingsOf = async () =>
+    (await api<{ project: { settings: object } }>(`/projects/${project}`)).body.project.settings;
+  expect(await settingsOf()).toMatchObject({ enable_logical_replication: false, allowed_ips: { ips: [] } });
+  const allowed = { ips: ['203.0.113.0/24'], protected_branches_only: true };
+  await api(`/projects/${project}`, { method: 'PATCH', body: { project: { settings: { allowed_ips: allowed } } } });
+  expect(await settingsOf()).toMatchObject({ enable_logical_replication: false, allowed_ips: allowed });
+});
