@@ -79,7 +79,7 @@ export async function checkCurrent(
 }
 
 async function compareVersions(
-  { sandbox }: World,
+  { sandbox, fetch }: World,
   {
     projectId,
     stored,

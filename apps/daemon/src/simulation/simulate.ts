@@ -96,7 +96,7 @@ async function live(
   };
   const masked = mask?.(world) ?? ((fetch) => fetch);
   const served: Served = new Map();
-  let way: typeof globalThis.fetch = globalThis.fetch;
+  let way = world.fetch;
   const hostile = createHostileControlPlane({
     random,
     now: world.now,
@@ -134,7 +134,7 @@ async function live(
     for (let pass = 0; pass < passes; pass += 1) {
       await world.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
       if (isHostile) {
-        way = globalThis.fetch;
+        way = world.fetch;
         await hostile.refresh();
         hostile.worsen();
         doing.push(`pass ${pass}: ${hostile.describe()}`);
@@ -201,7 +201,7 @@ function disturbed(world: World, { disturbance, abort, abortAfter }: Disturbed):
     requests += 1;
     if (requests === abortAfter) abort.abort();
     if (world.random.chance(disturbance)) await world.disturb();
-    return await fetch(input, init);
+    return await world.fetch(input, init);
   };
 }
 

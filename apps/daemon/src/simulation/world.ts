@@ -1,5 +1,6 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
 import { mostLagMs } from '@keywarden/testkit';
+import { directTo } from './direct.ts';
 
 /** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
 export interface World {
@@ -15,6 +16,8 @@ export interface World {
   /** Every operation that lists have ever shown, with its time, by project. */
   truth(): Promise<Map<string, Map<string, string>>>;
   control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** The way to the sandbox. */
+  fetch: typeof fetch;
   /** The control plane's time in ms, and a wait by it. */
   now: () => number;
   sleep: (ms: number) => Promise<void>;
@@ -63,8 +66,9 @@ export async function createWorld({
     realNowMs,
     work: { operations_per_day: random.below(4), seed },
   });
+  const way = isFrozen ? directTo(sandbox) : fetch;
   const request = async (method: string, url: string, body: unknown) => {
-    const response = await fetch(url, {
+    const response = await way(url, {
       method,
       headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -122,6 +126,7 @@ export async function createWorld({
     sandbox,
     projectIds,
     control,
+    fetch: way,
     now: () => realNowMs() + offsetMs,
     sleep: async (ms) => await advance(ms / 1000),
     async live(seconds) {

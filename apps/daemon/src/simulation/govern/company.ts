@@ -1,4 +1,5 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { directTo } from '../direct.ts';
 import { drawSettings } from '../world.ts';
 
 /** A company at a control plane, as it truly is: who is there, which keys live, who uses them. Times are in ms. */
@@ -13,6 +14,8 @@ export interface Company {
   advance(ms: number): Promise<void>;
   /** What may happen as soon as somebody begins to wait. */
   onSleep: () => Promise<void>;
+  /** The way to the sandbox itself. */
+  direct: typeof fetch;
   /** The way to the control plane: members who are away are in no list. */
   fetch: typeof fetch;
   /** Made by a member, if one is asked for and there to make it, and otherwise by the administrator. */
@@ -58,6 +61,7 @@ export async function createCompany(seed: number): Promise<Company> {
     realNowMs: () => startMs,
     onSecret: (secret) => void secrets.push(secret),
   });
+  const fetch = directTo(sandbox);
   let offsetMs = 0;
   const now = () => startMs + offsetMs;
   const send = async <T>(url: string, { method = 'GET', body, secret = sandbox.adminKey }: Sent = {}): Promise<T> => {
@@ -97,6 +101,7 @@ export async function createCompany(seed: number): Promise<Company> {
     sandbox,
     organizations: organizations.map(({ id }) => id),
     keys,
+    direct: fetch,
     now,
     advance,
     onSleep: async () => {},

@@ -249,14 +249,14 @@ async function exemptOne({ company, judge, context, store }: World): Promise<voi
   if (id !== undefined && !judge.exempt.has(id)) judge.exempt.set(id, company.now());
 }
 
-async function revokeByHand({ sandbox, keys, random, truth }: Company): Promise<void> {
+async function revokeByHand({ sandbox, direct, keys, random, truth }: Company): Promise<void> {
   const live = (await truth()).filter(
     (key) => key.isLive && key.organizationId !== null && keys.get(key.id)?.name.startsWith('key-'),
   );
   if (live.length === 0) return;
   const { id, organizationId } = random.pick(live);
   const url = `${sandbox.url}/organizations/${organizationId}/api_keys/${id}`;
-  await fetch(url, { method: 'DELETE', headers: { authorization: `Bearer ${sandbox.adminKey}` } });
+  await direct(url, { method: 'DELETE', headers: { authorization: `Bearer ${sandbox.adminKey}` } });
 }
 
 /** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
