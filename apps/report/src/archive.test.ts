@@ -139,3 +139,27 @@ test('P1: a token of one organization sees the archive of that alone', async () 
   expect((await bed.ask('/api/v2/projects/bold-moon/operations', { as: 'acme' })).status).toBe(404);
   expect((await bed.ask('/api/v2/projects', { as: null })).status).toBe(401);
 });
+
+test('a reader loses no operation of one time where their places go up between two of its pages', async () => {
+  const createdAt = '2025-04-01T00:00:00Z';
+  const rows = Array.from({ length: 7 }, (_, index) =>
+    makeWireOperation(7000 + index, { createdAt, updatedAt: createdAt }),
+  );
+  await makeOperationPartitions(bed.daemon.sql, ['2025-04']);
+  const [project] = await bed.store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  const number = String(project?.number);
+  await saveOperationPage(bed.daemon.sql, { project: number, operations: rows.slice(0, 3) });
+  const read = async (cursor: string) =>
+    (await client().listProjectOperations({ projectId: 'quiet-river', limit: 2, cursor })).data;
+  const first = await read('2025-04-01T00:00:01Z');
+  await saveOperationPage(bed.daemon.sql, { project: number, operations: rows });
+  const seen = first.operations.map(({ id }) => id);
+  for (let cursor = first.pagination?.cursor; cursor !== undefined; ) {
+    const page = await read(cursor);
+    seen.push(...page.operations.map(({ id }) => id));
+    cursor = page.pagination?.cursor;
+  }
+  expect(seen.filter((id) => id.endsWith('07000') || Number(id.slice(-4)) >= 7000).toSorted()).toEqual(
+    rows.map(({ id }) => id).toSorted(),
+  );
+});

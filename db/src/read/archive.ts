@@ -136,8 +136,18 @@ export async function listArchivedOperations(
     ],
     direction: 'desc',
   };
-  const { items, next } = await readPageText(db, list, page);
+  const { items, next } = await readPageText(db, list, { ...page, after: await placeNow(db, project, page.after) });
   return { records: items, next };
+}
+
+/** The place of a row that a page ended with, as it is now: one that has gone up since leads past rows that were not shown. */
+async function placeNow(db: Reader, project: string, after: string[] | null): Promise<string[] | null> {
+  const [at = '', place = '', id = ''] = after ?? [];
+  if (after === null) return null;
+  const [row] = await db.execute(sql`
+    select place from keywarden.operation
+    where project_number = ${project}::bigint and created_at = ${at}::timestamptz and id = ${id}::uuid`);
+  return [at, row === undefined ? place : String(row.place), id];
 }
 
 function parse({ items, next }: Awaited<ReturnType<typeof readPage>>): ArchivePage {

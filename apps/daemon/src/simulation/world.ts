@@ -1,4 +1,4 @@
-import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { createRandom, createSandbox, noLimits, type Random, type Sandbox, seedOf } from '@keywarden/sandbox';
 import { mostLagMs } from '@keywarden/testkit';
 import { directTo } from './direct.ts';
 
@@ -46,10 +46,14 @@ export interface WorldOptions {
 const startMs = Date.parse('2026-06-15T09:30:00.250Z');
 
 /** How lists end and what times look like: services of this shape differ. */
-export const drawSettings = (random: Random) => ({
-  pagination: random.pick(['every_page', 'full_pages']),
-  times: random.pick(['seconds', 'microseconds']),
-});
+export function drawSettings(seed: number) {
+  // Chance of their own: what else a seed brings does not depend on them.
+  const random = createRandom(seedOf(`settings ${seed}`));
+  return {
+    pagination: random.pick(['every_page', 'full_pages']),
+    times: random.pick(['seconds', 'microseconds']),
+  };
+}
 
 export async function createWorld({
   seed,
@@ -80,7 +84,7 @@ export async function createWorld({
     if (!ok) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
     return json as T; // the sandbox's own shapes
   };
-  await control('PUT', 'settings', drawSettings(random));
+  await control('PUT', 'settings', drawSettings(seed));
   const projects = random.between(1, 3);
   // Some projects are older than what is served, some younger.
   const months = random.pick([1, 3, 9]);

@@ -38,7 +38,7 @@ export async function discoverProjects(
     // What a cache kept says nothing of which projects are there.
     if (whyStale(connection, { ...answer, begunMs }) === null)
       await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
-    await discoverDeleted(context, connection, organizationId);
+    await discoverDeleted(context, connection, { organizationId, seenAt });
     organizationIds.push(organizationId);
   }
   const now = presentOf(connection);
@@ -47,15 +47,17 @@ export async function discoverProjects(
   return await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
 }
 
-/** Projects that came and went between two passes are in the list of those that can be recovered alone. A service may have no such list. */
+/**
+ * Projects that came and went between two passes are in the list of those that can be recovered alone. A service may have no such list. `seenAt` is
+ * when the list of projects was asked for: what that one shows is there.
+ */
 async function discoverDeleted(
   { store, signal }: Context,
   connection: Connection,
-  organizationId: string,
+  { organizationId, seenAt }: { organizationId: string; seenAt: string },
 ): Promise<void> {
   const { client, controlPlane } = connection;
   const begunMs = connection.time.now();
-  const seenAt = presentOf(connection);
   const answer = await collect(client.projects(organizationId, { recoverable: true, signal })).catch(
     (error: unknown) => {
       if (error instanceof ControlPlaneError && isWithoutList.has(error.code)) return null;
@@ -72,7 +74,13 @@ async function discoverDeleted(
   await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
 }
 
-const isWithoutList: ReadonlySet<string> = new Set(['rejected', 'forbidden', 'not_found', 'invalid_response']);
+const isWithoutList: ReadonlySet<string> = new Set([
+  'rejected',
+  'forbidden',
+  'not_found',
+  'invalid_response',
+  'unavailable',
+]);
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
   for await (const page of pages) {

@@ -281,3 +281,36 @@ test('A7: a project that was made and deleted between two passes is found among 
   expect(await passes()).toEqual([0, false, false]);
   expect((await stored(project.id)).length).toBeGreaterThan(0);
 });
+
+test('A7: a list of deleted projects that lags makes no project gone that the list of projects shows', async () => {
+  const own = await createTestStore(inject('postgresUrl'));
+  let old: string | null = null;
+  let isOld = false;
+  const lagging: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!new URL(input instanceof Request ? input.url : input).searchParams.has('recoverable')) return answer;
+    const text = await answer.text();
+    if (!isOld) old = text;
+    return new Response(isOld ? old : text, { status: answer.status, headers: answer.headers });
+  };
+  const other = await makeBed(own, { client: { fetch: lagging } });
+  await other.control('PUT', 'settings', { pagination: 'full_pages' });
+  await other.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 300 });
+  const [project] = await other.control<{ id: string }[]>('GET', 'projects');
+  const states = async () => {
+    await other.control('POST', 'clock', { advance_seconds: 60 });
+    await other.reconnect();
+    await syncOperations(other.context, connectionOf(other));
+    const [row] =
+      await own.sql`select gone_at is not null as is_gone from keywarden.project where id = ${project?.id ?? ''}`;
+    return row?.is_gone;
+  };
+  await states();
+  await other.ask('DELETE', `/projects/${project?.id}`);
+  expect(await states()).toBe(true);
+  await other.ask('POST', `/projects/${project?.id}/recover`);
+  isOld = true;
+  expect(await states()).toBe(false);
+  await other.close();
+  await own.close();
+});

@@ -121,13 +121,13 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
 }
 
 /**
- * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (class 22). A credential's
+ * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (classes 22 and 23). A credential's
  * failure, an outage, and the end of this process do (R7).
  */
 export function isOfOneProject(error: unknown): boolean {
   if (error instanceof ControlPlaneError)
     return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
-  return codeOf(error).startsWith('22');
+  return /^2[23]/.test(codeOf(error));
 }
 
 function latest(a: string | null, b: string | null): string | null {

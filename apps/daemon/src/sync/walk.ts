@@ -68,6 +68,7 @@ interface Overlap {
   at: string;
   ids: Set<string>;
   before: Place;
+  isWholeAbove: boolean;
 }
 
 /**
@@ -93,7 +94,8 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const isKnownEnd = place === null ? walk.isKnownEnd : undefined;
     const { largestPage: largest } = walk.seen;
     const fetched = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal, largest, isKnownEnd });
-    walk.seen.largestPage = Math.max(largest, fetched.rows);
+    // Other walks raise it meanwhile.
+    walk.seen.largestPage = Math.max(walk.seen.largestPage, fetched.rows);
     const askedAt = walk.datedAt(fetched, begunMs);
     beganAt ??= askedAt;
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
@@ -107,7 +109,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       if (repeats === attempts) throw new OverlapError(lost.ids.size);
       // They may have gone meanwhile: the page that showed them is asked for again.
       repeats += 1;
-      place = lost.before;
+      ({ before: place, isWholeAbove } = lost);
       overlaps = [];
       continue;
     }
@@ -118,7 +120,6 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const isWhole = rejected.length === 0 && isWholeAbove;
     // Going on below a row that cannot be read would forget it.
     if (isWholeAbove) resumeAt = place;
-    isWholeAbove = rejected.length === 0;
     const walked = {
       operations: page.items,
       rejected,
@@ -152,7 +153,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     }
     attempt = 1;
     limit = maxLimit;
-    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: place });
+    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: place, isWholeAbove });
     // Rows of an instant that no cursor leads into are named as unknown, and none of them is looked for.
     else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
     const onward = (back.state === 'full' ? back.cursor : null) ?? page.cursor;
@@ -160,6 +161,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       back.state === 'proved'
         ? { ...back.next, below: belowOf(place, later(back.next.below, justAbove(provedFrom))) }
         : { cursor: onward, below: earlier(onward, reached) };
+    // Where a row that cannot be read belongs is not known: no page proves what lies above the last row beside it.
+    if (rejected.length > 0) place = { ...place, below: belowOf(place, reached) };
+    isWholeAbove = rejected.length === 0;
     const unprovedAt = back.state === 'proved' ? null : reached;
     yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
   }

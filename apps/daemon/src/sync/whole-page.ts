@@ -86,7 +86,8 @@ async function fetchAgreed(
       }
     }
     const next = await ask();
-    if (isSame(page, next)) return { ...next, isLast: false };
+    if (isSame(page, next) || (asked.cursor === undefined && isPushedDown(page, next)))
+      return { ...next, isLast: false };
     if (attempt === attempts) throw refuse('has other rows each time');
     page = next;
   }
@@ -114,6 +115,13 @@ function onceEach(page: Page<WireOperation>): Counted {
     rows: items.length + rejected.length,
     again: page.items.length - items.length,
   };
+}
+
+/** Rows came meanwhile at the top of a list, and what follows them is the page before: it lacks none of its own. */
+function isPushedDown(before: Counted, { items, rejected }: Counted): boolean {
+  const top = items.findIndex(({ id }) => id === before.items[0]?.id);
+  if (top <= 0 || rejected.length > 0 || before.rejected.length > 0) return false;
+  return items.slice(top).every(({ id }, index) => id === before.items[index]?.id);
 }
 
 const isSame = (a: Counted, b: Counted) =>

@@ -79,7 +79,7 @@ export async function createCompany(seed: number): Promise<Company> {
     const { now: at } = await send<{ now: string }>(`${sandbox.controlUrl}/clock`, { method: 'POST', body });
     offsetMs = Date.parse(at) - startMs;
   };
-  const settings = { ...drawSettings(random), project_keys: 'members' };
+  const settings = { ...drawSettings(seed), project_keys: 'members' };
   await send(`${sandbox.controlUrl}/settings`, { method: 'PUT', body: settings });
   await send(`${sandbox.controlUrl}/generate`, {
     method: 'POST',
