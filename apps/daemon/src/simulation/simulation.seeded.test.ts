@@ -24,18 +24,20 @@ const run = async (simulation: Omit<Simulation, 'store' | 'databaseUrl'>) =>
   await simulate({ ...simulation, store: daemon, databaseUrl: store.url });
 
 test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what coverage claims is there, as it was served`, async () => {
-  const total = { claimed: 0, resumedWalks: 0, claimedAtEnd: 0, unclaimedAtEnd: 0, failedPasses: 0 };
+  const total = { claimed: 0, resumedWalks: 0, failedPasses: 0 };
+  let mostlyClaimed = 0;
   const seeds = Array.from({ length: runs }, (_, index) => index + 1).values();
   const lane = async () => {
     for (const seed of seeds) {
       const result = await run({ seed, isShort: true });
-      for (const name of ['claimed', 'resumedWalks', 'claimedAtEnd', 'unclaimedAtEnd', 'failedPasses'] as const)
+      if (result.claimedAtEnd > result.unclaimedAtEnd) mostlyClaimed += 1;
+      for (const name of ['claimed', 'resumedWalks', 'failedPasses'] as const)
         total[name] += result[name];
     }
   };
   await Promise.all([lane(), lane(), lane()]);
   // The simulation would show nothing if hardly anything were claimed, or if nothing ever went wrong.
-  expect(total.claimedAtEnd).toBeGreaterThan(total.unclaimedAtEnd);
+  expect(mostlyClaimed).toBeGreaterThan(runs / 2);
   expect(total.failedPasses).toBeGreaterThan(runs / 50);
   expect(total.resumedWalks).toBeGreaterThan(0);
 }, 600_000);
