@@ -31,8 +31,7 @@ test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what co
     for (const seed of seeds) {
       const result = await run({ seed, isShort: true });
       if (result.claimedAtEnd > result.unclaimedAtEnd) mostlyClaimed += 1;
-      for (const name of ['claimed', 'resumedWalks', 'failedPasses'] as const)
-        total[name] += result[name];
+      for (const name of ['claimed', 'resumedWalks', 'failedPasses'] as const) total[name] += result[name];
     }
   };
   await Promise.all([lane(), lane(), lane()]);

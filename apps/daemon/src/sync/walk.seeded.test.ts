@@ -319,7 +319,7 @@ test('A2, a property: however lists end, however small pages are and however lon
     ),
     { numRuns: sized(500) },
   );
-  expect(claimed).toBeGreaterThan(all / 2);
+  expect(claimed).toBeGreaterThan(all / 5);
 });
 
 test('A2, a property: rows that cannot be read are claimed by nobody, and the others are read', async () => {
