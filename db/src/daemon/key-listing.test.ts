@@ -148,15 +148,17 @@ test('A7: a shorter list of a number at which services cut lists off proves no a
   expect(await gone()).toHaveLength(39);
 });
 
-test('R1: a key of which a list does not say who made it is the same key; nobody is taken for its creator, and the one who is known stays', async () => {
+test('R1: a key of which a list does not say who made it is the same key; no one is taken for its creator, and one who is known stays', async () => {
   const creators = async () =>
     await store.sql`select id, creator_id, superseded_at is null as is_live from keywarden.key where scope = ${scope} order by number`;
-  const nobody = { createdBy: { id: unknownCreator, name: null } };
-  await list(['1'], nobody);
+  const unnamed = { createdBy: { id: unknownCreator, name: null } };
+  await list(['1'], unnamed);
   expect(await creators()).toMatchObject([{ creator_id: unknownCreator }]);
   await list(['1']);
-  await list(['1'], nobody);
+  await list(['1'], unnamed);
   expect([...(await creators())]).toEqual([{ id: '1', creator_id: 'ada', is_live: true }]);
+  // A list that goes on to name no creator writes nothing new.
+  expect(await events()).toEqual(['1 first_seen', '1 changed']);
   const incidents =
     await store.sql`select 1 from keywarden.incident where kind = 'key_changed' and scope = ${`${controlPlane}/${scope}`}`;
   expect(incidents).toHaveLength(0);

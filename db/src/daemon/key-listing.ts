@@ -231,12 +231,18 @@ async function saveKeys(
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
   await tx`
-    with incoming as materialized (
+    with listed as materialized (
       select * from json_to_recordset(${toJson(rows)}::json) as t(id bigint, kind text, project_id text, name text,
         creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
     ), before as materialized (
       select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.gone_at
       from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
+    ), incoming as materialized (
+      -- A creator who is known stays known where a list does not name one.
+      select l.id, l.kind, l.project_id, l.name, l.created_at, l.last_used_at, l.last_used_from, l.extra,
+        case l.creator_id when ${unknownCreator} then coalesce(b.creator_id, l.creator_id) else l.creator_id end as creator_id,
+        case l.creator_id when ${unknownCreator} then b.creator_name else l.creator_name end as creator_name
+      from listed l left join before b on b.id = l.id
     ), written as (
       insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
         creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at, present_since)
@@ -244,9 +250,7 @@ async function saveKeys(
         created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
-        name = excluded.name, extra = excluded.extra,
-        creator_id = case excluded.creator_id when ${unknownCreator} then k.creator_id else excluded.creator_id end,
-        creator_name = case excluded.creator_id when ${unknownCreator} then k.creator_name else excluded.creator_name end,
+        name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
