@@ -1,4 +1,4 @@
-import { compareInstants, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, secondOf, type WireOperation } from '@keywarden/core/wire';
 import { withFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';
@@ -46,7 +46,7 @@ export async function saveOperationPage(
   { project, operations, proof = null, walk, lease }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
   // Oldest first, as the indexes have them: that takes a tenth less than the order in which they came.
-  const page = lastOfEach(operations).toReversed();
+  const page = lastOfEach(operations, ({ id, createdAt }) => `${id} ${secondOf(createdAt)}`).toReversed();
   const [written] = await sql`
     ${withFence(sql, lease)}
     select inserted, changed, (select count(*) from held) from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],

@@ -14,9 +14,9 @@ export function toJson(value: object): string {
 
 const mend = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** One row an id, the last: a list whose pages shift while rows arrive shows one twice. */
-export function lastOfEach<T extends { id: string }>(rows: T[]): T[] {
-  return [...new Map(rows.map((row) => [row.id, row])).values()];
+/** One row an id, or of what else tells rows apart, the last: a list whose pages shift while rows arrive shows one twice. */
+export function lastOfEach<T extends { id: string }>(rows: T[], keyOf: (row: T) => string = ({ id }) => id): T[] {
+  return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
 }
 
 /**

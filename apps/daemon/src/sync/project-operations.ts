@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { codeOf } from '@keywarden/core/process';
-import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, secondOf, toMs, type WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
   forgetOpenWalk,
@@ -275,7 +275,7 @@ async function makePartitions(sql: Sql, operations: WireOperation[]): Promise<vo
 
 /** YYYY-MM in UTC. */
 function monthOf(at: string): string {
-  return (at.endsWith('Z') ? at : new Date(toMs(at)).toISOString()).slice(0, 7);
+  return secondOf(at).slice(0, 'YYYY-MM'.length);
 }
 
 /** Makes the partitions of this month and the next two, so that no page waits for them. */

@@ -1,5 +1,5 @@
 import type { ControlPlaneClient, Page, RejectedRow } from '@keywarden/core/client';
-import type { WireOperation } from '@keywarden/core/wire';
+import { secondOf, type WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
 import { refuse } from './page-checks.ts';
 
@@ -106,7 +106,11 @@ function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted
 
 function onceEach(page: Page<WireOperation>): Counted {
   const seen = new Set<string>();
-  const items = page.items.filter(({ id }) => !seen.has(id) && seen.add(id));
+  // An id that comes back with another time is another operation, as the store has it.
+  const items = page.items.filter(({ id, createdAt }) => {
+    const own = `${id} ${secondOf(createdAt)}`;
+    return !seen.has(own) && seen.add(own);
+  });
   const rejected = page.rejected ?? [];
   return {
     ...page,

@@ -1,4 +1,4 @@
-export { compareInstants, isInstant, toMs } from './primitives.ts';
+export { compareInstants, isInstant, secondOf, toMs } from './primitives.ts';
 export {
   terminalStatuses,
   unknownCreator,

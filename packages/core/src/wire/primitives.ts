@@ -38,6 +38,11 @@ export function toMs(at: string): number {
   return Date.parse(at);
 }
 
+/** The second of an RFC 3339 time, in UTC, as the text before its fraction: 2026-01-31T10:00:07. */
+export function secondOf(at: string): string {
+  return (at.endsWith('Z') ? at : new Date(toMs(at)).toISOString()).slice(0, wholeSeconds);
+}
+
 const wholeSeconds = 'YYYY-MM-DDTHH:MM:SS'.length;
 
 /**
