@@ -36,9 +36,11 @@ export async function discoverProjects(
     unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
     const isWhole = rejected.every(({ id }) => id !== null);
     // What a cache kept says nothing of which projects are there.
-    if (whyStale(connection, { ...answer, begunMs }) === null)
+    if (whyStale(connection, { ...answer, begunMs }) === null) {
       await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
-    await discoverDeleted(context, connection, { organizationId, seenAt });
+      const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
+      if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
+    }
     organizationIds.push(organizationId);
   }
   const now = presentOf(connection);
@@ -48,33 +50,33 @@ export async function discoverProjects(
 }
 
 /**
- * Projects that came and went between two passes are in the list of those that can be recovered alone. A service may have no such list. `seenAt` is
- * when the list of projects was asked for: what that one shows is there.
+ * Looks for projects that were made and deleted between two passes: only the list of those that can be recovered shows them. What the list of
+ * projects showed at `seenAt`, or left out as unavailable, is `there`, whatever a list that lags says of it. A service may have no such list.
  */
 async function discoverDeleted(
   { store, signal }: Context,
   connection: Connection,
-  { organizationId, seenAt }: { organizationId: string; seenAt: string },
+  { organizationId, seenAt, there }: { organizationId: string; seenAt: string; there: ReadonlySet<string> },
 ): Promise<void> {
   const { client, controlPlane } = connection;
   const begunMs = connection.time.now();
   const answer = await collect(client.projects(organizationId, { recoverable: true, signal })).catch(
     (error: unknown) => {
-      if (error instanceof ControlPlaneError && isWithoutList.has(error.code)) return null;
+      if (error instanceof ControlPlaneError && codesOfNoList.has(error.code)) return null;
       throw error;
     },
   );
   if (answer === null || whyStale(connection, { ...answer, begunMs }) !== null) return;
-  const deleted = answer.items.filter(({ orgId, createdAt, deletedAt }) => {
-    if (deletedAt === undefined || (orgId ?? organizationId) !== organizationId) return false;
-    return (
-      isPossible(createdAt, toMs(seenAt)) && isPossible(deletedAt, toMs(seenAt)) && toMs(deletedAt) >= toMs(createdAt)
-    );
+  const nowMs = toMs(seenAt);
+  const deleted = answer.items.filter(({ id, orgId, createdAt, deletedAt }) => {
+    if (deletedAt === undefined || there.has(id) || (orgId ?? organizationId) !== organizationId) return false;
+    return isPossible(createdAt, nowMs) && isPossible(deletedAt, nowMs) && toMs(deletedAt) >= toMs(createdAt);
   });
   await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
 }
 
-const isWithoutList: ReadonlySet<string> = new Set([
+/** What a service answers that does not offer the list, or not now. */
+const codesOfNoList: ReadonlySet<string> = new Set([
   'rejected',
   'forbidden',
   'not_found',

@@ -40,11 +40,11 @@ export async function syncOperations(context: Context, connection: Connection, s
         // One project's page may fail by itself; when one after the other does, the control plane is down (R7).
         if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
         // Deleted since it was listed, or hidden: its coverage ends with its last completed walk.
-        const isGone = error instanceof ControlPlaneError && error.code === 'not_found';
-        if (project.deletedAt !== null && isRefusal(error))
-          await markWalkRefused(context.store.sql, { project: project.number, at: presentOf(connection) });
-        if (isGone || (project.deletedAt !== null && isRefusal(error))) add(counts, 'vanished_projects');
-        else failures.push({ project: project.id, error });
+        if (hasVanished(project, error)) {
+          add(counts, 'vanished_projects');
+          if (project.deletedAt !== null)
+            await markWalkRefused(context.store.sql, { project: project.number, at: presentOf(connection) });
+        } else failures.push({ project: project.id, error });
       }
       done += 1;
       part.update(done, projects.length, await say(done));
@@ -100,9 +100,10 @@ async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<voi
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** What a service may answer for the operations of a project that it has deleted. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ControlPlaneError && ['not_found', 'forbidden', 'rejected', 'locked'].includes(error.code);
+/** Whether an error says that a project has no operations to read. Of one that is deleted a service may say it in several ways. */
+function hasVanished({ deletedAt }: { deletedAt: string | null }, error: unknown): boolean {
+  const codes = deletedAt === null ? ['not_found'] : ['not_found', 'forbidden', 'rejected', 'locked'];
+  return error instanceof ControlPlaneError && codes.includes(error.code);
 }
 
 function isOutage(error: unknown): boolean {
