@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { accountOf, authenticate } from './access/authenticate.ts';
 import { areOff, createLimitCounter } from './access/limits.ts';
@@ -114,7 +114,9 @@ export function createApp(state: State): Hono {
     c.set('principal', principal);
     await strike(c, state.faults.match(c.req.method, route), async () => {
       // After a wait more may be due.
-      advance(state, state.clock.now());
+      const answeredAt = state.clock.now();
+      advance(state, answeredAt);
+      c.set('answeredAt', answeredAt);
       await next();
     });
     return undefined;
@@ -122,13 +124,15 @@ export function createApp(state: State): Hono {
   for (const routes of routesOfService) routes(api, state);
 
   const app = new Hono();
-  app.use(async (c, next) => {
+  app.use(async (c: Context<{ Variables: Partial<Env['Variables']> }>, next) => {
     await next();
     if (c.res.headers.has('x-hono-already-sent')) return;
     const isJson = /\bjson\b/.test(c.res.headers.get('content-type') ?? '');
     if (isJson && state.settings.times === 'seconds' && c.req.path.startsWith('/api/'))
       c.res = new Response(inWholeSeconds(await c.res.text()), c.res);
-    c.res.headers.set('Date', new Date(Math.floor((state.clock.now() / SECOND) * 1000)).toUTCString());
+    // Never later than what was read: the clock may be moved while an answer is written.
+    const at = c.get('answeredAt') ?? state.clock.now();
+    c.res.headers.set('Date', new Date(Math.floor((at / SECOND) * 1000)).toUTCString());
     c.res.headers.set('Server', 'keywarden-sandbox');
     c.res.headers.set('X-Neon-Ret-Request-Id', requestIdOf(c));
     if (areOff(state.limits)) c.res.headers.set('X-Sandbox-Limits', 'off');

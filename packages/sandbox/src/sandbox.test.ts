@@ -185,6 +185,18 @@ test('a restart finds the operations that were going on, and ends them', async (
   expect([branch?.status, start?.status]).toEqual(['finished', 'finished']);
 });
 
+test('an answer has no later Date than what it says, also where the clock is moved while it is written', async () => {
+  const sandbox = await createSandbox({ ...at, limits: noLimits });
+  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
+  const ask = (path: string, init = {}) => sandbox.app.request(path, { headers, ...init });
+  const answers = Array.from({ length: 20 }, () => ask('/api/v2/api_keys'));
+  const moved = ask('/_sandbox/clock', { method: 'POST', body: JSON.stringify({ advance_seconds: 900 }) });
+  for (const answer of answers) expect((await answer).headers.get('date')).toBe('Mon, 15 Jun 2026 12:00:00 GMT');
+  expect((await moved).status).toBe(200);
+  expect((await ask('/api/v2/api_keys')).headers.get('date')).toBe('Mon, 15 Jun 2026 12:15:00 GMT');
+  await sandbox.close();
+});
+
 test('where nothing is kept for later, the app alone answers, without a server', async () => {
   const { sandbox } = await openBed();
   const response = await sandbox.app.request('/api/v2/auth', {

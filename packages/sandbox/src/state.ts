@@ -30,4 +30,10 @@ interface FaultVariables {
   lateLastUsedBy: Micros;
 }
 
-export type Env = { Variables: { principal: Principal } & Partial<FaultVariables> };
+interface RequestVariables {
+  principal: Principal;
+  /** When the request's handler began: what it answers is of then or later. */
+  answeredAt: Micros;
+}
+
+export type Env = { Variables: RequestVariables & Partial<FaultVariables> };
