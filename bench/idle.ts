@@ -21,7 +21,7 @@ export async function benchIdle(args: string[]): Promise<void> {
   const postgres = await startTestPostgres();
   const store = await createTestStore(postgres.url);
   const sandbox = await createSandbox({ limits: noLimits });
-  const never = ['keys', 'operations', 'sweep', 'enforce', 'rotate', 'retention'].map(
+  const never = ['keys', 'operations', 'credentials', 'sweep', 'enforce', 'rotate', 'retention'].map(
     (name) => `  ${name}: 0 0 29 2 *`,
   );
   writeFileSync(join(folder, 'keywarden.yaml'), `schedules:\n${never.join('\n')}\n`);

@@ -47,7 +47,7 @@ export async function listExemptions(
 ): Promise<StoredExemption[]> {
   const rows = await sql`
     select e.*, (select json_agg(json_build_object('id', k.id::text, 'name', k.name) order by k.number)
-      from keywarden.exemption_key x join keywarden.key k on k.number = x.key_number where x.exemption_number = e.number) as keys
+      from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = e.number) as keys
     from keywarden.exemption e where ${all} or e.ended_at is null and e.until > ${now}::timestamptz order by e.number desc`;
   return rows.map((row) => ({
     number: String(row.number),
@@ -67,7 +67,7 @@ export async function listExemptions(
 export async function endExemption(sql: Sql, { number, by }: { number: string; by: string }): Promise<boolean> {
   const ended = await sql`
     update keywarden.exemption e set ended_by = ${by}, ended_at = greatest(e.granted_at, coalesce((
-      select max(p.at) from keywarden.exemption_key x join keywarden.key k on k.number = x.key_number
+      select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
         join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
       where x.exemption_number = e.number), now()))
     where number = ${number} and ended_at is null returning number`;

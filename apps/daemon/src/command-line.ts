@@ -1,5 +1,6 @@
 import { configJsonSchema } from '@keywarden/core/config';
 import { exitCode, usageError } from '@keywarden/core/process';
+import type { RunKind } from '@keywarden/db/daemon';
 import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
@@ -17,6 +18,12 @@ import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
 import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
+
+const syncDescriptions: Record<RunKind, string> = {
+  keys: 'one pass over API keys',
+  operations: 'one pass over operations',
+  credentials: 'one pass over the credentials of projects and branches',
+};
 
 /** Runs the command that these words name, and returns its exit code. Throws a UserError for words that name none. */
 export async function runCommandLine(words: string[]): Promise<number> {
@@ -50,8 +57,8 @@ function describe(done: (code: number) => void): Command {
       done(await runCommand());
     });
   const sync = program.command('sync').description('one pass over keys and operations');
-  for (const kind of ['keys', 'operations'] as const)
-    withSyncOptions(sync.command(kind).description(`one pass over ${kind}`), kind);
+  for (const kind of ['keys', 'operations', 'credentials'] as const)
+    withSyncOptions(sync.command(kind).description(syncDescriptions[kind]), kind);
   withSyncOptions(sync, undefined);
   program
     .command('plan')
@@ -195,7 +202,7 @@ function describe(done: (code: number) => void): Command {
     .action(async (options: { citus?: boolean }) => done(await migrateCommand(options)));
   return program;
 
-  function withSyncOptions(command: Command, kind: 'keys' | 'operations' | undefined): void {
+  function withSyncOptions(command: Command, kind: RunKind | undefined): void {
     command
       .option('--connection <name>', 'only this connection')
       .option('--json', 'print a summary for machines')

@@ -123,7 +123,7 @@ export async function makeBed(
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}`);
-    return await response.json();
+    return response.status === 204 ? null : await response.json();
   };
   const bed: Bed = {
     sandbox,

@@ -21,6 +21,7 @@ import { createMetrics } from './metrics.ts';
 import { Problem, renderProblem, toProblem } from './problem.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
+import { credentialRoutes } from './routes/credentials.ts';
 import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
 import { evidenceRoutes } from './routes/evidence.ts';
@@ -131,6 +132,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   });
   describeOtherRoutes(app);
   keyRoutes(app, services);
+  credentialRoutes(app, services);
   governanceRoutes(app, services);
   planRoutes(app, services);
   exemptionRoutes(app, services);

@@ -11,7 +11,7 @@ import {
 } from '@keywarden/db/read';
 import { digits, instant, lasting, range, word } from './parameters.ts';
 import { rotationStates } from './shapes/governance.ts';
-import { kinds, states } from './shapes/keys.ts';
+import { credentialTypes, kinds, states } from './shapes/keys.ts';
 
 // What lists, exports and pages of the dashboard are filtered by, and how the store is asked for it.
 
@@ -29,6 +29,41 @@ export const keyFilters = {
   q: word.optional().openapi({ description: 'Part of a name' }),
   as_of: instant.optional().openapi({ description: 'As keys were at this past time, as far as listings tell' }),
 };
+
+const { organization_id, project_id, state, owner, idle_for, older_than, q, as_of } = keyFilters;
+
+export const credentialFilters = {
+  organization_id,
+  project_id,
+  branch_id: word.optional(),
+  kind: credentialTypes.optional(),
+  state,
+  holder: word.optional().openapi({ description: 'Who may get in by it' }),
+  owner,
+  idle_for,
+  older_than,
+  expires_within: lasting
+    .optional()
+    .openapi({ description: 'Expires before so long has passed (14d), or has expired' }),
+  expires: z
+    .enum(['true', 'false'])
+    .optional()
+    .openapi({ description: 'Only those that expire, or only those that never do' }),
+  q,
+  as_of,
+};
+
+export function toCredentialFilter(asked: z.output<z.ZodObject<typeof credentialFilters>>): KeyFilter {
+  const { branch_id: branchId, holder, expires, expires_within: expiresWithinMs, kind, ...rest } = asked;
+  return {
+    ...toKeyFilter(rest),
+    kind,
+    branchId,
+    holder,
+    expiresWithinMs,
+    expires: expires === undefined ? undefined : expires === 'true',
+  };
+}
 
 export function toKeyFilter(asked: z.output<z.ZodObject<typeof keyFilters>>): KeyFilter {
   return {

@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from './testing.ts';
+import { type Bed, listCredentials, makeBed, makeCredential } from './testing.ts';
 
 let bed: Bed;
+/** The store's numbers of credentials, by id. */
+const credentials: Record<string, string> = {};
 beforeAll(async () => {
   bed = await makeBed(inject('postgresUrl'));
+  for (const [organizationId, projectId, id] of [
+    ['acme', 'quiet-river', 'br-main/app'],
+    ['other', 'bold-moon', 'br-main/theirs'],
+  ] as const) {
+    const keys = [makeCredential({ kind: 'role', id, projectId })];
+    Object.assign(credentials, await listCredentials(bed, { organizationId, listedAt: '2026-05-31T00:00:00Z', keys }));
+  }
 });
 afterAll(async () => await bed.close());
 
@@ -34,6 +43,10 @@ const samples: Sample[] = [
   { path: '/v1/keys/{key}', others: { path: `/v1/keys/${other}` } },
   { path: '/v1/keys/{key}/observations', others: { path: `/v1/keys/${other}/observations` } },
   { path: '/v1/keys/{key}/uses', others: { path: `/v1/keys/${other}/uses` } },
+  { path: '/v1/credentials', others: { query: 'organization_id=other' } },
+  { path: '/v1/credentials/{credential}', others: { path: '/v1/credentials/THEIRS' } },
+  { path: '/v1/credentials/{credential}/observations', others: { path: '/v1/credentials/THEIRS/observations' } },
+  { path: '/v1/credentials/{credential}/uses', others: { path: '/v1/credentials/THEIRS/uses' } },
   { path: '/v1/findings', others: { query: `key=${other}` } },
   { path: '/v1/revocations', others: { query: `key=${other}` } },
   { path: '/v1/incidents', others: { query: 'kind=breaker' } },
@@ -109,6 +122,7 @@ const samples: Sample[] = [
   { path: '/v1/access-log', role: 'auditor', spans: true },
   { path: '/v1/me' },
   { path: '/v1/exports/keys', role: 'auditor', others: { query: 'organization_id=other' } },
+  { path: '/v1/exports/credentials', role: 'auditor', others: { query: 'organization_id=other' } },
   { path: '/v1/exports/findings', role: 'auditor', others: { query: `key=${other}` } },
   { path: '/v1/exports/revocations', role: 'auditor', others: { query: `key=${other}` } },
   { path: '/v1/exports/reviews', role: 'auditor', spans: true },
@@ -125,6 +139,8 @@ const samples: Sample[] = [
 const fill = (text: string) =>
   text
     .replaceAll('{key}', key)
+    .replaceAll('{credential}', credentials['br-main/app'] ?? '')
+    .replaceAll('THEIRS', credentials['br-main/theirs'] ?? '')
     .replaceAll('KEY', bed.keys['12'] ?? '')
     .replaceAll('OTHER', bed.keys['13'] ?? '')
     .replaceAll('LAST', bed.keys['9007199254740993'] ?? '')

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makePlan, policySchema } from '@keywarden/core/policy';
 import { createLogger } from '@keywarden/core/process';
+import { unknownCreator, type WireCredential } from '@keywarden/core/wire';
 import {
   createToken,
   finishRun,
@@ -140,7 +141,7 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
       await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
   }
   // The connection's own key is one that its listings show.
-  await owner`update keywarden.connection set own_key_id = 12`;
+  await owner`update keywarden.connection set own_key_id = '12'`;
   const [row] = await owner`select number from keywarden.project where id = 'quiet-river'`;
   const rows = Array.from({ length: operationCount }, (_, index) =>
     makeWireOperation(index, {
@@ -192,7 +193,7 @@ async function revokeOne({
   daemon: Store['sql'];
   planId: string;
 }): Promise<void> {
-  const [key] = await sql`select number, control_plane_number, scope from keywarden.key where id = 13`;
+  const [key] = await sql`select number, control_plane_number, scope from keywarden.key where id = '13'`;
   const [listing] = await sql`select max(number) as number from keywarden.key_listing`;
   const [approval] = await sql`
     insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${planId}, 'ada', 'command line', now() - interval '2 days')
@@ -201,7 +202,7 @@ async function revokeOne({
     insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number, judged_at)
     values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${present}) returning number`;
   await sql`insert into keywarden.revocation_outcome (intent_number, outcome) values (${String(intent?.number)}, 'failed')`;
-  const [old] = await sql`select number from keywarden.key where id = 9007199254740993`;
+  const [old] = await sql`select number from keywarden.key where id = '9007199254740993'`;
   await openRotation(daemon, {
     id: 'abcd2345',
     key: String(old?.number),
@@ -214,4 +215,36 @@ async function revokeOne({
     policySha256: 'x',
     at: present,
   });
+}
+
+/** A credential that is no API key, of branch br-main in acme's project, unless told otherwise. */
+export const makeCredential = (
+  change: Pick<WireCredential, 'id' | 'kind'> & Partial<WireCredential>,
+): WireCredential => ({
+  name: change.id,
+  projectId: 'quiet-river',
+  branchId: 'br-main',
+  holder: null,
+  expiresAt: null,
+  revokedAt: null,
+  createdBy: { id: unknownCreator, name: null },
+  createdAt: '2025-12-05T00:00:00Z',
+  lastUsedAt: null,
+  lastUsedFromAddr: null,
+  extra: null,
+  ...change,
+});
+
+/** Saves a listing of credentials of one kind and project; answers with the store's numbers of those that are there, by id. */
+export async function listCredentials(
+  { store, daemon }: Bed,
+  { organizationId, listedAt, keys }: { organizationId: string; listedAt: string; keys: WireCredential[] },
+): Promise<Record<string, string>> {
+  const [{ number: controlPlane } = {}] = await store.sql`select number from keywarden.control_plane`;
+  const [first] = keys;
+  const scope = `${first?.kind}:${organizationId}/${first?.projectId}`;
+  const place = { controlPlane: String(controlPlane), scope, organizationId, connection: 'main', run: null };
+  await saveKeyListing(daemon.sql, { ...place, listedAt, begunAt: listedAt, keys });
+  const rows = await store.sql`select id, number from keywarden.credential where scope = ${scope}`;
+  return Object.fromEntries(rows.map((row) => [String(row.id), String(row.number)]));
 }

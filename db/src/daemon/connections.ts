@@ -20,7 +20,7 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
       on conflict (base_url) do update set base_url = excluded.base_url returning number
     )
     insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
-    select ${seen.name}, number, ${seen.accountId}, ${seen.authMethod}, ${seen.ownKeyId}::bigint, ${seen.isSandbox}, ${seen.checkedAt}::timestamptz
+    select ${seen.name}, number, ${seen.accountId}, ${seen.authMethod}, ${seen.ownKeyId}::text, ${seen.isSandbox}, ${seen.checkedAt}::timestamptz
     from plane
     on conflict (name) do update set control_plane_number = excluded.control_plane_number, account_id = excluded.account_id,
       auth_method = excluded.auth_method, own_key_id = excluded.own_key_id, is_sandbox = excluded.is_sandbox,
@@ -28,11 +28,11 @@ export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<st
     returning control_plane_number`;
   if (seen.ownKeyId !== null) {
     await sql`
-      insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::bigint)
+      insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::text)
       on conflict (connection, key_id) do update set checked_at = now()`;
     if (seen.replica !== null)
       await sql`
-      insert into keywarden.replica_credential (replica, connection, key_id) values (${seen.replica}, ${seen.name}, ${seen.ownKeyId}::bigint)
+      insert into keywarden.replica_credential (replica, connection, key_id) values (${seen.replica}, ${seen.name}, ${seen.ownKeyId}::text)
       on conflict (replica, connection) do update set key_id = excluded.key_id, authenticated_at = now(), ended_at = null`;
   }
   return String(row?.control_plane_number);

@@ -1,8 +1,8 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
-import { toMs, unknownCreator } from '@keywarden/core/wire';
+import { showsUse, toMs, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import { key } from '../schema/tables.ts';
+import { credential } from '../schema/tables.ts';
 import type { Sql, Store } from '../store.ts';
 import {
   readAcknowledged,
@@ -49,16 +49,16 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const { db, sql } = store;
   const rows = await db
     .select()
-    .from(key)
+    .from(credential)
     .where(
       and(
-        isNull(key.goneAt),
-        isNull(key.missingSince),
-        asked.scope && eq(key.controlPlaneNumber, asked.scope.controlPlane),
-        asked.scope && eq(key.scope, asked.scope.scope),
+        isNull(credential.goneAt),
+        isNull(credential.missingSince),
+        asked.scope && eq(credential.controlPlaneNumber, asked.scope.controlPlane),
+        asked.scope && eq(credential.scope, asked.scope.scope),
       ),
     )
-    .orderBy(asc(key.number));
+    .orderBy(asc(credential.number));
   const changedKeys = await readChanged(sql);
   const otherScopeOf = await readOtherScopes(sql, asked.scope);
   const creationKnown = await readOrganizationsCreated(sql);
@@ -148,7 +148,10 @@ function isPlausible(
 const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
 const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
 
-type KeyRow = typeof key.$inferSelect;
+type CredentialRow = typeof credential.$inferSelect;
+type OfOthers = 'branchId' | 'holder' | 'expiresAt';
+/** The row of any credential, or of a key, which has less. */
+type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthers>>;
 type Known =
   | 'isCreationUnknown'
   | 'isInQuestion'
@@ -167,16 +170,25 @@ type Known =
 export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
   const scope = factScope(row.controlPlaneNumber, row.scope);
-  const { presentSince, firstSeenAt } = row;
+  const { presentSince, firstSeenAt, expiresAt, branchId } = row;
   const identity = { number, scope, id, kind, name, organizationId, projectId, creatorId, creatorName };
-  return { ...identity, createdAt, presentSince, firstSeenAt, use: useOf(row) };
+  return {
+    ...identity,
+    createdAt,
+    presentSince,
+    firstSeenAt,
+    use: useOf(row),
+    ...(expiresAt == null ? {} : { expiresAt }),
+    ...(branchId == null ? {} : { branchId }),
+  };
 }
 
 /**
- * A last use that went backwards, lies before the key's creation (by more than a rounded second), or has an address and no time, says
+ * A last use that went backwards, that upstream does not tell of its kind, that lies before the key's creation (by more than a rounded second), or has an address and no time, says
  * nothing.
  */
-function useOf({ createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
+function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
+  if (!showsUse(kind)) return { state: 'unknown' };
   if (lastUsedAt === null) return useWentBack || lastUsedFrom !== null ? { state: 'unknown' } : { state: 'never' };
   if (useWentBack || !(toMs(lastUsedAt) >= toMs(createdAt) - 1000)) return { state: 'unknown' };
   return { state: 'used', at: lastUsedAt, from: lastUsedFrom };
@@ -192,7 +204,7 @@ async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAske
   for (const { number } of planes) {
     const now = new Date(nowMs(String(number)) ?? Date.now()).toISOString();
     const [row] = await sql`
-      select count(*)::int as n from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
+      select count(*)::int as n from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
         left join keywarden.revocation_outcome o on o.intent_number = i.number
       where k.control_plane_number = ${String(number)} and ${mayHaveRevoked(sql)}
         and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;

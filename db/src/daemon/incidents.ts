@@ -28,7 +28,7 @@ export async function listIncidents(
   const rows = await sql`
     select c.number, c.kind, c.opened_at, k.id, k.name, c.scope, i.plan_id, c.detail,
       c.closed_at, c.closed_by, c.note
-    from keywarden.incident c left join keywarden.key k on k.number = c.key_number
+    from keywarden.incident c left join keywarden.credential k on k.number = c.key_number
       left join keywarden.revocation_intent i on i.number = c.intent_number
     where not ${isOpen} or c.closed_at is null
     order by c.closed_at is not null, c.number desc limit ${limit}`;

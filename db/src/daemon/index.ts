@@ -14,6 +14,7 @@ export {
   saveConnection,
 } from './connections.ts';
 export { type FactsAsked, readFacts, type ScopePlace } from './facts.ts';
+export { endCredentialsOfGoneProjects } from './gone-projects.ts';
 export { readHistory } from './history.ts';
 export {
   closeIncident,

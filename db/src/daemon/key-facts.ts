@@ -1,5 +1,5 @@
 import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
-import { toMs, unknownCreator } from '@keywarden/core/wire';
+import { type CredentialKind, isKeyKind, toMs, unknownCreator } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 
@@ -36,24 +36,36 @@ export async function readLines(sql: Sql, one: { controlPlane: string; scope: st
 
 /**
  * Who answers for each key: whom it, or another of its line, was assigned to last, else its line's creator, by e-mail where members are
- * listed.
+ * listed. Of other credentials nothing says who made them: the owner of their project answers for those.
  */
-export async function readOwners(
-  sql: Sql,
-  lineOf: LineOf,
-): Promise<(row: { number: string; controlPlaneNumber: string; creatorId: string }) => string> {
+export async function readOwners(sql: Sql, lineOf: LineOf): Promise<(row: Owned) => string> {
   const rows = await sql`select key_number, owner from keywarden.key_owner order by number`;
   const members = await sql`
     select distinct on (control_plane_number, user_id) control_plane_number, user_id, email from keywarden.member
     order by control_plane_number, user_id, left_at is null desc, last_seen_at desc, email`;
+  const projects =
+    await sql`select control_plane_number, id, owner_id from keywarden.project where owner_id is not null`;
+  const ownerOfProject = new Map(
+    projects.map((row) => [`${row.control_plane_number}/${row.id}`, String(row.owner_id)]),
+  );
   const owners = new Map(
     rows.map((row) => [firstOf(lineOf, String(row.key_number)), row.owner === null ? null : String(row.owner)]),
   );
   const emails = new Map(members.map((row) => [`${row.control_plane_number}/${row.user_id}`, String(row.email)]));
-  return ({ number, controlPlaneNumber, creatorId }) => {
-    const creator = lineOf(number)?.creatorId ?? creatorId;
+  return ({ number, controlPlaneNumber, creatorId, kind, projectId }) => {
+    const made = lineOf(number)?.creatorId ?? creatorId;
+    const isNobodys = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
+    const creator = (isNobodys ? ownerOfProject.get(`${controlPlaneNumber}/${projectId}`) : undefined) ?? made;
     return owners.get(firstOf(lineOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
   };
+}
+
+interface Owned {
+  number: string;
+  controlPlaneNumber: string;
+  creatorId: string;
+  kind?: CredentialKind;
+  projectId?: string | null;
 }
 
 const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? number;
@@ -70,8 +82,8 @@ export async function readExemptions(
   const rows = await sql`
     select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
     from keywarden.exemption e join keywarden.exemption_key x on x.exemption_number = e.number
-      join keywarden.key k on k.number = x.key_number
-      join keywarden.key s on s.control_plane_number = k.control_plane_number and s.id = k.id
+      join keywarden.credential k on k.number = x.key_number
+      join keywarden.credential s on s.control_plane_number = k.control_plane_number and s.id = k.id
         and (s.creator_id = k.creator_id or ${unknownCreator} in (s.creator_id, k.creator_id))
         and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
     where e.ended_at is null order by e.number`;

@@ -1,5 +1,11 @@
-import type { KeyKind } from '@keywarden/core/policy';
-import { compareInstants, toMs, unknownCreator, type WireKey } from '@keywarden/core/wire';
+import {
+  type CredentialKind,
+  compareInstants,
+  toMs,
+  unknownCreator,
+  type WireCredential,
+  type WireKey,
+} from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
@@ -13,7 +19,7 @@ import { isSuddenDrop } from './sudden-drop.ts';
 
 export interface KeyListing {
   controlPlane: string;
-  /** `user:ID` or `organization:ID`. */
+  /** `user:ID`, `organization:ID`, or of credentials that are no keys `KIND:ORGANIZATION/PROJECT`. */
   scope: string;
   organizationId: string | null;
   connection: string;
@@ -26,7 +32,11 @@ export interface KeyListing {
   stale?: string | null;
   /** Rows that cannot be read, beside `keys`: any key that is not in it may be one of them, and any that is may be used by their word. */
   unreadable?: number;
-  keys: WireKey[];
+  /** Why not all of the list was shown; null where it was. What was shown is stored, and nothing is concluded from what was not. */
+  partial?: string | null;
+  keys: (WireKey | WireCredential)[];
+  /** Ids that the list shows as revoked: their absence from `keys` is no sudden one. */
+  endedIds?: string[];
   /** Of the scope: the listing is refused if another process has taken its lock since. */
   lease?: Lease | undefined;
 }
@@ -49,7 +59,7 @@ export interface SavedListing {
  */
 export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
   const listing = { ...given, keys: lastUsedOfEach(given.keys) };
-  const ids = given.keys.map(({ id }) => id);
+  const ids = [...given.keys.map(({ id }) => id), ...(given.endedIds ?? [])];
   return await sql.begin(async (tx) => {
     await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
@@ -57,7 +67,8 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
     if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
-    const doubt = listing.stale ?? describeUnreadable(listing) ?? (await findDoubt(tx, listing, ids));
+    const doubt =
+      listing.stale ?? describePartial(listing) ?? describeUnreadable(listing) ?? (await findDoubt(tx, listing, ids));
     const [last] = await tx`
       select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
       order by number desc limit 1`;
@@ -65,7 +76,8 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
-      await reportChanged(tx, listing, changed);
+      // A role of a name that was another's is nothing to look at: names are given again.
+      if (isOfKeys(listing.scope)) await reportChanged(tx, listing, changed);
       await saveUse(tx, listing);
     }
     if (doubt === null) await markAbsent(tx, listing);
@@ -79,12 +91,18 @@ type Tx = postgres.TransactionSql;
 /** What every doubt of a listing says whose rows cannot all be read. */
 const unreadableWords = 'cannot be read';
 
+/** What every doubt of a listing says of which a part is missing. */
+const partialWords = 'not all of it was shown';
+
+const describePartial = ({ partial = null }: KeyListing): string | null =>
+  partial === null ? null : `${partialWords}: ${partial}`;
+
 const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
   unreadable === 0 ? null : `${unreadable} of its rows ${unreadableWords}; keywarden coverage --rejected names them`;
 
 /** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
-function lastUsedOfEach(keys: WireKey[]): WireKey[] {
-  const chosen = new Map<string, WireKey>();
+function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
+  const chosen = new Map<string, T>();
   for (const each of keys) {
     const known = chosen.get(each.id);
     const isLater = compareInstants(each.lastUsedAt ?? never, known?.lastUsedAt ?? never) >= 0;
@@ -105,11 +123,11 @@ async function findDoubt(
     select count(*)::int as expected, (
       select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
       where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`}
-        and l.doubt not like ${`%${unreadableWords}%`} and l.number > coalesce((
+        and l.doubt not like ${`%${unreadableWords}%`} and l.doubt not like ${`%${partialWords}%`} and l.number > coalesce((
         select max(number) from keywarden.key_listing b
         where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
     ) as is_old
-    from keywarden.key where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
+    from keywarden.credential where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
   const expected = Number(row?.expected);
   const isSudden = isSuddenDrop({ known: expected, ids });
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
@@ -167,9 +185,9 @@ async function supersede(
   );
   const rows = await tx`
     with incoming as materialized (
-      select * from json_to_recordset(${incoming}::json) as t(id bigint, kind text, creator_id text, created_at timestamptz)
+      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
     )
-    update keywarden.key k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
+    update keywarden.credential k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
     from incoming i
     where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
       and (k.kind <> i.kind or k.creator_id <> i.creator_id and ${unknownCreator} not in (k.creator_id, i.creator_id) or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
@@ -179,14 +197,14 @@ async function supersede(
   if (rows.length === 0) return [];
   await tx`
     with incoming as materialized (
-      select * from json_to_recordset(${incoming}::json) as t(id bigint, kind text, creator_id text, created_at timestamptz)
+      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
     )
-    update keywarden.key k set superseded_at = null where k.number in (
-      select max(s.number) from keywarden.key s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
+    update keywarden.credential k set superseded_at = null where k.number in (
+      select max(s.number) from keywarden.credential s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
         and date_trunc('second', i.created_at) = date_trunc('second', s.created_at)
       where s.control_plane_number = ${controlPlane} and s.scope = ${scope} and s.superseded_at is not null
         and not s.number = any(${rows.map((row) => String(row.number))}::bigint[])
-        and s.id = any(${rows.map((row) => String(row.id))}::bigint[])
+        and s.id = any(${rows.map((row) => String(row.id))})
       group by s.id)`;
   return rows.map((row) => ({ id: String(row.id), was: String(row.was), is: String(row.is) }));
 }
@@ -201,7 +219,7 @@ interface Changed {
 async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, changed: Changed[]): Promise<void> {
   for (const { id, ...what } of changed) {
     const [row] = await tx`
-      select number from keywarden.key
+      select number from keywarden.credential
       where control_plane_number = ${controlPlane} and scope = ${scope} and id = ${id} and superseded_at is null`;
     const detail = { ...what, listed_at: listedAt };
     await openIncidentOfKey(tx, {
@@ -212,6 +230,11 @@ async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListi
     });
   }
 }
+
+/** What only other credentials than keys have. */
+const otherFields = ['branch_id', 'holder', 'expires_at'];
+
+const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWith('organization:');
 
 /** Inserts the new and updates the changed; each leaves an observation with the record as it came. */
 async function saveKeys(
@@ -228,29 +251,33 @@ async function saveKeys(
     created_at: each.createdAt,
     last_used_at: each.lastUsedAt,
     last_used_from: each.lastUsedFromAddr,
+    ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
   await tx`
     with listed as materialized (
-      select * from json_to_recordset(${toJson(rows)}::json) as t(id bigint, kind text, project_id text, name text,
-        creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text, extra jsonb)
+      select * from json_to_recordset(${toJson(rows)}::json) as t(id text, kind text, project_id text, name text,
+        creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text,
+        extra jsonb, branch_id text, holder text, expires_at timestamptz)
     ), before as materialized (
-      select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.gone_at
-      from keywarden.key k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
+      select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder,
+        k.expires_at, k.gone_at
+      from keywarden.credential k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
     ), incoming as materialized (
       -- A creator who is known stays known where a list does not name one.
-      select l.id, l.kind, l.project_id, l.name, l.created_at, l.last_used_at, l.last_used_from, l.extra,
-        case l.creator_id when ${unknownCreator} then coalesce(b.creator_id, l.creator_id) else l.creator_id end as creator_id,
+      select l.id, l.kind, l.project_id, l.name, l.created_at, l.last_used_at, l.last_used_from, l.extra, l.branch_id,
+        l.holder, l.expires_at, case l.creator_id when ${unknownCreator} then coalesce(b.creator_id, l.creator_id) else l.creator_id end as creator_id,
         case l.creator_id when ${unknownCreator} then b.creator_name else l.creator_name end as creator_name
       from listed l left join before b on b.id = l.id
     ), written as (
-      insert into keywarden.key as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
-        creator_name, created_at, last_used_at, last_used_from, extra, first_seen_at, present_since)
+      insert into keywarden.credential as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
+        creator_name, created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
       select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
-        created_at, last_used_at, last_used_from, extra, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+        created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
+        branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
@@ -258,27 +285,28 @@ async function saveKeys(
         created_at = case when ${isPossible(tx, 'k')} then k.created_at else excluded.created_at end,
         present_since = case when k.missing_since is null and k.gone_at is null then k.present_since else excluded.present_since end,
         missing_since = null, gone_at = null
-      where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.last_used_at, k.last_used_from)
+      where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder, k.expires_at, k.last_used_at,
+          k.last_used_from)
           is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
-            excluded.extra, excluded.last_used_at, excluded.last_used_from)
+            excluded.extra, excluded.branch_id, excluded.holder, excluded.expires_at, excluded.last_used_at, excluded.last_used_from)
         or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or k.missing_since is not null or k.gone_at is not null
       returning k.number, k.id
     )
     insert into keywarden.key_observation (key_number, run_number, seen_at, event, record)
     select w.number, ${run}::bigint, ${listedAt}::timestamptz,
-      case when b.number is null then 'first_seen' when b.gone_at is not null then 'back' else 'changed' end, to_jsonb(i)
+      case when b.number is null then 'first_seen' when b.gone_at is not null then 'back' else 'changed' end, to_jsonb(i) - ${isOfKeys(scope) ? otherFields : []}::text[]
     from written w join incoming i on i.id = w.id left join before b on b.id = w.id
     where b.number is null or b.gone_at is not null
-      or (b.kind, b.project_id, b.name, b.creator_id, b.creator_name, b.extra)
-        is distinct from (i.kind, i.project_id, i.name, i.creator_id, i.creator_name, i.extra)`;
+      or (b.kind, b.project_id, b.name, b.creator_id, b.creator_name, b.extra, b.branch_id, b.holder, b.expires_at)
+        is distinct from (i.kind, i.project_id, i.name, i.creator_id, i.creator_name, i.extra, i.branch_id, i.holder, i.expires_at)`;
 }
 
 async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promise<void> {
   const used = keys.filter((each) => each.lastUsedAt !== null).map((each) => each.id);
   await tx`
     insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
-    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at, last_used_at from keywarden.key
-    where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}::bigint[]) and not use_went_back
+    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at, last_used_at from keywarden.credential
+    where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}) and not use_went_back
       and superseded_at is null and last_used_at is not null
     on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
     where key_use.last_used_at < excluded.last_used_at`;
@@ -287,17 +315,19 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
 async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {
   await tx`
     with absent as (
-      update keywarden.key set missing_since = coalesce(missing_since, ${listedAt}::timestamptz),
+      update keywarden.credential set missing_since = coalesce(missing_since, ${listedAt}::timestamptz),
         gone_at = case when missing_since is null then null else ${listedAt}::timestamptz end
       where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null
-        and not (id = any(${keys.map((each) => each.id)}::bigint[]))
+        and not (id = any(${keys.map((each) => each.id)}))
       returning number, gone_at
     )
     insert into keywarden.key_observation (key_number, run_number, seen_at, event)
     select number, ${run}::bigint, ${listedAt}::timestamptz, case when gone_at is null then 'missing' else 'gone' end from absent`;
 }
 
-function kindOf({ projectId }: WireKey, organizationId: string | null): KeyKind {
+function kindOf(listed: WireKey | WireCredential, organizationId: string | null): CredentialKind {
+  if ('kind' in listed) return listed.kind;
+  const { projectId } = listed;
   if (organizationId === null) return 'personal';
   return projectId === null ? 'organization' : 'project';
 }

@@ -26,7 +26,7 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text)
       where a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
     await tx`
-      update keywarden.announcement a set ended_at = now() from keywarden.key k
+      update keywarden.announcement a set ended_at = now() from keywarden.credential k
       where k.number = a.key_number and k.gone_at is not null and a.ended_at is null`;
     await tx`
       update keywarden.notice_message m set cancelled_at = now()

@@ -1,3 +1,4 @@
+import { keyKinds } from '@keywarden/core/wire';
 import type { Sql } from '../store.ts';
 import { toJson } from './rows.ts';
 
@@ -29,11 +30,11 @@ export interface NamedKey {
   organizationId: string | null;
 }
 
-/** All keys that are there, for a person to choose from. */
-export async function listLiveKeys(sql: Sql): Promise<NamedKey[]> {
+/** All keys that are there, for a person to choose from; with the other credentials where they are asked for. */
+export async function listLiveKeys(sql: Sql, { withOthers = false } = {}): Promise<NamedKey[]> {
   const rows = await sql`
-    select number, control_plane_number, scope, id, name, kind, organization_id from keywarden.key
-    where gone_at is null order by number`;
+    select number, control_plane_number, scope, id, name, kind, organization_id from keywarden.credential
+    where gone_at is null and (${withOthers} or kind = any(${[...keyKinds]})) order by number`;
   return rows.map((row) => ({
     number: String(row.number),
     controlPlane: String(row.control_plane_number),

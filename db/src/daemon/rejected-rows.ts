@@ -4,7 +4,7 @@ import type { Sql } from '../store.ts';
 import { toJson } from './rows.ts';
 
 /** The lists whose rows may be unreadable. */
-type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations';
+type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
 
 /** Where a list was asked for: `place` is the scope, organization or project. */
 export interface RejectedPlace {

@@ -33,11 +33,11 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     select ${planId}, ${approval}::bigint, ${rotation}::bigint, ${intent.key}, count(i.number) + 1, ${intent.connection},
       ${intent.listing}::bigint, ${intent.judgedAt}::timestamptz, ${intent.policySha256}
     from keywarden.revocation_intent i
-    join keywarden.key k on k.number = i.key_number
+    join keywarden.credential k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
     having (select count(*) from held) >= 0 and not exists (select from keywarden.pause where resumed_at is null)
-      and exists (select from keywarden.key q where q.number = ${intent.key} and q.superseded_at is null and not exists (
+      and exists (select from keywarden.credential q where q.number = ${intent.key} and q.superseded_at is null and not exists (
         select from keywarden.incident c where c.key_number = q.number and c.kind = 'key_changed' and c.closed_at is null))
       and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
     on conflict (key_number, attempt) do nothing
@@ -79,12 +79,12 @@ export async function recordOutcome(
       await tx`
         insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
         select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
-        from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number where i.number = ${intent}`;
+        from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}`;
     }
     if (outcome !== 'revoked') return;
     await tx`
       with revoked as (
-        update keywarden.key set gone_at = coalesce(${at}::timestamptz, now())
+        update keywarden.credential set gone_at = coalesce(${at}::timestamptz, now())
         where number = (select key_number from keywarden.revocation_intent where number = ${intent}) returning number, gone_at
       )
       insert into keywarden.key_observation (key_number, seen_at, event) select number, gone_at, 'revoked' from revoked`;
@@ -105,7 +105,7 @@ export async function reconcileIntents(
     insert into keywarden.revocation_outcome (intent_number, outcome, detail)
     select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
     from keywarden.revocation_intent i
-    join keywarden.key k on k.number = i.key_number
+    join keywarden.credential k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
       and (k.gone_at is not null or k.missing_since is null and 1 < (
@@ -120,7 +120,7 @@ export async function reconcileIntents(
 /** Of these keys those that are gone, revoked by whatever plan or by somebody else. */
 export async function listGoneKeys(sql: Sql, keys: string[]): Promise<Set<string>> {
   const rows =
-    await sql`select number from keywarden.key where number = any(${keys}::bigint[]) and gone_at is not null`;
+    await sql`select number from keywarden.credential where number = any(${keys}::bigint[]) and gone_at is not null`;
   return new Set(rows.map((row) => String(row.number)));
 }
 
@@ -145,7 +145,7 @@ export async function listObservers(
 export async function listUnsettledScopes(sql: Sql): Promise<{ controlPlane: string; scope: string }[]> {
   const rows = await sql`
     select distinct k.control_plane_number, k.scope from keywarden.revocation_intent i
-      join keywarden.key k on k.number = i.key_number
+      join keywarden.credential k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
     where o.intent_number is null order by 1, 2`;
   return rows.map((row) => ({ controlPlane: String(row.control_plane_number), scope: String(row.scope) }));

@@ -65,7 +65,7 @@ async function readMintFacts(
 ): Promise<Pick<RotationFacts, 'lost' | 'listingsSinceMint'>> {
   const attempt = currentMint(rotation)?.attempt ?? null;
   const [row] = await sql`
-    select array(select k.id::text from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
+    select array(select k.id from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
         and k.scope = ${rotation.key.scope} and ${bearsName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
         and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.doubt is null
@@ -114,7 +114,7 @@ async function countReplicasBehind(
   const [row] = await sql`
     select count(distinct replica)::int as n from keywarden.replica_credential
     where connection = any(${users}) and ended_at is null and authenticated_at > now() - interval '1 day'
-      and key_id is distinct from ${keyId}::bigint`;
+      and key_id is distinct from ${keyId}::text`;
   return Number(row?.n);
 }
 

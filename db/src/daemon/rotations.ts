@@ -1,5 +1,6 @@
 import type { MintIntent, Rotation, RotationState } from '@keywarden/core/rotation';
 import { mayFollow } from '@keywarden/core/rotation';
+import type { KeyKind } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
@@ -30,7 +31,7 @@ export interface RotatedKey {
   number: string;
   id: string;
   name: string;
-  kind: 'personal' | 'organization' | 'project';
+  kind: KeyKind;
   controlPlane: string;
   /** `user:ID` or `organization:ID`. */
   scope: string;
@@ -189,7 +190,7 @@ async function updateMint(
   { attempt, keyId, fate, deliveredAt, place }: MintChange,
 ): Promise<void> {
   await tx`
-    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId ?? null}::bigint), fate = coalesce(${fate ?? null}, fate),
+    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId ?? null}::text), fate = coalesce(${fate ?? null}, fate),
       delivered_at = coalesce(delivered_at, ${deliveredAt ?? null}::timestamptz), place = coalesce(${place ?? null}, place)
     where rotation_number = ${number} and attempt = ${attempt}`;
 }

@@ -1,6 +1,6 @@
 import type { Sql } from '../store.ts';
 
-export type RunKind = 'keys' | 'operations';
+export type RunKind = 'keys' | 'operations' | 'credentials';
 
 /** Begins a run. The caller holds the lock of this connection and kind, so that a run still open there is one that was killed. */
 export async function startRun(sql: Sql, { kind, connection }: { kind: RunKind; connection: string }): Promise<string> {

@@ -29,7 +29,7 @@ export async function readScopes(
       unknownOwnKey: unknownOwnKey(controlPlane, scope),
       unattended: unattended.get(name) ?? [],
       openIncidents: incidents.get(name) ?? 0,
-      unseenMembers: unseen.get(name) ?? (scope.startsWith('user:') ? 0 : null),
+      unseenMembers: unseen.get(name) ?? (scope.startsWith('organization:') ? null : 0),
       ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
     };
   });
@@ -91,7 +91,7 @@ async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys'
       union select r.key_number, r.line_number from keywarden.rotation r)
     select distinct k.id, of_line.id as own_id from keywarden.key k join kin n on n.key_number = k.number
       join kin m on m.line_number = n.line_number join keywarden.key of_line on of_line.number = m.key_number
-    where of_line.id = any(${own.map(({ keyId }) => keyId)}::bigint[]) and k.gone_at is null and k.id <> of_line.id order by 1, 2`;
+    where of_line.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_line.id order by 1, 2`;
   return rows.flatMap((row) =>
     own
       .filter(({ keyId }) => keyId === String(row.own_id))
@@ -120,7 +120,7 @@ async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<List
     select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior, size.missing, size.gone_lately
     from last l cross join lateral (
       select count(*) filter (where k.gone_at is null)::int as missing, count(*) filter (where k.gone_at is not null)::int as gone_lately
-      from keywarden.key k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
+      from keywarden.credential k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
         and (k.gone_at > l.listed_at - interval '1 day' or k.gone_at is null and k.missing_since is not null)) size
     left join lateral (
       select d.number from keywarden.key_listing d
@@ -185,6 +185,8 @@ function maySee(
   return isAccount || seen.length === 0 || seen.some((row) => row.scope === listing.scope);
 }
 
+type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
+
 /**
  * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
  * shown has left too, if two that are believed are younger than the key. Of an organization whose last believed listing is older than evidence
@@ -193,7 +195,7 @@ function maySee(
 export async function readCreators(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   { nowMs, maxEvidenceAgeMs }: Pick<FactsAsked, 'nowMs' | 'maxEvidenceAgeMs'>,
-): Promise<(row: typeof key.$inferSelect) => KeyFacts['creator']> {
+): Promise<(row: Made) => KeyFacts['creator']> {
   const states = new Map<string, KeyFacts['creator']>();
   for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {
     const present = missingSince === null ? 'member' : 'unknown';

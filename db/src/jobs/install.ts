@@ -2,7 +2,7 @@ import type { Sql } from '../store.ts';
 import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
 
 /** What the schema's comment says once its queues are these. A test holds the version to that of the package. */
-export const installedQueues = 'pg-boss 12.35.0, queues 1';
+export const installedQueues = 'pg-boss 12.35.0, queues 2';
 
 /** Whether the database has the queues of this version. */
 export async function hasQueues(sql: Sql): Promise<boolean> {

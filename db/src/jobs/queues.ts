@@ -1,5 +1,5 @@
 /** What the daemon does by schedule. Each kind is a queue of its own, so that a long one holds up no other. */
-export const jobKinds = ['keys', 'operations', 'sweep', 'enforce', 'rotate', 'retention'] as const;
+export const jobKinds = ['keys', 'operations', 'credentials', 'sweep', 'enforce', 'rotate', 'retention'] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 /** The schema of pg-boss, beside our own. */

@@ -40,7 +40,7 @@ export async function countKeysByAge(
 export async function countFindingsByRule(db: Reader, organizations: Organizations): Promise<Figure[]> {
   return await read(
     db,
-    sql`select f.rule as "group", count(*)::int as count from keywarden.finding f join keywarden.key k on k.number = f.key_number
+    sql`select f.rule as "group", count(*)::int as count from keywarden.finding f join keywarden.credential k on k.number = f.key_number
     where f.plan_id = (select id from keywarden.plan order by last_made_at desc, sequence desc limit 1) and ${seen(organizations)}
     group by 1 order by 2 desc, 1 limit 20`,
   );
@@ -55,10 +55,10 @@ export async function countByMonth(
   const ended =
     of === 'revoked'
       ? sql`select coalesce(i.judged_at, i.created_at) as at from keywarden.revocation_intent i
-          join keywarden.revocation_outcome o on o.intent_number = i.number join keywarden.key k on k.number = i.key_number
+          join keywarden.revocation_outcome o on o.intent_number = i.number join keywarden.credential k on k.number = i.key_number
           where o.outcome = 'revoked' and ${seen(organizations)}`
       : sql`select e.at from keywarden.rotation_event e join keywarden.rotation r on r.number = e.rotation_number
-          join keywarden.key k on k.number = r.key_number where e.state = 'retired' and ${seen(organizations)}`;
+          join keywarden.credential k on k.number = r.key_number where e.state = 'retired' and ${seen(organizations)}`;
   return await read(
     db,
     sql`with present as (select coalesce(max(at), now()) as at from keywarden.control_plane_present), ended as (${ended})

@@ -15,6 +15,7 @@ export const gauges = {
   keywarden_operations_known_ratio: 'Part of the life of a connection’s projects of which every operation is known',
   keywarden_projects: 'Projects of a connection by whether they were ever walked whole',
   keywarden_keys: 'Keys by kind and state',
+  keywarden_credentials: 'Other credentials by kind and state',
   keywarden_findings: 'Findings of the newest plan by rule and disposition',
   keywarden_revocations: 'Revocations that have ended, by outcome, and those that have not',
   keywarden_rotations: 'Rotations by state',
@@ -63,6 +64,10 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
     union all
     select 'keywarden_keys', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
       when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.key group by 2
+    union all
+    select 'keywarden_credentials', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
+      when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.credential
+    where kind not in ('personal', 'organization', 'project') group by 2
     union all
     select 'keywarden_findings', jsonb_build_object('rule', f.rule, 'disposition', f.disposition), count(*) from keywarden.finding f
     where f.plan_id = (select id from keywarden.plan order by last_made_at desc limit 1) group by f.rule, f.disposition

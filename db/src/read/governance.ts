@@ -22,7 +22,7 @@ export interface FindingFilter {
 export function findingList(filter: FindingFilter, organizations: string[] | null): List {
   const newest = sql`(select id from keywarden.plan order by last_made_at desc, sequence desc limit 1)`;
   return {
-    from: sql`keywarden.finding f join keywarden.key k on k.number = f.key_number`,
+    from: sql`keywarden.finding f join keywarden.credential k on k.number = f.key_number`,
     item: {
       plan_id: sql`f.plan_id`,
       rule: sql`f.rule`,
@@ -41,7 +41,7 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       when(filter.action, (action) => sql`f.action = ${action}`),
       when(filter.disposition, (disposition) => sql`f.disposition = ${disposition}`),
       when(filter.holdKind, (kind) => sql`f.hold_kind = ${kind}`),
-      when(filter.keyId, (id) => sql`k.id = ${id}::bigint`),
+      when(filter.keyId, (id) => sql`k.id = ${id}`),
       when(filter.keyNumber, (number) => sql`k.number = ${number}::bigint`),
       visible(sql`k.organization_id`, organizations),
     ],
@@ -131,7 +131,7 @@ export function planDecisionList({ planId, from, to }: { planId?: string; from?:
 }
 
 export interface RunFilter {
-  kind?: 'keys' | 'operations' | undefined;
+  kind?: 'keys' | 'operations' | 'credentials' | undefined;
   connection?: string | undefined;
   status?: 'running' | 'finished' | 'failed' | 'interrupted' | undefined;
 }

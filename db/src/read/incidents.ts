@@ -13,7 +13,7 @@ export interface IncidentFilter {
 /** What a person has to look at, or had, newest first. */
 export function incidentList(filter: IncidentFilter, organizations: string[] | null): List {
   return {
-    from: sql`keywarden.incident n left join keywarden.key k on k.number = n.key_number
+    from: sql`keywarden.incident n left join keywarden.credential k on k.number = n.key_number
       left join keywarden.revocation_intent i on i.number = n.intent_number`,
     item: {
       id: sql`n.number::text`,

@@ -24,6 +24,7 @@ export {
 export { type IncidentFilter, incidentList } from './incidents.ts';
 export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './inventory.ts';
 export { type InventoryHole, listInventoryHoles } from './inventory-holes.ts';
+export type { Inventoried } from './key-source.ts';
 export { type KeyFilter, type KeyOrder, keyList, keyObservationList, keyUseList, seesKey } from './keys.ts';
 export {
   countItems,

@@ -1,5 +1,7 @@
-import { sql } from 'drizzle-orm';
+import { otherKinds } from '@keywarden/core/wire';
+import { type SQL, sql } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
+import type { Inventoried } from './key-source.ts';
 import { type Reader, visible } from './list.ts';
 
 /** Times of which nobody knows whether other keys came and went in a scope. Null: since ever, or until now. */
@@ -10,32 +12,64 @@ export interface InventoryHole {
   to: string | null;
 }
 
-const organizationOf = sql`case when s.scope like 'organization:%' then substr(s.scope, 14) end`;
+/** The organization of a scope: `organization:ID`, or `KIND:ORGANIZATION/PROJECT`; null for a user's. */
+const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;
+
+const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
+
+/** Of each inventory: its listings, how long after one the next is due, after which none comes, and what was never listed. */
+const inventories: Record<Inventoried, { isListing: SQL; due: SQL; isOver: SQL; never: SQL }> = {
+  keys: {
+    isListing: isOfKeys,
+    due: sql`interval '1 day'`,
+    isOver: sql`false`,
+    never: sql`select o.control_plane_number, 'organization:' || o.id, null::timestamptz, null::timestamptz from keywarden.organization o
+      where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)`,
+  },
+  credentials: {
+    isListing: sql`not ${isOfKeys}`,
+    due: sql`interval '2 days'`,
+    // With its project what let somebody into it is gone, too.
+    isOver: sql`exists (select from keywarden.project p where p.control_plane_number = listing.control_plane_number and p.gone_at is not null
+      and p.id = regexp_replace(listing.scope, '^.*/', ''))`,
+    never: sql`select p.control_plane_number, n.kind || ':' || p.organization_id || '/' || p.id, null::timestamptz, null::timestamptz
+      from keywarden.project p cross join unnest(${sql.param([...otherKinds])}::text[]) n(kind)
+      where p.gone_at is null and not exists (select from listing l where l.control_plane_number = p.control_plane_number
+        and l.scope = n.kind || ':' || p.organization_id || '/' || p.id)`,
+  },
+};
 
 /**
- * Where the inventory of keys is not known between two times (or at one), scope by scope: before its first complete listing, where more
- * than a day lies between two, and after the last one once that is a day old; an organization that was never listed whole is one hole.
+ * Where the inventory of keys, or of other credentials, is not known between two times (or at one), scope by scope: before its first complete listing,
+ * where more than a day (of other credentials two) lies between two, and after the last one once that is as old; what was never listed whole is one
+ * hole.
  */
 export async function listInventoryHoles(
   db: Reader,
-  { from, to, organizations }: { from: string; to: string; organizations: string[] | null },
+  {
+    from,
+    to,
+    organizations,
+    of = 'keys',
+  }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
 ): Promise<InventoryHole[]> {
+  const { isListing, due, isOver, never } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
-      select control_plane_number, scope, listed_at from keywarden.key_listing where doubt is null
+      select control_plane_number, scope, listed_at from keywarden.key_listing where doubt is null and ${isListing}
     ), gap as (
       select control_plane_number, scope, lag(listed_at) over w as opens, listed_at as closes from listing
       window w as (partition by control_plane_number, scope order by listed_at)
       union all
       select control_plane_number, scope, max(listed_at), null from listing group by control_plane_number, scope
+      having not ${isOver}
       union all
-      select o.control_plane_number, 'organization:' || o.id, null, null from keywarden.organization o
-      where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)
+      ${never}
     )
     select c.base_url as control_plane, s.scope, s.opens, s.closes from gap s
       join keywarden.control_plane c on c.number = s.control_plane_number
     where ${visible(organizationOf, organizations) ?? sql`true`}
-      and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > interval '1 day')
+      and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
       and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
     order by c.base_url, s.scope, s.opens nulls first`);
   return rows.map((row) => ({

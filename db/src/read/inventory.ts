@@ -41,7 +41,7 @@ export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage
     with listing as (
       select control_plane_number, scope, listed_at, doubt,
         lag(listed_at) over (partition by control_plane_number, scope, doubt is null order by listed_at) as before
-      from keywarden.key_listing
+      from keywarden.key_listing where split_part(scope, ':', 1) in ('user', 'organization')
     ), believed as (
       select control_plane_number, scope, max(number) as last from keywarden.key_listing where doubt is null group by 1, 2
     ), doubted as (

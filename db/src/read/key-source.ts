@@ -1,25 +1,40 @@
 import { type SQL, sql } from 'drizzle-orm';
 
+/** API keys, or what else lets somebody in. */
+export type Inventoried = 'keys' | 'credentials';
+
+/** Where the rows of either are, and the columns that only the others have: now, and as an observation `v` says of the row `n`. */
+const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = {
+  keys: { from: sql`keywarden.key`, columns: sql``, observed: sql`` },
+  credentials: {
+    from: sql`(select * from keywarden.credential where kind not in ('personal', 'organization', 'project'))`,
+    columns: sql`branch_id, holder, expires_at, extra, `,
+    observed: sql`n.branch_id, case when v.record is null then n.holder else v.record ->> 'holder' end as holder,
+      case when v.record is null then n.expires_at else (v.record ->> 'expires_at')::timestamptz end as expires_at,
+      case when v.record is null then n.extra else nullif(v.record -> 'extra', 'null') end as extra, `,
+  },
+};
+
 /** Keys as they are now: the relation `k` of each question about keys. */
-export const keysNow: SQL = sql`(
+export const keysNow = (of: Inventoried): SQL => sql`(
   select number, control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id, creator_name, created_at,
-    last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at,
+    last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at, ${tables[of].columns}
     case when gone_at is not null then 'gone' when missing_since is not null then 'missing' else 'active' end as state
-  from keywarden.key) k`;
+  from ${tables[of].from} found) k`;
 
 /**
  * Keys as they were at a time of the control plane's: those that were created by then, with what the observations say of them. A key that
  * one listing shows and the next lacks is `unknown` in between; one that was missing once is there again if the next listing did not say
  * that it is gone.
  */
-export function keysAsOf(at: string): SQL {
+export function keysAsOf(at: string, of: Inventoried): SQL {
   const then = sql`${at}::timestamptz`;
   return sql`(
     select n.number, n.control_plane_number, n.scope, n.id, coalesce(v.record ->> 'kind', n.kind) as kind, n.organization_id,
       case when v.record is null then n.project_id else v.record ->> 'project_id' end as project_id,
       coalesce(v.record ->> 'name', n.name) as name, n.creator_id,
       case when v.record is null then n.creator_name else v.record ->> 'creator_name' end as creator_name, n.created_at,
-      u.last_used_at, nullif(u.address, '') as last_used_from, false as use_went_back, n.first_seen_at,
+      ${tables[of].observed} u.last_used_at, nullif(u.address, '') as last_used_from, false as use_went_back, n.first_seen_at,
       case when e.event = 'missing' then e.seen_at when e.event = 'gone' then (select max(o.seen_at) from keywarden.key_observation o
         where o.key_number = n.number and o.event = 'missing' and o.seen_at <= ${then}) end as missing_since,
       case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,
@@ -27,8 +42,9 @@ export function keysAsOf(at: string): SQL {
         when x.event = 'missing' and not exists (select from keywarden.key_listing l
           where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.doubt is null
             and l.listed_at >= ${then} and l.listed_at < x.seen_at) then 'unknown'
+        when n.created_at < '2000-01-01' and n.first_seen_at > ${then} then 'unknown'
         else 'active' end as state
-    from keywarden.key n
+    from ${tables[of].from} n
       left join lateral (select o.record from keywarden.key_observation o where o.key_number = n.number and o.record is not null
         order by o.seen_at <= ${then} desc, case when o.seen_at <= ${then} then -o.number else o.number end limit 1) v on true
       left join lateral (select case when o.event = 'missing' and exists (select from keywarden.key_listing l

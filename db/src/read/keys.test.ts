@@ -141,7 +141,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
   // A successor of 30 is of its line, and so is its owner.
   await store.sql`
     insert into keywarden.rotation (id, key_number, line_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
-    select 'abcd2345', number, number, 's', '7 days', '7 days', 'command line', 'ada', 'x' from keywarden.key where id = 30`;
+    select 'abcd2345', number, number, 's', '7 days', '7 days', 'command line', 'ada', 'x' from keywarden.key where id = '30'`;
   await list('owned', day(4), [
     makeWireKey('30'),
     makeWireKey('31'),
@@ -150,7 +150,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
   ]);
   await store.sql`
     insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, fate)
-    select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), 33, 'delivered'`;
+    select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), '33', 'delivered'`;
   const ownerOf = await readOwners(daemon.sql, await readLines(daemon.sql, undefined));
   const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;
   const judged = new Map(

@@ -15,7 +15,7 @@ export interface RevocationFilter {
 /** Attempts to revoke a key, newest first: when, by whose word, for what reason, and what became of it. */
 export function revocationList(filter: RevocationFilter, organizations: string[] | null): List {
   return {
-    from: sql`keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
+    from: sql`keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
       left join keywarden.plan_approval a on a.number = i.approval_number
       left join keywarden.rotation r on r.number = i.rotation_number`,

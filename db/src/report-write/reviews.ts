@@ -2,6 +2,7 @@ import { canonicalJson, sha256 } from '@keywarden/core/policy';
 import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { insertExemption } from '../exemptions.ts';
+import type { Inventoried } from '../read/key-source.ts';
 import { type KeyFilter, keyList } from '../read/keys.ts';
 import { type List, select, toStatement } from '../read/list.ts';
 import { reviewItemList, reviewList } from '../read/reviews.ts';
@@ -13,6 +14,7 @@ type Tx = postgres.TransactionSql;
 export interface NewReview {
   title: string;
   /** Which keys; `asOf` is a time of the control plane's, or absent for now. */
+  of?: Inventoried;
   filter: KeyFilter;
   /** The filter as it was asked, for those who read the review. */
   asked: Record<string, unknown>;
@@ -27,8 +29,8 @@ export const mostReviewed = 20_000;
 
 /** Opens a review over the keys as they are shown now. Answers with its number; null where there is no key, or too many. */
 export async function openReview(sql: Sql, review: NewReview): Promise<string | null> {
-  const { title, filter, asked, asOf, holes, keepForDays, by } = review;
-  const keys = select(keyList(filter, { organizations: null }), { limit: mostReviewed + 1 });
+  const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, by } = review;
+  const keys = select(keyList(filter, { organizations: null, of }), { limit: mostReviewed + 1 });
   return await sql.begin(async (tx) => {
     const counting = toStatement(fragment`select count(*)::int as keys from (${keys}) k`);
     const [counted] = await tx.unsafe(counting.text, counting.params);
@@ -66,12 +68,14 @@ export interface NewDecision {
 export async function decideReview(
   sql: Sql,
   { review, keys, decision, reason, by }: NewDecision,
-): Promise<'decided' | 'signed' | 'not its keys'> {
+): Promise<'decided' | 'signed' | 'not its keys' | 'not rotated'> {
   return await sql.begin(async (tx) => {
     if (await isSigned(tx, review)) return 'signed';
     const [row] = await tx`
-      select count(*)::int as known from keywarden.review_item where review_number = ${review} and key_number = any(${keys}::bigint[])`;
+      select count(*)::int as known, count(*) filter (where exists (select from keywarden.key k where k.number = i.key_number))::int as rotated
+      from keywarden.review_item i where i.review_number = ${review} and i.key_number = any(${keys}::bigint[])`;
     if (Number(row?.known) !== new Set(keys).size) return 'not its keys';
+    if (decision === 'rotate' && Number(row?.rotated) !== new Set(keys).size) return 'not rotated';
     await tx`
       insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
       select ${review}::bigint, key, ${decision}, ${reason}, ${by} from unnest(${[...new Set(keys)]}::bigint[]) as key`;
@@ -146,7 +150,7 @@ async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }
   await tx`
     update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = ${by}
     from (select x.exemption_number, max(p.at) as at from keywarden.review_verdict d
-        join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.key k on k.number = d.key_number
+        join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.credential k on k.number = d.key_number
         join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
       where d.review_number = ${review} and d.decision = 'revoke' group by x.exemption_number) v
     where e.number = v.exemption_number and e.ended_at is null and e.reason like 'access review %'`;
@@ -155,7 +159,7 @@ async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }
       array(select distinct f ->> 'rule' from jsonb_array_elements(i.findings) f where f ->> 'rule' <> 'access-review' order by 1) as rules
     from keywarden.review_verdict v join keywarden.review r on r.number = v.review_number
       join keywarden.review_item i on i.review_number = v.review_number and i.key_number = v.key_number
-      join keywarden.key k on k.number = v.key_number
+      join keywarden.credential k on k.number = v.key_number
       join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
     where v.review_number = ${review} and v.decision = 'keep' and i.findings <> '[]' and k.gone_at is null
       and r.keep_for > interval '0' order by v.key_number`;

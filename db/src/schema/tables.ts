@@ -1,3 +1,4 @@
+import type { CredentialKind, KeyKind } from '@keywarden/core/wire';
 import { bigint, boolean, integer, jsonb, pgSchema, text, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64 } from './columns.ts';
 
@@ -17,7 +18,7 @@ export const connection = keywarden.table('connection', {
   controlPlaneNumber: int64('control_plane_number').notNull(),
   accountId: text('account_id').notNull(),
   authMethod: text('auth_method').notNull(),
-  ownKeyId: int64('own_key_id'),
+  ownKeyId: text('own_key_id'),
   isSandbox: boolean('is_sandbox').notNull(),
   checkedAt: instant('checked_at').notNull(),
   removedAt: instant('removed_at'),
@@ -109,12 +110,11 @@ export const keyListing = keywarden.table('key_listing', {
   doubt: text('doubt'),
 });
 
-export const key = keywarden.table('key', {
+const credentialColumns = {
   number: int64('number').notNull(),
   controlPlaneNumber: int64('control_plane_number').notNull(),
   scope: text('scope').notNull(),
-  id: int64('id').notNull(),
-  kind: text('kind').$type<'personal' | 'organization' | 'project'>().notNull(),
+  id: text('id').notNull(),
   organizationId: text('organization_id'),
   projectId: text('project_id'),
   name: text('name').notNull(),
@@ -130,7 +130,19 @@ export const key = keywarden.table('key', {
   goneAt: instant('gone_at'),
   presentSince: instant('present_since').notNull(),
   supersededAt: instant('superseded_at'),
+};
+
+/** API keys and all others by which somebody gets in. */
+export const credential = keywarden.table('credential', {
+  ...credentialColumns,
+  kind: text('kind').$type<CredentialKind>().notNull(),
+  branchId: text('branch_id'),
+  holder: text('holder'),
+  expiresAt: instant('expires_at'),
 });
+
+/** A view: the API keys among the credentials. */
+export const key = keywarden.table('key', { ...credentialColumns, kind: text('kind').$type<KeyKind>().notNull() });
 
 export const keyObservation = keywarden.table('key_observation', {
   number: int64('number').notNull(),

@@ -1,5 +1,6 @@
 import { makeGlobTest } from '@keywarden/core/policy';
 import { usageError } from '@keywarden/core/process';
+import { keyKinds } from '@keywarden/core/wire';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 
@@ -14,8 +15,10 @@ export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
 
 function findKey(byId: Map<string, NamedKey[]>, name: string): NamedKey {
   const at = name.lastIndexOf('/');
-  const id = name.slice(at + 1);
-  const scope = at < 0 ? undefined : name.slice(0, at);
+  // The id of a database role has a slash of its own.
+  const isWhole = at < 0 || byId.has(name);
+  const id = isWhole ? name : name.slice(at + 1);
+  const scope = isWhole ? undefined : name.slice(0, at);
   const found = (byId.get(id) ?? []).filter(
     (key) => scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope),
   );
@@ -32,12 +35,12 @@ export interface KeyPattern {
   kind?: string;
 }
 
-/** The live keys that are named, or those that a pattern covers. */
+/** The live keys and other credentials that are named, or those that a pattern covers: API keys, unless it names another kind. */
 export async function chooseKeys(
   { store }: Pick<Context, 'store'>,
   { names, pattern }: { names: string[]; pattern: KeyPattern },
 ): Promise<NamedKey[]> {
-  const keys = await listLiveKeys(store.sql);
+  const keys = await listLiveKeys(store.sql, { withOthers: true });
   const isPattern = Object.values(pattern).some((value) => value !== undefined);
   if (names.length > 0 === isPattern)
     throw usageError('Name keys by their ids, or describe them with --name, --organization or --kind; not both.');
@@ -47,7 +50,7 @@ export async function chooseKeys(
     (key) =>
       (hasName?.(key.name) ?? true) &&
       (pattern.organization === undefined || key.organizationId === pattern.organization) &&
-      (pattern.kind === undefined || key.kind === pattern.kind),
+      (pattern.kind === undefined ? keyKinds.some((kind) => kind === key.kind) : key.kind === pattern.kind),
   );
   if (found.length === 0) throw usageError('No key is so; look at the names with keywarden plan or in the report.');
   return found;

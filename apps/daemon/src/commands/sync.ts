@@ -3,6 +3,7 @@ import type { RunKind } from '@keywarden/db/daemon';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import type { Counts } from '../sync/run.ts';
@@ -13,6 +14,10 @@ export interface SyncOptions {
   json?: boolean;
 }
 
+const work = { keys: syncKeys, operations: syncOperations, credentials: syncCredentials };
+/** Without a kind. Other credentials take ten requests a project, and are asked for by name or by schedule. */
+const usual: readonly RunKind[] = ['keys', 'operations'];
+
 interface Result {
   connection: string;
   kind: RunKind;
@@ -20,7 +25,7 @@ interface Result {
   error: string | null;
 }
 
-/** One pass over keys, operations, or both. What fails is said, and does not keep the rest from being done. */
+/** One pass over keys and operations, or over one kind. What fails is said, and does not keep the rest from being done. */
 export async function syncCommand(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
   return await withContext(async (context) => {
     const results: Result[] = [];
@@ -32,8 +37,7 @@ export async function syncCommand(kind: RunKind | undefined, options: SyncOption
       );
     }
     for (const connection of connections) {
-      if (kind !== 'operations') results.push(await attempt(context, connection, 'keys'));
-      if (kind !== 'keys') results.push(await attempt(context, connection, 'operations'));
+      for (const each of kind === undefined ? usual : [kind]) results.push(await attempt(context, connection, each));
     }
     if (options.json) printJson({ runs: results });
     const failures = results.flatMap(({ error }) => error ?? []);
@@ -45,7 +49,7 @@ export async function syncCommand(kind: RunKind | undefined, options: SyncOption
 async function attempt(context: Context, connection: Connection, kind: RunKind): Promise<Result> {
   const place = { connection: connection.name, kind };
   try {
-    const counts = await (kind === 'keys' ? syncKeys : syncOperations)(context, connection);
+    const counts = await work[kind](context, connection);
     return { ...place, counts, error: null };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;

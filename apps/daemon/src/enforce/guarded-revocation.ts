@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { describeError, UserError } from '@keywarden/core/process';
-import { toMs, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
+import { toMs, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
   factScope,
@@ -15,7 +15,8 @@ import type { Context } from '../context.ts';
 import { syncMembers } from '../sync/keys.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { withProcessLock } from '../sync/run.ts';
-import { listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
+import { isProjectScope, listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
+import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
 
 /** What became of a key. `skipped`: not called, with why. `unknown`: called, and two listings must tell. */
 export interface Revocation {
@@ -42,7 +43,7 @@ export const notNow = (why: string): Skip => ({ why, isFinal: false });
 export interface Listed {
   connection: Connection;
   place: { controlPlane: string; scope: string };
-  key: WireKey;
+  key: WireKey | WireCredential;
 }
 
 export interface GuardedRevocation {
@@ -200,16 +201,6 @@ const freshMs = 1000;
 /** A listing that is older when the call has its turn, in ms, shows too little of the present. */
 const oldestMs = 60_000;
 
-/** Nothing was sent: the call had to wait, and what it rests on holds no more. */
-class NotSent extends Error {
-  readonly isOld: boolean;
-
-  constructor(why: string, { isOld }: { isOld: boolean }) {
-    super(why);
-    this.isOld = isOld;
-  }
-}
-
 /** R1: the store and the limits may have held the call back since its key was judged. */
 async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, judgedMs }: Ready): Promise<void> {
   const ageMs = listed.connection.time.now() - judgedMs;
@@ -245,19 +236,16 @@ async function listMembersAgain(
 
 /** The call, between its intent, which is committed, and its outcome. */
 async function callAndRecord(
-  { store, signal }: Context,
+  context: Context,
   task: GuardedRevocation,
   { connection, scope, intent, ready }: Place & { intent: string; ready: Ready },
 ): Promise<Revocation> {
+  const { store, signal } = context;
   const { key, refused } = task;
-  const { client } = connection;
   const beforeSend = async () => await assertStillJudged(task, ready);
-  let revoked: WireRevokedKey;
+  let revoked: Ended;
   try {
-    revoked =
-      scope.kind === 'user'
-        ? await client.revokePersonalKey(key.id, { signal, beforeSend })
-        : await client.revokeOrganizationKey(scope.organizationId, key.id, { signal, beforeSend });
+    revoked = await callUpstream(connection, { scope, key: ready.listed.key, signal, beforeSend });
   } catch (error) {
     if (error instanceof NotSent) {
       const detail = { sent: false, why: error.message };
@@ -275,8 +263,11 @@ async function callAndRecord(
     const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
     return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: !('retryAfterMs' in busy), ...busy };
   }
+  if (isProjectScope(scope)) revoked = await findEnded(context, connection, { scope, id: key.id });
   if (!revoked.revoked || revoked.id !== key.id)
-    return unknown('the answer does not say that this key is revoked; the next listings tell');
+    return unknown(
+      `${isProjectScope(scope) ? 'its list' : 'the answer'} does not say that it is revoked; the next listings tell`,
+    );
   const usedInFlight = isLater(revoked.lastUsedAt, ready.listed.key.lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
   const at = presentOf(connection);

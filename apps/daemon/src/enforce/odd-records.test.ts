@@ -229,7 +229,7 @@ test('R1: an id that comes back with another creation time or creator is another
 test('R1: a key whose creation cannot be is not judged by its age, and is when a later list says better', async () => {
   await prepareBetween(['one', 'busy']);
   for (const createdAt of ['0001-01-01T00:00:00Z', '2999-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) {
-    await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+    await store.sql`truncate keywarden.credential, keywarden.key_listing, keywarden.incident cascade`;
     setBetween(async (request, forward) =>
       isKeyList(request)
         ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: createdAt })))
@@ -240,7 +240,7 @@ test('R1: a key whose creation cannot be is not judged by its age, and is when a
     expect(document.held.map(({ key, why }) => [key.name, why.kind])).toContainEqual(['one', 'unknown']);
   }
   setBetween(plain);
-  await store.sql`truncate keywarden.key, keywarden.key_listing, keywarden.incident cascade`;
+  await store.sql`truncate keywarden.credential, keywarden.key_listing, keywarden.incident cascade`;
   setBetween(async (request, forward) =>
     isKeyList(request)
       ? await changed(forward, (rows) => rows.map((row) => ({ ...row, created_at: '0001-01-01T00:00:00Z' })))

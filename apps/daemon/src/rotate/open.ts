@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hashPolicy, type Policy, type Rule } from '@keywarden/core/policy';
 import { makeRotationId } from '@keywarden/core/rotation';
+import { isKeyKind } from '@keywarden/core/wire';
 import {
   answerRotationRequest,
   factScope,
@@ -43,6 +44,8 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });
   const facts = run.facts.keys.find(({ number }) => number === key.number);
   if (facts === undefined) return not('the last listing does not show it', true);
+  const { kind, projectId } = facts;
+  if (!isKeyKind(kind)) return not(`a ${kind} is no API key, and is not rotated from here`);
   const nowMs = nowMsOf(run, facts.scope);
   if (nowMs === null) return not('the control plane’s time is not known well enough', true);
   const settings = settingsFor(key, { connections: run.connections, rule, sink });
@@ -50,12 +53,12 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   const own = run.facts.ownKeys.find(({ keyId }) => keyId === key.id);
   if (own !== undefined && run.connections.every(({ ownKeyId }) => ownKeyId !== key.id))
     return not(`it is of the line of connection ${own.connection}’s own key`);
-  const minter = await findMinter(context, { ...key, kind: facts.kind, projectId: facts.projectId }, run.connections);
+  const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
   if ('whyNot' in minter) return not(minter.whyNot, run.connections.length < config.connections.length);
   if (await hasOpenOrphan(store.sql, key.number))
     return not('an orphan of an earlier rotation is to be looked at first; see keywarden incidents');
   const line = facts.line?.number ?? key.number;
-  const place = await sinkOf(context, { sink: settings.sink, line, id: '', key: facts }, run.connections);
+  const place = await sinkOf(context, { sink: settings.sink, line, id: '', key: { ...facts, kind } }, run.connections);
   if ('whyNot' in place) return not(place.whyNot);
   const unready = await whyNotReady(context, { sink: settings.sink, line }, place);
   if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);

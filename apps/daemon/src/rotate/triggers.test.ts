@@ -93,7 +93,7 @@ test('the report may ask, and nothing else of a rotation', async () => {
     'insert into keywarden.rotation_request_answer (request_number) values (1)',
     "insert into keywarden.rotation_event values (1, 1, 'planned', now())",
     'update keywarden.rotation set ended_at = now()',
-    'update keywarden.rotation_mint set key_id = 1',
+    "update keywarden.rotation_mint set key_id = '1'",
   ])
     await expect(report.unsafe(statement)).rejects.toMatchObject(refused);
 });
@@ -179,7 +179,7 @@ test('what cannot be rotated says why', async () => {
     ['mine', null],
     ['scoped', null],
   ]);
-  const [own] = await store.sql`select name from keywarden.key where id = 1`;
+  const [own] = await store.sql`select name from keywarden.key where id = '1'`;
   const { opened: refused } = await ask([String(own?.name)]);
   expect(refused.map(({ whyNot }) => whyNot)).toEqual([
     'connection main itself uses it and does not take it from a file; set api_key_file',

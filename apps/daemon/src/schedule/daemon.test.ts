@@ -52,9 +52,13 @@ const outcomesOf = async (kind: string) =>
 
 test('a store that is new is filled by what begins at once, each job by one of the replicas', async () => {
   const replicas = await Promise.all([start(), start(), start()]);
-  await replicas[0]?.daemon.settled(['keys', 'operations']);
+  await replicas[0]?.daemon.settled(['keys', 'operations', 'credentials']);
   const done = await runs();
-  expect(done.map(({ kind, outcome }) => `${kind} ${outcome}`).toSorted()).toEqual(['keys done', 'operations done']);
+  expect(done.map(({ kind, outcome }) => `${kind} ${outcome}`).toSorted()).toEqual([
+    'credentials done',
+    'keys done',
+    'operations done',
+  ]);
   const [stored] = await store.sql`select count(*)::int as operations from keywarden.operation`;
   expect(stored?.operations).toBe(300);
 });
@@ -65,7 +69,8 @@ test('a job that fails as often as it is tried is an incident, which ends when a
   await bed.control('PUT', 'faults', [fault]);
   await start();
   const incident = await until(async () => {
-    const [found] = await store.sql`select scope, detail from keywarden.incident where kind = 'job_failed'`;
+    const [found] =
+      await store.sql`select scope, detail from keywarden.incident where kind = 'job_failed' and scope like 'job operations %'`;
     return found;
   });
   expect(incident.scope).toMatch(/^job operations /);
@@ -84,7 +89,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
     insert into keywarden_jobs.job (name, data, singleton_key, policy) values ('operations', ${failed?.data}::jsonb, ${failed?.singleton_key}, 'exclusive')`;
   await until(async () => {
     const [found] =
-      await store.sql`select 1 from keywarden.incident where kind = 'job_failed' and closed_by = 'keywarden'`;
+      await store.sql`select 1 from keywarden.incident where kind = 'job_failed' and scope like 'job operations %' and closed_by = 'keywarden'`;
     return found;
   });
   expect(await outcomesOf('operations')).toEqual(['failed', 'failed', 'done']);

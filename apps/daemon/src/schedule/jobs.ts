@@ -9,6 +9,7 @@ import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { enforceRetention } from '../retention.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
+import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 
@@ -41,6 +42,13 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: true,
     async run(context, names) {
       await syncAccount(context, names, syncOperations);
+    },
+  },
+  credentials: {
+    per: 'account',
+    isResumable: true,
+    async run(context, names) {
+      await syncAccount(context, names, syncCredentials);
     },
   },
   sweep: {

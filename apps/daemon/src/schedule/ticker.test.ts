@@ -48,8 +48,9 @@ async function finishAll(): Promise<void> {
   await store.sql`update keywarden_jobs.job set state = 'completed', completed_on = now() where state <= 'active'`;
 }
 
-test('on a store that is new keys and operations begin at once, and the others with their next time', async () => {
+test('on a store that is new keys, operations and credentials begin at once, and the others with their next time', async () => {
   expect(await tickAll('2026-06-15T11:59:57Z')).toEqual([
+    'credentials 2026-06-15T03:40 1',
     'enforce 2026-06-15T11:10 0',
     'keys 2026-06-15T11:45 1',
     'operations 2026-06-15T11:45 1',
@@ -76,6 +77,7 @@ test('what was missed while nobody ticked is caught up once, with the last time 
   await tickAll('2026-06-15T11:59:57Z');
   await finishAll();
   expect(await tickAll('2026-06-18T09:07:00Z')).toEqual([
+    'credentials 2026-06-18T03:40 1',
     'enforce 2026-06-18T08:10 1',
     'keys 2026-06-18T09:00 1',
     'operations 2026-06-18T09:00 1',
@@ -118,7 +120,7 @@ test('whoever ticks is told when the next time comes', async () => {
   nowMs = Date.parse('2026-06-15T12:04:00Z');
   const [first] = replicas;
   expect((await tick(first?.options ?? fail())).nextMs).toBe(6 * 60_000);
-  expect(jobKinds).toHaveLength(6);
+  expect(jobKinds).toHaveLength(7);
 });
 
 function fail(): never {

@@ -32,7 +32,7 @@ export interface EnqueuedSlot {
 }
 
 /** Of a store that no schedule has run on yet, these begin at once; of the others the next time counts. */
-const atOnce: readonly JobKind[] = ['keys', 'operations'];
+const atOnce: readonly JobKind[] = ['keys', 'operations', 'credentials'];
 
 /**
  * Enqueues what is due: of each schedule the last time that has come, if nobody has enqueued that. Of several that were missed only the last

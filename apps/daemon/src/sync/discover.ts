@@ -11,18 +11,17 @@ import type { Counts } from './run.ts';
 /** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
 const holesEveryMs = 20 * 3_600_000;
 
-/**
- * Lists the organizations and projects that a connection sees, and stores them; what is missing or deleted is marked. Answers with the projects in
- * the order in which to walk them.
- */
-export async function discoverProjects(
-  context: Context,
-  connection: Connection,
-  counts: Counts = {},
-): Promise<WalkedProject[]> {
+/** The projects of one organization, as a connection was shown them a moment ago. */
+interface ShownProjects {
+  organizationId: string;
+  projectIds: string[];
+}
+
+/** Lists the organizations and projects that a connection sees, and stores them; what is missing or deleted is marked. */
+export async function syncProjects(context: Context, connection: Connection, counts: Counts): Promise<ShownProjects[]> {
   const { store, signal } = context;
   const { client, controlPlane } = connection;
-  const organizationIds: string[] = [];
+  const shown: ShownProjects[] = [];
   for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
     const seenAt = presentOf(connection);
     const unavailableIds: string[] = [];
@@ -41,8 +40,21 @@ export async function discoverProjects(
       const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
       if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
     }
-    organizationIds.push(organizationId);
+    shown.push({ organizationId, projectIds: possible.map(({ id }) => id) });
   }
+  return shown;
+}
+
+/** The same, and answers with the projects in the order in which to walk them. */
+export async function discoverProjects(
+  context: Context,
+  connection: Connection,
+  counts: Counts = {},
+): Promise<WalkedProject[]> {
+  const { store } = context;
+  const { controlPlane } = connection;
+  const shown = await syncProjects(context, connection, counts);
+  const organizationIds = shown.map(({ organizationId }) => organizationId);
   const now = presentOf(connection);
   const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
   const overlapMs = context.config.operations.overlap.ms;

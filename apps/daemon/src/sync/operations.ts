@@ -4,12 +4,11 @@ import { markWalkRefused } from '@keywarden/db/daemon';
 import { assertSaneClock, type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { discoverProjects } from './discover.ts';
+import { eachAtOnce } from './each-at-once.ts';
 import { presentOf } from './organizations.ts';
-import { guardedSteps, isOfOneProject, makePartitionsAhead, syncProject } from './project-operations.ts';
+import { guardedSteps, isOfOneProject, isOutage, makePartitionsAhead, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
 
-/** Projects walked at once: enough to keep the control plane and the store both busy. */
-const concurrency = 4;
 /** So many projects that fail with an outage, one after the other, end the pass. */
 const outagesInARow = 5;
 /** Projects that a message names. */
@@ -82,32 +81,10 @@ function inWords(seconds: number): string {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
-/** Works on several items at once; the first failure stops the rest, and is thrown when all have stopped. */
-async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values();
-  let hasFailed = false;
-  const ends = await Promise.allSettled(
-    Array.from({ length: concurrency }, async () => {
-      for (const item of queue) {
-        if (hasFailed) return;
-        await work(item).catch((error: unknown) => {
-          hasFailed = true;
-          throw error;
-        });
-      }
-    }),
-  );
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
-}
-
 /** Whether an error says that a project has no operations to read. Of one that is deleted a service may say it in several ways. */
 function hasVanished({ deletedAt }: { deletedAt: string | null }, error: unknown): boolean {
   const codes = deletedAt === null ? ['not_found'] : ['not_found', 'forbidden', 'rejected', 'locked'];
   return error instanceof ControlPlaneError && codes.includes(error.code);
-}
-
-function isOutage(error: unknown): boolean {
-  return error instanceof ControlPlaneError && error.code === 'unavailable';
 }
 
 function describeFailures(failures: Failure[], total: number): UserError {

@@ -130,6 +130,11 @@ export function isOfOneProject(error: unknown): boolean {
   return /^2[23]/.test(codeOf(error));
 }
 
+/** The control plane, or the way to it, is down. */
+export function isOutage(error: unknown): boolean {
+  return error instanceof ControlPlaneError && error.code === 'unavailable';
+}
+
 function latest(a: string | null, b: string | null): string | null {
   if (a === null || b === null) return a ?? b;
   return compareInstants(a, b) > 0 ? a : b;

@@ -191,7 +191,7 @@ test('when the store fails the answer has a code and a request id, and nothing o
   const { db, sql } = await broken.as('keywarden_report');
   const app = createApp({ db, sql, log, marks, transport, peerOf: () => '127.0.0.1' });
   await broken.sql`drop view keywarden.key_owner_now`;
-  await broken.sql`alter table keywarden.key rename to hidden`;
+  await broken.sql`alter view keywarden.key rename to hidden`;
   const response = await app.request('/v1/keys?q=confidential', { headers: { authorization: `Bearer ${secret}` } });
   const text = await response.text();
   expect(response.status).toBe(500);

@@ -29,7 +29,8 @@ export async function grantExemption(
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = asked;
   for (const key of keys)
-    if (!(await seesKey(db, key, principal.organizations))) throw notFound(`key of number ${key}`, '/v1/keys');
+    if (!(await seesKey(db, key, { organizations: principal.organizations })))
+      throw notFound(`key of number ${key}`, '/v1/keys');
   const known = await listRules(db);
   const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
   if (strange !== undefined)

@@ -1,4 +1,11 @@
-import { findReview, type KeyFilter, listInventoryHoles, type Principal, readPresent } from '@keywarden/db/read';
+import {
+  findReview,
+  type Inventoried,
+  type KeyFilter,
+  listInventoryHoles,
+  type Principal,
+  readPresent,
+} from '@keywarden/db/read';
 import * as store from '@keywarden/db/report-write';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
@@ -6,6 +13,8 @@ import { notFound, Problem } from '../problem.ts';
 
 export interface AskedReview {
   title: string;
+  /** Keys without it. */
+  of?: Inventoried;
   filter: KeyFilter;
   /** The filter as it was asked. */
   asked: Record<string, unknown>;
@@ -18,7 +27,12 @@ export async function openReview(
   { principal, review }: { principal: Principal; review: AskedReview },
 ): Promise<string> {
   const asOf = review.filter.asOf ?? (await readPresent(db));
-  const holes = await listInventoryHoles(db, { from: asOf, to: asOf, organizations: null });
+  const holes = await listInventoryHoles(db, {
+    from: asOf,
+    to: asOf,
+    organizations: null,
+    ...(review.of && { of: review.of }),
+  });
   const number = await store.openReview(sql, { ...review, asOf, holes, by: nameOf(principal) });
   if (number !== null) return number;
   throw new Problem(
@@ -44,6 +58,8 @@ export async function decideReview(
   const outcome = await store.decideReview(sql, { ...asked, by: nameOf(principal) });
   if (outcome === 'signed')
     throw new Problem(409, 'Conflict', 'The review is signed, and stays as it is; open another.');
+  if (outcome === 'not rotated')
+    throw new Problem(422, 'Cannot be done', 'Only API keys are rotated; decide to keep or to revoke the others.');
   if (outcome === 'not its keys') throw new Problem(422, 'Cannot be done', 'Not all of these keys are in the review.');
 }
 

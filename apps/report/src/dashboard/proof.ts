@@ -1,4 +1,3 @@
-import { z } from '@hono/zod-openapi';
 import { accessList, connectionList, readPresent, runList } from '@keywarden/db/read';
 import { html } from 'hono/html';
 import type { Services } from '../environment.ts';
@@ -98,9 +97,9 @@ export function proofPages({ page }: Pages, services: Services): void {
   page('/runs', spans, async (visit) => ({
     title: 'Sync runs',
     body: await listPart(visit, services, {
-      filters: { kind: z.enum(['keys', 'operations']).optional(), status: runItem.shape.status.optional() },
+      filters: { kind: runItem.shape.kind.optional(), status: runItem.shape.status.optional() },
       fields: [
-        { name: 'kind', label: 'Of', options: ['keys', 'operations'] },
+        { name: 'kind', label: 'Of', options: ['keys', 'operations', 'credentials'] },
         { name: 'status', label: 'Status', options: [...runItem.shape.status.options] },
       ],
       list: (query) => runList(query),

@@ -104,9 +104,12 @@ async function attachBlindness(
   { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
 ) {
   const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
+  const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
+  const others = asks(/credentials$/)
+    ? await listInventoryHoles(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
+    : undefined;
   const blindSpots = await listBlindSpots(snapshot, null);
-  const asksHistory = controls.some(({ measures }) => measures.some(({ measure }) => measure.startsWith('operation_')));
-  const operations = asksHistory
+  const operations = asks(/^operation_/)
     ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
     : undefined;
   const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
@@ -119,10 +122,14 @@ async function attachBlindness(
     attachments: [
       attach('not-seen/inventory-holes.ndjson', holes),
       attach('not-seen/blind-spots.ndjson', blindSpots),
+      ...(others === undefined ? [] : [attach('not-seen/credential-holes.ndjson', others)]),
       ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
     ],
     because: [
       ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} holes in the period`] : []),
+      ...(others !== undefined && others.length > 0
+        ? [`the inventory of other credentials has ${others.length} holes in the period`]
+        : []),
       ...(blindSpots.length > 0
         ? [`as connections are now, ${blindSpots.length} parts of the control planes are seen by none`]
         : []),

@@ -9,6 +9,8 @@ const measure = z.discriminatedUnion('measure', [
   z.strictObject({
     measure: z.enum([
       'inventory',
+      'credentials',
+      'expired_credentials',
       'orphaned_keys',
       'findings',
       'revocations',
@@ -22,7 +24,19 @@ const measure = z.discriminatedUnion('measure', [
     ]),
     says,
   }),
-  z.strictObject({ measure: z.enum(['idle_keys', 'old_keys', 'unreviewed_keys', 'operation_history']), days, says }),
+  z.strictObject({
+    measure: z.enum([
+      'idle_keys',
+      'old_keys',
+      'unreviewed_keys',
+      'operation_history',
+      'idle_credentials',
+      'old_credentials',
+      'unreviewed_credentials',
+    ]),
+    days,
+    says,
+  }),
   z.strictObject({ measure: z.literal('reviews'), within_days: days, says }),
 ]);
 

@@ -88,7 +88,7 @@ test('a plan that was made again in the period is the period’s', async () => {
 });
 
 test('keys that one listing lacked, and keys that no review has looked at, are not left out', async () => {
-  await bed.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = 13`;
+  await bed.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = '13'`;
   await bed.store.sql`
     insert into keywarden.key_observation (key_number, seen_at, event) values (${bed.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
   const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:7.2.4');

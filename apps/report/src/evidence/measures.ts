@@ -43,6 +43,8 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
   const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
   // One that a listing lacked may be there still.
   const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
+  const credentials = (more: object) =>
+    keyList({ asOf, isThere: true, ...more }, { organizations: null, of: 'credentials' });
   switch (measure.measure) {
     case 'inventory':
       return shown(keys({}));
@@ -54,6 +56,16 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
       return exceptions(keys({ notReviewedSince: daysBefore(asOf, measure.days) }));
     case 'orphaned_keys':
       return exceptions(keys({ creatorLeft: true }));
+    case 'credentials':
+      return shown(credentials({}));
+    case 'expired_credentials':
+      return exceptions(credentials({ expiresWithinMs: 0 }));
+    case 'idle_credentials':
+      return exceptions(credentials({ idleMs: measure.days * dayMs }));
+    case 'old_credentials':
+      return exceptions(credentials({ ageMs: measure.days * dayMs }));
+    case 'unreviewed_credentials':
+      return exceptions(credentials({ notReviewedSince: daysBefore(asOf, measure.days) }));
     case 'findings':
       return await takeFindings(snapshot, period);
     case 'revocations':

@@ -19,10 +19,12 @@ import type { Env, Services } from '../environment.ts';
 import { contentTypes, encode, formats } from '../export/encode.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import {
+  credentialFilters,
   findingFilters,
   keyFilters,
   operationFilters,
   revocationFilters,
+  toCredentialFilter,
   toFindingFilter,
   toKeyFilter,
   toOperationFilter,
@@ -33,7 +35,7 @@ import { notFound } from '../problem.ts';
 import { addRoute } from '../route.ts';
 import { operationItem } from '../shapes/archive.ts';
 import { findingItem, revocationItem } from '../shapes/governance.ts';
-import { keyItem } from '../shapes/keys.ts';
+import { credentialItem, keyItem } from '../shapes/keys.ts';
 import { reviewedKey, reviewItem } from '../shapes/reviews.ts';
 import { requirePast } from './keys.ts';
 
@@ -64,6 +66,19 @@ export function exportRoutes(app: OpenAPIHono<Env>, services: Services): void {
       const holes = await listInventoryHoles(snapshot, { from: at, to: at, organizations });
       const blind_spots = await listBlindSpots(snapshot, organizations);
       return { list: keyList(toKeyFilter(query), { organizations }), more: { as_of: at, holes, blind_spots } };
+    },
+  });
+  addExport(app, services, {
+    name: 'credentials',
+    summary: 'Credentials that are no API keys as a file; with as_of those that there were at a past time',
+    organizations: 'filtered',
+    filters: credentialFilters,
+    item: credentialItem,
+    read: async (snapshot, query, { organizations }) => {
+      const at = query.as_of ?? (await readPresent(snapshot));
+      const of = 'credentials';
+      const holes = await listInventoryHoles(snapshot, { from: at, to: at, organizations, of });
+      return { list: keyList(toCredentialFilter(query), { organizations, of }), more: { as_of: at, holes } };
     },
   });
   addExport(app, services, {

@@ -54,7 +54,7 @@ export function keyRoutes(app: OpenAPIHono<Env>, { db }: Dependencies): void {
   );
 
   const ofKey = async (key: string, organizations: string[] | null) => {
-    if (!(await seesKey(db, key, organizations))) throw notFound('key of this number', '/v1/keys');
+    if (!(await seesKey(db, key, { organizations, of: 'keys' }))) throw notFound('key of this number', '/v1/keys');
   };
   addList(
     app,

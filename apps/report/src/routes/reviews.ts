@@ -3,7 +3,7 @@ import { readOne, reviewDecisionList, reviewItemList, reviewList } from '@keywar
 import { readReviewDocument } from '@keywarden/db/report-write';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
 import type { Dependencies, Env } from '../environment.ts';
-import { keyFilters, toKeyFilter } from '../filters.ts';
+import { credentialFilters, keyFilters, toCredentialFilter, toKeyFilter } from '../filters.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { addList, addRoute } from '../route.ts';
@@ -17,8 +17,15 @@ const params = z.object({ review: digits });
 const newReview = z
   .strictObject({
     title: word,
-    keys: z.strictObject(keyFilters).prefault({}).openapi({ description: 'Which keys; all that are there without it' }),
+    keys: z.strictObject(keyFilters).optional().openapi({ description: 'Which keys; all that are there without it' }),
+    credentials: z
+      .strictObject(credentialFilters)
+      .optional()
+      .openapi({ description: 'Which credentials that are no API keys, in the place of keys' }),
     keep_for_days: z.int().min(0).max(1000).default(180),
+  })
+  .refine(({ keys, credentials }) => keys === undefined || credentials === undefined, {
+    error: 'a review is of keys or of credentials; open one of each',
   })
   .openapi('NewReview');
 
@@ -59,12 +66,24 @@ export function reviewRoutes(app: OpenAPIHono<Env>, dependencies: Dependencies):
       response: reviewItem,
       status: 201,
     },
-    async ({ c, body: { title, keys, keep_for_days: keepForDays }, principal }) => {
-      if (keys.as_of !== undefined) await requirePast(db, keys.as_of);
+    async ({ c, body: { title, keys = {}, credentials, keep_for_days: keepForDays }, principal }) => {
+      const { as_of: asOf, state } = credentials ?? keys;
+      if (asOf !== undefined) await requirePast(db, asOf);
       // What one listing lacked may be there still, and is looked at too.
-      const filter = { ...toKeyFilter(keys), isThere: keys.state === undefined };
-      const review = { title, filter, asked: keys, keepForDays };
-      return c.body(await show(await openReview(dependencies, { principal, review })), 201, json);
+      const isThere = state === undefined;
+      const review =
+        credentials === undefined
+          ? { of: 'keys' as const, filter: { ...toKeyFilter(keys), isThere }, asked: keys }
+          : {
+              of: 'credentials' as const,
+              filter: { ...toCredentialFilter(credentials), isThere },
+              asked: { credentials },
+            };
+      return c.body(
+        await show(await openReview(dependencies, { principal, review: { title, keepForDays, ...review } })),
+        201,
+        json,
+      );
     },
   );
   addRoute(

@@ -82,7 +82,7 @@ export function storeRoutes(app: OpenAPIHono<Env>, { db, sql }: Dependencies): v
       summary: 'Sync runs, newest first',
       access: all,
       filters: {
-        kind: z.enum(['keys', 'operations']).optional(),
+        kind: z.enum(['keys', 'operations', 'credentials']).optional(),
         connection: word.optional(),
         status: z.enum(['running', 'finished', 'failed', 'interrupted']).optional(),
       },

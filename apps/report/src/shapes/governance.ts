@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { incidentKinds } from '@keywarden/db/read';
+import { allKinds } from './keys.ts';
 
 // What plans and findings, and what became of them, look like in every answer.
 
@@ -7,7 +8,7 @@ const keyReference = z.strictObject({
   number: z.string().openapi({ description: "The store's own number of the key: the one in its address here" }),
   scope: z.string(),
   id: z.string(),
-  kind: z.enum(['personal', 'organization', 'project']),
+  kind: allKinds,
   name: z.string(),
   organization_id: z.string().nullable(),
 });
@@ -60,7 +61,7 @@ export const planDecision = z
 export const runItem = z
   .strictObject({
     id: z.string(),
-    kind: z.enum(['keys', 'operations']),
+    kind: z.enum(['keys', 'operations', 'credentials']),
     connection: z.string(),
     status: z.enum(['running', 'finished', 'failed', 'interrupted']),
     started_at: z.string(),

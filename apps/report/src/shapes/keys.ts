@@ -1,6 +1,12 @@
 import { z } from '@hono/zod-openapi';
+import { credentialKinds, keyKinds, otherKinds } from '@keywarden/core/wire';
 
-export const kinds = z.enum(['personal', 'organization', 'project']);
+export const kinds = z.enum(keyKinds);
+export const allKinds = z.enum(credentialKinds);
+export const credentialTypes = z.enum(otherKinds).openapi({
+  description:
+    'branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: who of the organization may do what in a project; jwks: a key set whose tokens a project believes',
+});
 export const states = z.enum(['active', 'missing', 'gone', 'unknown']).openapi({
   description: 'missing: one listing lacks it, two say gone. unknown: at that past time it may have been gone',
 });
@@ -27,6 +33,18 @@ export const keyItem = z
     gone_at: z.string().nullable(),
   })
   .openapi('Key');
+
+/** What else than an API key lets somebody in, as every list of ours shows it. */
+export const credentialItem = keyItem
+  .extend({
+    kind: credentialTypes,
+    created_at: z.string().nullable().openapi({ description: 'Null where upstream does not say it' }),
+    branch_id: z.string().nullable(),
+    holder: z.string().nullable().openapi({ description: 'Who may get in by it, where upstream says' }),
+    expires_at: z.string().nullable(),
+    detail: z.record(z.string(), z.unknown()).nullable().openapi({ description: 'What else its list says; no secret' }),
+  })
+  .openapi('Credential');
 
 export const inventoryHole = z
   .strictObject({

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { inventoryHole, keyItem } from './keys.ts';
+import { credentialItem, inventoryHole, keyItem } from './keys.ts';
 
 export const decisions = z.enum(['keep', 'revoke', 'rotate']);
 
@@ -29,7 +29,9 @@ export const reviewItem = z
 export const reviewedKey = z
   .strictObject({
     review_id: z.string(),
-    key: keyItem.openapi({ description: 'As it was when the review was opened' }),
+    key: z
+      .union([keyItem, credentialItem])
+      .openapi({ description: 'The key, or the other credential, as it was when the review was opened' }),
     findings: z.array(
       z.strictObject({ rule: z.string(), action: z.string(), disposition: z.string(), reason: z.string() }),
     ),

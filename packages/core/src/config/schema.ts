@@ -89,6 +89,7 @@ export const configSchema = z
       .strictObject({
         keys: schedule.default('*/15 * * * *'),
         operations: schedule.default('*/15 * * * *'),
+        credentials: schedule.default('40 3 * * *'),
         sweep: schedule.default('20 4 * * *'),
         enforce: schedule.default('10 * * * *'),
         rotate: schedule.default('25 * * * *'),

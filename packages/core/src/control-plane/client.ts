@@ -1,4 +1,5 @@
 import * as wire from '../wire/schemas.ts';
+import { type CallOptions, credentialCalls, type RevokeOptions } from './credential-calls.ts';
 import { ControlPlaneError } from './errors.ts';
 import { type Limiter, noLimiter } from './limiter.ts';
 import { followPages, type Page } from './pagination.ts';
@@ -33,15 +34,6 @@ export interface ClientOptions {
   time?: Time;
   random?: () => number;
   fetch?: typeof fetch;
-}
-
-interface CallOptions {
-  signal?: AbortSignal | undefined;
-}
-
-interface RevokeOptions extends CallOptions {
-  /** Looks once more, when the limits have given the call its turn. What it throws is the call's error, and nothing is sent. */
-  beforeSend?: () => Promise<void>;
 }
 
 interface ListOptions extends CallOptions {
@@ -237,6 +229,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
 
     /** The same for several, like those of a created branch; answers in their order. */
     waitForOperations: waitFor,
+
+    ...credentialCalls(call),
 
     /** Pages of the personal keys of the credential's own user; nobody else's can be seen. */
     personalKeys: (read: CallOptions = {}) => keyPages('/api_keys', {}, read),

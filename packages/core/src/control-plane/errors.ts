@@ -5,7 +5,7 @@ export type ControlPlaneErrorCode =
   | 'not_found' // 404: unknown, or hidden from this credential
   | 'locked' // 423 beyond the last attempt
   | 'rate_limited' // 429 beyond the last attempt
-  | 'rejected' // any other 4xx
+  | 'rejected' // any other 4xx, and 501 to a read: the service does not have this
   | 'unavailable' // 5xx or no answer to a read, beyond the last attempt
   | 'unreachable' // nothing was sent
   | 'limiter_failed' // the limiter's store failed; nothing was sent
@@ -68,6 +68,8 @@ export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErr
       return 'locked';
     case 429:
       return 'rate_limited';
+    case 501:
+      return 'rejected';
     case 503:
       return 'unavailable';
     default:

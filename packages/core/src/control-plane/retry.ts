@@ -24,6 +24,8 @@ function ruleFor(failure: Failure, method: Method): Rule | undefined {
   if (failure.status === 423) return locked;
   if (failure.status === 429 || failure.status === 503) return limited;
   if (method !== 'GET' || (failure.status === null && failure.isWhole === true)) return undefined;
+  // 501: the service does not have it, and will not by the next attempt.
+  if (failure.status === 501) return undefined;
   return failure.status === null || failure.status >= 500 ? faulty : undefined;
 }
 

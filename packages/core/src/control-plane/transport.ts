@@ -6,6 +6,7 @@ import { readAgeMs, readDateMs } from './headers.ts';
 import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, ownConnection } from './network.ts';
+import { readRefusal, requestIdOf } from './refusal.ts';
 import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 import type { Time } from './time.ts';
 
@@ -22,7 +23,7 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** An answer: its JSON, and the control plane's own `Date` in ms, null if it sent none. */
+/** An answer: its JSON, null where it has none (204), and the control plane's own `Date` in ms, null if it sent none. */
 export interface Reply {
   json: unknown;
   status: number;
@@ -177,7 +178,7 @@ async function attemptOnce(
     status = response.status;
     if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
-    const theirs = requestIdOf(options, response, null);
+    const theirs = requestIdOf(response, null, (text) => hide(options, text));
     return { kind: 'reply', reply: readReply(text, { response, request, requestId: theirs ?? requestId }) };
   } catch (cause) {
     const failure: Failure =
@@ -202,18 +203,12 @@ async function readFailure(
   const text = await readBody(response, options.maxBodyBytes).catch(() => '');
   const told = readRefusal(text);
   const message = hide(options, `${method} ${route} answered ${status}: ${told.message}`);
-  const theirs = requestIdOf(options, response, told.requestId);
+  const theirs = requestIdOf(response, told.requestId, (each) => hide(options, each));
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
   const details = { status, requestId: theirs ?? requestId, retryAfterMs };
   const error = new ControlPlaneError(codeForStatus(status, method !== 'GET'), message, details);
   return { kind: 'failure', failure: { status }, retryAfterMs, error };
-}
-
-/** The service's own id of a request, out of an error's body or the header that it sends with each answer; null where it has none that can be shown. */
-function requestIdOf(options: TransportOptions, { headers }: Response, told: string | null): string | null {
-  const id = told ?? headers.get('x-neon-ret-request-id') ?? '';
-  return /^[\w.:-]{1,100}$/.test(id) && hide(options, id) === id ? id : null;
 }
 
 function send(options: TransportOptions, request: Running, requestId: string): Promise<Response> {
@@ -249,30 +244,17 @@ function readReply(
   { response, request, requestId }: { response: Response; request: Running; requestId: string },
 ): Reply {
   const { headers, status } = response;
+  const rest = { status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
+  if (status === 204) return { json: null, ...rest };
   const type = headers.get('content-type');
   if (type !== null && !/\bjson\b/i.test(type)) {
     throw new ControlPlaneError('invalid_response', `the answer is ${type.slice(0, 60)} and not JSON`);
   }
   try {
-    const json = parseJson(text, { exactIntegers: request.exactIntegers ?? false });
-    return { json, status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
+    return { json: parseJson(text, { exactIntegers: request.exactIntegers ?? false }), ...rest };
   } catch {
     throw new ControlPlaneError('invalid_response', 'the answer is not JSON');
   }
-}
-
-/** The message of the control plane's error body, and its own id of the request where it gives one. */
-function readRefusal(text: string): { message: string; requestId: string | null } {
-  try {
-    const body: unknown = JSON.parse(text);
-    if (typeof body === 'object' && body !== null && 'message' in body) {
-      const id = 'request_id' in body ? body.request_id : null;
-      return { message: String(body.message), requestId: typeof id === 'string' ? id : null };
-    }
-  } catch {
-    // not the control plane's error body: a proxy's page, perhaps
-  }
-  return { message: 'no message', requestId: null };
 }
 
 function lossCode({ method, signal, over }: Running, failure: Failure): ControlPlaneError['code'] {

@@ -23,6 +23,8 @@ const leaves = {
     .describe('those beyond the number, the longest unused first'),
   used_outside: z.array(network).min(1).optional().describe('used from an address in none of these ranges'),
   creator_left: z.literal(true).optional().describe('its creator is no member of the organization any more'),
+  without_expiry: z.literal(true).optional().describe('it never expires, as no API key does'),
+  expires_within: duration.optional().describe('it expires before so long has passed, or has expired'),
   name_not_matching: names.optional().describe('its name is of none of these patterns'),
   reviewed_out: z.literal(true).optional().describe('an access review that is signed decided to revoke it'),
   unscoped: z.literal(true).optional().describe('an organization key that one project’s key would serve'),

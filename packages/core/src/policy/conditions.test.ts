@@ -120,3 +120,27 @@ test.each([
 ])('a rule that cannot be meant is refused: %j', (rule, message) => {
   expect(() => policy(rule)).toThrow(message);
 });
+
+test('expiry: what never expires, what will soon, and what has', () => {
+  const some = [
+    makeKey(1),
+    makeKey(2, { expiresAt: daysAgo(-10) }),
+    makeKey(3, { expiresAt: daysAgo(-30) }),
+    makeKey(4, { expiresAt: daysAgo(2) }),
+  ];
+  expect(found({ without_expiry: true }, some)).toEqual([['1', 'it does not expire']]);
+  expect(found({ expires_within: '14d' }, some)).toEqual([
+    ['2', 'expires in 10 days, less than 14d'],
+    ['4', 'expired 2 days ago'],
+  ]);
+});
+
+test('of a kind whose use upstream does not tell nobody can say that it is unused', () => {
+  const match = { kinds: ['role' as const] };
+  const rule = policySchema.parse({
+    rules: [{ name: 'r', match, action: 'report', any: [unused, { never_used_for: '1d' }] }],
+  });
+  const role = makeKey(1, { kind: 'role', use: { state: 'unknown' } });
+  expect(evaluate(rule, makeFacts([role]))).toEqual([]);
+  expect(numbers({ match, ...old }, [role])).toEqual(['1']);
+});

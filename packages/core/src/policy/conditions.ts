@@ -1,6 +1,7 @@
+import { showsUse, toMs } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
-import { isCreationKnown } from './facts.ts';
+import { isCreationKnown, type KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
 import type { Grouping, Judged } from './judged.ts';
 import { clientAddress, makeNetworkTest } from './network.ts';
@@ -14,6 +15,8 @@ export type Evidence =
   | { condition: 'unused_for'; last_used_at: string; limit: string }
   | { condition: 'never_used_for' | 'older_than'; created_at: string; limit: string }
   | { condition: 'more_than'; count: number; limit: number; per: Grouping; rank: number }
+  | { condition: 'without_expiry'; created_at: string }
+  | { condition: 'expires_within'; expires_at: string; limit: string }
   | { addresses: string[]; condition: 'used_outside'; limit: string[] }
   | { condition: 'creator_left'; creator_id: string }
   | { by: string; condition: 'reviewed_out'; decided_at: string; reason: string; review: string }
@@ -36,6 +39,10 @@ const unknownUse: Unknown = {
   unknown: 'its last use is unknown: it went backwards, lies before its creation, or has no time',
 };
 
+/** Why nothing is known of a key's use. */
+const whyUseUnknown = ({ kind }: KeyFacts): Unknown =>
+  showsUse(kind) ? unknownUse : { unknown: `its last use is unknown: upstream does not say when a ${kind} was used` };
+
 const unknownAge: Unknown = { unknown: 'when it was created is unknown: what its record says cannot be' };
 
 /** Makes the test of a condition. `ranks` gives the places of keys among those that its rule looks at. */
@@ -43,7 +50,7 @@ export function compile(condition: Condition, ranks: (per: Grouping) => RankOf):
   if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, ranks)));
   if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, ranks)));
   if (condition.not !== undefined) return negate(condition.not, compile(condition.not, ranks));
-  return compileUse(condition) ?? compilePlace(condition, ranks) ?? (() => false);
+  return compileUse(condition) ?? compileExpiry(condition) ?? compilePlace(condition, ranks) ?? (() => false);
 }
 
 function compileUse(condition: Condition): Test | undefined {
@@ -51,7 +58,7 @@ function compileUse(condition: Condition): Test | undefined {
   if (unused !== undefined) {
     return ({ key, nowMs, lastUseMs, createdMs }) => {
       const { use } = key;
-      if (use.state === 'unknown') return unknownUse;
+      if (use.state === 'unknown') return whyUseUnknown(key);
       if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
       return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
@@ -60,7 +67,7 @@ function compileUse(condition: Condition): Test | undefined {
   if (never !== undefined) {
     return ({ key, nowMs, createdMs }) => {
       const { use, createdAt } = key;
-      if (use.state === 'unknown') return unknownUse;
+      if (use.state === 'unknown') return whyUseUnknown(key);
       if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
       return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
@@ -70,6 +77,16 @@ function compileUse(condition: Condition): Test | undefined {
   return ({ key, nowMs, createdMs }) => {
     if (!isCreationKnown(key)) return unknownAge;
     return nowMs - createdMs > older.ms && { condition: 'older_than', created_at: key.createdAt, limit: older.text };
+  };
+}
+
+function compileExpiry({ without_expiry: without, expires_within: within }: Condition): Test | undefined {
+  if (without !== undefined)
+    return ({ key }) => key.expiresAt === undefined && { condition: 'without_expiry', created_at: key.createdAt };
+  if (within === undefined) return undefined;
+  return ({ key: { expiresAt }, nowMs }) => {
+    if (expiresAt === undefined || toMs(expiresAt) - nowMs > within.ms) return false;
+    return { condition: 'expires_within', expires_at: expiresAt, limit: within.text };
   };
 }
 

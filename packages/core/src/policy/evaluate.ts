@@ -1,3 +1,4 @@
+import { keyKinds } from '../wire/index.ts';
 import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import { makeGlobTest } from './glob.ts';
@@ -110,12 +111,13 @@ function makeMatch({ match }: Rule): (judged: Judged) => boolean {
   };
   const hasName = match.name === undefined ? undefined : makeGlobTest(match.name);
   const tests = [
-    ...isIn(match.kinds, (key) => key.kind),
+    // Of other credentials than API keys only what names their kind speaks.
+    ...isIn(match.kinds ?? [...keyKinds], (key) => key.kind),
     ...isIn(match.organizations, (key) => key.organizationId),
     ...isIn(match.projects, (key) => key.projectId),
     ...isIn(match.creators, (key) => key.line?.creatorId ?? key.creatorId),
     ...isIn(match.owners, (key) => key.owner),
     ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.line?.name ?? key.name)]),
   ];
-  return tests.length === 0 ? () => true : ({ key }) => tests.every((test) => test(key));
+  return ({ key }) => tests.every((test) => test(key));
 }

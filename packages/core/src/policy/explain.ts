@@ -23,6 +23,12 @@ function inWords(evidence: Evidence, told: Told): string {
       return `never used in the ${since(evidence.created_at)} since it was created, more than ${evidence.limit}`;
     case 'older_than':
       return `created ${since(evidence.created_at)} ago, more than ${evidence.limit}`;
+    case 'without_expiry':
+      return 'it does not expire';
+    case 'expires_within':
+      return toMs(evidence.expires_at) <= told.nowMs
+        ? `expired ${since(evidence.expires_at)} ago`
+        : `expires in ${daysInWords(toMs(evidence.expires_at) - told.nowMs)}, less than ${evidence.limit}`;
     case 'more_than':
       return `number ${evidence.rank} by last use of ${evidence.count} keys of one ${evidence.per}, more than ${evidence.limit}`;
     case 'used_outside':
@@ -57,6 +63,8 @@ export function conditionInWords(condition: Condition): string {
   if (unused !== undefined) return `unused_for ${unused.text}`;
   if (never !== undefined) return `never_used_for ${never.text}`;
   if (older !== undefined) return `older_than ${older.text}`;
+  if (condition.without_expiry !== undefined) return 'without_expiry';
+  if (condition.expires_within !== undefined) return `expires_within ${condition.expires_within.text}`;
   if (condition.used_outside !== undefined) return `used_outside ${condition.used_outside.join(', ')}`;
   if (condition.name_not_matching !== undefined) return `name_not_matching ${condition.name_not_matching.join(', ')}`;
   if (condition.reviewed_out !== undefined) return 'reviewed_out';
@@ -71,6 +79,8 @@ export function limitInWords(evidence: Evidence): string {
     case 'used_outside':
     case 'name_not_matching':
       return evidence.limit.join(' or ');
+    case 'without_expiry':
+      return 'an expiry';
     case 'creator_left':
       return 'a member';
     case 'reviewed_out':

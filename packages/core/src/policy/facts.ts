@@ -1,4 +1,4 @@
-import type { KeyKind } from './schema.ts';
+import type { CredentialKind } from '../wire/kinds.ts';
 
 /** What is known of a key's use. A last use that went backwards is unknown: something upstream is wrong. */
 export type Use = { state: 'used'; at: string; from: string | null } | { state: 'never' } | { state: 'unknown' };
@@ -9,7 +9,7 @@ export interface KeyFacts {
   /** The control plane and, within it, the account or organization that the key belongs to. */
   scope: string;
   id: string;
-  kind: KeyKind;
+  kind: CredentialKind;
   name: string;
   organizationId: string | null;
   projectId: string | null;
@@ -27,6 +27,10 @@ export interface KeyFacts {
   /** Another scope whose list shows the very same record; a key is of one scope. */
   otherScope?: string;
   use: Use;
+  /** Absent for one that does not expire, as no API key does. */
+  expiresAt?: string;
+  /** Absent for what is of no branch. */
+  branchId?: string;
   /** From which addresses it was used of late, with the last time of each; absent where no rule asks. */
   addresses?: { address: string; at: string }[];
   /** Since which listing every believed one has shown it. */

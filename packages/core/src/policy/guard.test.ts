@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Facts } from './facts.ts';
+import type { Facts, KeyFacts } from './facts.ts';
 import { judge } from './plan.ts';
 import { policySchema } from './schema.ts';
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
@@ -52,6 +52,54 @@ test('R1: evidence older than max_evidence_age holds; fresher evidence does not'
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/is not within 1h; run keywarden sync keys/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(-1) }))[1]).toMatch(/is not within 1h/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 25) }))[1]).toBeNull();
+});
+
+/** A credential of a branch, or of another kind, of a project of its own. */
+const other = (number: number, kind: KeyFacts['kind'], change: Partial<KeyFacts> = {}) =>
+  makeKey(number, { kind, scope: `1/${kind}:acme/quiet-river`, projectId: 'quiet-river', ...change });
+const ofBranchRule = { name: 'stale', match: { kinds: ['branch_credential'] }, never_used_for: '30d' };
+const ofBranches = policySchema.parse({ rules: [{ ...ofBranchRule, action: 'revoke' }] });
+
+test('of other credentials than API keys only a rule that names their kind speaks, and the last of a project may go', () => {
+  const keys = [makeKey(1), survivor, other(2, 'branch_credential')];
+  expect(decide(makeFacts(keys))).toEqual({ 1: null });
+  expect(decide(makeFacts(keys), ofBranches)).toEqual({ 2: null });
+});
+
+test('R1: a plan rests on daily listings of other credentials, and on no older ones', () => {
+  const keys = [other(1, 'branch_credential')];
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }), ofBranches)[1]).toBeNull();
+  const text = decide(makeFacts(keys, { listedAt: daysAgo(1.1) }), ofBranches)[1];
+  expect(text).toMatch(/is not within 26h; run keywarden sync credentials/);
+});
+
+test('what is not ours to end stays, though a signed review wants it gone', () => {
+  const reviewedOut = { review: '1', by: 'ada', at: daysAgo(1), reason: 'not needed' };
+  const decided = decide(
+    makeFacts([other(1, 'role', { reviewedOut }), other(2, 'branch_credential', { reviewedOut })]),
+  );
+  expect(decided[1]).toBe('a role is not revoked from here; end it in the control plane itself');
+  expect(decided[2]).toBeNull();
+});
+
+test('R6: other credentials than API keys wait for a person, whatever mode their organization is in', () => {
+  const enforcement = { organizations: { '*': { mode: 'enforce' } } };
+  const policy = policySchema.parse({ enforcement, rules: [{ ...ofBranchRule, action: 'revoke' }] });
+  const { verdicts, unattended } = judge(policy, makeFacts([other(1, 'branch_credential')]));
+  expect(verdicts.map(({ held }) => held)).toEqual([null]);
+  expect(unattended).toEqual([]);
+});
+
+test.each([
+  [{ ...ofBranchRule, action: 'revoke', mode: 'enforce' }, /mode: enforce is for API keys/],
+  [{ ...ofBranchRule, action: 'rotate' }, /action: rotate is for API keys/],
+  [
+    { ...ofBranchRule, match: { kinds: ['role'] }, action: 'revoke' },
+    /action: revoke is for API keys and branch_creden/,
+  ],
+  [{ name: 'a', match: { kinds: ['jwks'] }, creator_left: true, action: 'report' }, /are conditions of API keys/],
+])('a rule that asks for what cannot be done with its kinds is refused: %j', (rule, message) => {
+  expect(() => policySchema.parse({ rules: [rule] })).toThrow(message);
 });
 
 test('R8: a key in use is revoked by a rule on number only if that rule says even_in_use', () => {

@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '../wire/index.ts';
+import { compareInstants, isKeyKind, isRevocable, toMs } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
@@ -9,6 +9,7 @@ import { type Policy, restsOnUse } from './schema.ts';
 /** Why a condemned key stays. */
 export interface Hold {
   kind:
+    | 'report_only'
     | 'own_key'
     | 'own_key_unknown'
     | 'in_rotation'
@@ -69,7 +70,12 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
       kept: [],
       held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
     };
-  const held = ownKey(facts, key, scope) ?? inRotation(key) ?? identityHold(key) ?? staleEvidence(policy, scope);
+  const held =
+    reportOnly(key) ??
+    ownKey(facts, key, scope) ??
+    inRotation(key) ??
+    identityHold(key) ??
+    staleEvidence(policy, key, scope);
   if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
@@ -79,6 +85,12 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
     return hold === null ? [] : [{ finding, hold }];
   });
   return { key, findings: free, announcing: free, kept, held: null };
+}
+
+/** Credentials that are not Keywarden's to end, whatever decided so: a person does it upstream. */
+function reportOnly({ kind }: KeyFacts): Hold | null {
+  if (isRevocable(kind)) return null;
+  return { kind: 'report_only', text: `a ${kind} is not revoked from here; end it in the control plane itself` };
 }
 
 /**
@@ -116,11 +128,15 @@ export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | nul
 /** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
 const aheadMs = 300_000;
 
+/** Other credentials than API keys are listed daily. The call itself waits for a listing of the same minute, whatever a plan rests on. */
+const listedDailyMs = 26 * 3_600_000;
+
 /** R1: evidence must be fresh, and not of a time that is still to come. */
-function staleEvidence(policy: Policy, { listedAt, nowMs }: ScopeFacts): Hold | null {
+function staleEvidence(policy: Policy, { kind }: KeyFacts, { listedAt, nowMs }: ScopeFacts): Hold | null {
   const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
-  if (ageMs <= policy.max_evidence_age.ms && ageMs >= -aheadMs) return null;
-  const text = `its last complete listing, of ${listedAt}, is not within ${policy.max_evidence_age.text}; run keywarden sync keys`;
+  const mostMs = isKeyKind(kind) ? policy.max_evidence_age.ms : Math.max(policy.max_evidence_age.ms, listedDailyMs);
+  if (ageMs <= mostMs && ageMs >= -aheadMs) return null;
+  const text = `its last complete listing, of ${listedAt}, is not within ${isKeyKind(kind) ? policy.max_evidence_age.text : '26h'}; run keywarden sync ${isKeyKind(kind) ? 'keys' : 'credentials'}`;
   return { kind: 'stale_evidence', text };
 }
 
@@ -180,7 +196,7 @@ function inUse(policy: Policy, { finding, key }: Condemned): Hold | null {
 function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
   const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key));
   const keysByScope = Map.groupBy(
-    facts.keys.filter((key) => key.kind !== 'personal'),
+    facts.keys.filter((key) => key.kind === 'organization' || key.kind === 'project'),
     (key) => key.scope,
   );
   const kept = new Set<KeyFacts>();

@@ -33,7 +33,6 @@ export {
 export {
   type Action,
   defaultPolicy,
-  type KeyKind,
   type Policy,
   policySchema,
   type Rule,

@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
+import type { CredentialKind } from '../wire/kinds.ts';
 import type { Evidence } from './conditions.ts';
 import { evaluate, type Finding, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
 import { exemptionInWords, guard, type Hold, holdOverQuota, inRotation, type Verdict } from './guard.ts';
-import type { Action, KeyKind, Policy } from './schema.ts';
+import type { Action, Policy } from './schema.ts';
 import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 
-/** A key as a plan names it: enough for a person to know it, and no secret. `number` is the store's own. */
+/** A key, or another credential, as a plan names it: enough for a person to know it, and no secret. `number` is the store's own. */
 interface PlannedKey {
+  /** Absent for what is of no branch. */
+  branch_id?: string;
   number: string;
   scope: string;
   id: string;
-  kind: KeyKind;
+  kind: CredentialKind;
   name: string;
   organization_id: string | null;
   project_id: string | null;
@@ -243,6 +246,7 @@ function withoutRank(evidence: Evidence): PlannedEvidence {
 function toPlannedKey(key: KeyFacts): PlannedKey {
   const { number, scope, id, kind, name, owner } = key;
   return {
+    ...(key.branchId === undefined ? {} : { branch_id: key.branchId }),
     created_at: key.createdAt,
     creator_id: key.creatorId,
     creator_name: key.creatorName,

@@ -16,6 +16,8 @@ const places = {
   acme: { scope: '1/organization:acme', organizationId: 'acme' },
   other: { scope: '1/organization:other', organizationId: 'other' },
   ada: { scope: '1/user:ada', organizationId: null },
+  branch: { scope: '1/branch_credential:acme/quiet-river', organizationId: 'acme', projectId: 'quiet-river' },
+  role: { scope: '1/role:acme/quiet-river', organizationId: 'acme', projectId: 'quiet-river' },
 };
 /** Mostly the one that lets keys go, sometimes another. */
 const mostly = <T>(usual: T, ...others: T[]) =>
@@ -29,7 +31,8 @@ const anyUse = fc.oneof(
 );
 const ruleNames = ['r0', 'r1', 'r2', 'r3'];
 const anyKey = fc.record({
-  place: fc.constantFrom('acme' as const, 'other' as const, 'ada' as const),
+  place: fc.constantFrom('acme' as const, 'other' as const, 'ada' as const, 'branch' as const, 'role' as const),
+  expiresAt: fc.option(fc.integer({ min: -60, max: 20 }).map(daysAgo), { nil: undefined }),
   use: anyUse,
   createdAt: fc.integer({ min: 0, max: 400 }).map(daysAgo),
   creatorId: fc.constantFrom('ada', 'bo'),
@@ -46,6 +49,8 @@ const leaf = fc.oneof(
   fc.record({ never_used_for: duration }),
   fc.record({ older_than: duration }),
   fc.constant({ creator_left: true }),
+  fc.constant({ without_expiry: true }),
+  fc.record({ expires_within: duration }),
   fc.constant({ name_not_matching: ['ci-*'] }),
   fc.record({
     more_than: fc.record({
@@ -66,6 +71,7 @@ const anyRule = fc.record({
   enforces: fc.boolean(),
   notices: mostly<string[] | undefined>(undefined, ['10d', '2d']),
   even: fc.boolean(),
+  kinds: mostly<string[] | undefined>(undefined, ['branch_credential'], ['organization', 'branch_credential']),
 });
 const anyPolicy = fc
   .record({
@@ -95,19 +101,23 @@ function toRule(
     enforces,
     notices,
     even,
+    kinds,
   }: (typeof anyRule)['generate'] extends (...given: never[]) => { value: infer R } ? R : never,
   name: string,
 ): object {
   const rule = { name, ...when, action: revokes ? 'revoke' : 'report' };
   if (!revokes) return rule;
   const full = { ...rule, notices, mode: enforces ? 'enforce' : 'plan', even_in_use: even };
-  return policySchema.safeParse({ rules: [full] }).success ? full : { ...full, even_in_use: false };
+  const ofKinds = { ...full, match: { kinds }, mode: 'plan' };
+  const tried = [...(kinds === undefined ? [] : [ofKinds, { ...ofKinds, even_in_use: false }]), full];
+  const taken = tried.find((each) => policySchema.safeParse({ rules: [each] }).success);
+  return taken ?? { ...full, even_in_use: false };
 }
 
 const anyFacts = fc
   .record({
     keys: fc.array(anyKey, { maxLength: 24 }),
-    listedMinutesAgo: mostly(30, 0, 60, 61, -3, -10),
+    listedMinutesAgo: mostly(30, 0, 60, 61, -3, -10, 26 * 60, 26 * 60 + 1),
     isClockKnown: mostly(true, false),
     unknownOwnKey: mostly<string[]>([], ['main']),
     own: fc.constantFrom('1', '1001', '1003'),
@@ -135,8 +145,15 @@ const anyFacts = fc
 type AnyKey = Parameters<Parameters<typeof anyKey.map>[0]>[0];
 
 function toKey({ place, exempt, accepted, ...rest }: AnyKey, number: number): KeyFacts {
-  const kind = place === 'ada' ? 'personal' : 'organization';
-  const key = makeKey(number, { ...rest, ...places[place], kind });
+  const { expiresAt, ...facts } = rest;
+  const kinds = { ada: 'personal', acme: 'organization', other: 'organization', branch: 'branch_credential' } as const;
+  const kind = place === 'role' ? 'role' : kinds[place];
+  const key = makeKey(number, {
+    ...facts,
+    ...places[place],
+    kind,
+    ...(place === 'branch' && expiresAt ? { expiresAt } : {}),
+  });
   const until = daysAgo(-9);
   const exemptions = exempt === undefined ? [] : [{ number: '1', rules: exempt, reason: 'x', grantedBy: 'ada', until }];
   const steps = Object.entries(accepted ?? {}).map(([step, ago]) => ({ step, at: daysAgo(ago) }));
@@ -169,13 +186,16 @@ function expectGoverned(policy: Policy, given: Facts): void {
 
   // R1: condemned by a rule of this policy, on evidence that is fresh, by a clock that is known.
   expect(going.filter((key) => !policy.rules.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
-  const isJudged = scope?.nowMs === nowMs && ageMs <= 3_600_000 && ageMs >= -300_000;
-  expect(isJudged ? [] : going).toEqual([]);
+  // Other credentials than keys are listed once a day.
+  const oldestMs = ({ kind }: KeyFacts) => (kind === 'branch_credential' ? 26 * 3_600_000 : 3_600_000);
+  const isJudged = (key: KeyFacts) => scope?.nowMs === nowMs && ageMs <= oldestMs(key) && ageMs >= -300_000;
+  expect(going.filter((key) => !isJudged(key))).toEqual([]);
+  expect(going.filter(({ kind }) => kind === 'role')).toEqual([]);
 
   // R2: not the connection's own, nothing while that is not known, and never all of an organization.
   expect(going.filter(({ id }) => facts.ownKeys.some(({ keyId }) => keyId === id))).toEqual([]);
   expect(scope?.unknownOwnKey.length === 0 ? [] : going).toEqual([]);
-  const organizations = facts.scopes.filter((each) => each.scope !== places.ada.scope);
+  const organizations = facts.scopes.filter((each) => [places.acme.scope, places.other.scope].includes(each.scope));
   const emptied = organizations.filter(({ scope: name }) =>
     facts.keys.every((key) => key.scope !== name || going.includes(key)),
   );
@@ -191,6 +211,7 @@ function expectGoverned(policy: Policy, given: Facts): void {
 
   // R6: by itself only what a rule that enforces condemns, one in a scope until its canary has lived for a day.
   const enforcing = policy.rules.filter((rule) => rule.mode === 'enforce');
+  expect(alone.filter(({ kind }) => kind === 'branch_credential')).toEqual([]);
   expect(alone.filter((key) => !enforcing.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
   const went = scope?.unattended ?? [];
   const hadCanary = went.some((at) => nowMs - msOf(at) >= 86_400_000);

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
+
 import {
   type Condition,
   conditionNames,
@@ -11,7 +13,7 @@ import { duration } from './duration.ts';
 import { presetNames, presets } from './presets.ts';
 import { schedule } from './schedule.ts';
 
-const kind = z.enum(['personal', 'organization', 'project']);
+const kind = z.enum(credentialKinds);
 const mode = z.enum(['plan', 'enforce']);
 const ids = z.array(z.string()).min(1).optional();
 
@@ -47,6 +49,8 @@ const rotationSchema = z.strictObject({
 });
 
 const reviewRuleName = 'access-review';
+
+const ofKeysAlone = ['more_than', 'used_outside', 'creator_left', 'unscoped'] as const;
 
 const ruleSchema = z
   .strictObject({
@@ -85,6 +89,18 @@ const ruleSchema = z
         'used_outside and unscoped may be wrong (an address can be forged), so that their action is report or notify',
     },
   )
+  .refine(({ match: { kinds = [] }, action }) => action !== 'rotate' || kinds.every(isKeyKind), {
+    error: 'action: rotate is for API keys: personal, organization, project',
+  })
+  .refine(({ match: { kinds = [] }, action }) => action !== 'revoke' || kinds.every(isRevocable), {
+    error: 'action: revoke is for API keys and branch_credential; of the other kinds a rule reports or notifies',
+  })
+  .refine(({ match: { kinds = [] }, mode: own }) => own === 'plan' || kinds.every(isKeyKind), {
+    error: 'mode: enforce is for API keys; other credentials are revoked when a person approves',
+  })
+  .refine(({ match: { kinds = [] }, condition }) => kinds.every(isKeyKind) || !mentions(condition, ofKeysAlone), {
+    error: `${ofKeysAlone.join(', ')} are conditions of API keys: of other credentials nothing says who made them or from where they are used`,
+  })
   .refine((rule) => rule.rotation === undefined || rule.action === 'rotate', {
     error: 'rotation belongs to action: rotate',
   })
@@ -180,7 +196,6 @@ export function restsOnUse({ condition, even_in_use: evenInUse }: Rule): boolean
   return !evenInUse || mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
 }
 export type Action = Rule['action'];
-export type KeyKind = z.output<typeof kind>;
 
 /** The policy of a configuration that has none. */
 export const defaultPolicy: Policy = policySchema.parse({

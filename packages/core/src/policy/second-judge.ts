@@ -21,6 +21,8 @@ function holds(of: Condition, key: KeyFacts, keys: KeyFacts[]): boolean | undefi
   if (of.older_than) return nowMs - msOf(key.createdAt) > of.older_than.ms;
   if (of.name_not_matching) return !key.name.startsWith('ci-');
   if (of.reviewed_out) return key.reviewedOut !== undefined;
+  if (of.without_expiry) return key.expiresAt === undefined;
+  if (of.expires_within) return key.expiresAt !== undefined && msOf(key.expiresAt) - nowMs <= of.expires_within.ms;
   if (of.creator_left) return key.creator === 'unknown' ? undefined : key.creator === 'left';
   if (of.more_than) return isOver(of.more_than, key, keys);
   if (key.use.state === 'unknown') return undefined;
@@ -73,9 +75,12 @@ export function mayRevoke(rule: Rule, key: KeyFacts, { keys, scopes }: Facts): b
     steps.some(({ step, at }) => step === notice.text && msOf(at) + notice.ms <= nowMs),
   );
   const isIdleByRule = isCertainlyIdle(rule.condition);
+  const looksAt = rule.match.kinds ?? ['personal', 'organization', 'project'];
+  const among = keys.filter(({ kind }) => looksAt.includes(kind));
   return (
     rule.action === 'revoke' &&
-    holds(rule.condition, key, keys) === true &&
+    looksAt.includes(key.kind) &&
+    holds(rule.condition, key, among) === true &&
     isSeenTwice &&
     !isExempt &&
     (isIdle || rule.even_in_use || isIdleByRule) &&

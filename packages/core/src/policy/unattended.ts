@@ -1,4 +1,4 @@
-import { toMs } from '../wire/index.ts';
+import { isKeyKind, toMs } from '../wire/index.ts';
 import type { Finding } from './evaluate.ts';
 import type { Facts, ScopeFacts } from './facts.ts';
 import { hasSeen, type Verdict } from './guard.ts';
@@ -81,6 +81,8 @@ const brokenInWords = 'the breaker of its scope is open, until a person applies 
 
 /** What the policy may do by itself to a key, by its organization. */
 export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
+  // Each project is a scope of its own, too small for breakers and canaries: a person approves.
+  if (!isKeyKind(key.kind)) return 'plan';
   if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
   return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
 }

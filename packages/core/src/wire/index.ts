@@ -1,3 +1,15 @@
+export { type CredentialPlace, unknownTime, type WireCredential } from './credentials.ts';
+export {
+  type CredentialKind,
+  credentialKinds,
+  isKeyKind,
+  isRevocable,
+  type KeyKind,
+  keyKinds,
+  type OtherKind,
+  otherKinds,
+  showsUse,
+} from './kinds.ts';
 export { compareInstants, isInstant, secondOf, toMs } from './primitives.ts';
 export {
   terminalStatuses,

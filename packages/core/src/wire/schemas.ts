@@ -46,6 +46,10 @@ export const projectSchema = wireRecord({
 });
 export type WireProject = z.output<typeof projectSchema>;
 
+/** A branch, as far as its credentials are asked for. */
+export const branchSchema = z.object({ id: z.string().min(1), name: z.string() });
+export type WireBranch = z.output<typeof branchSchema>;
+
 export const organizationSchema = wireRecord({ id: z.string(), name: z.string(), created_at: instant });
 export type WireOrganization = z.output<typeof organizationSchema>;
 

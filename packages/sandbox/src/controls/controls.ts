@@ -71,6 +71,13 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
     c.json(db.all(`select ${keyColumns} from api_key k order by k.id`, { seen: clock.now() }).map(renderTrueKey)),
   );
 
+  app.post('/credentials/:token_id/use', (c) => {
+    const id = c.req.param('token_id');
+    const used = 'update credential set last_used_at = ? where token_id = ? and revoked_at is null';
+    if (db.run(used, clock.now(), id) === 0) throw new Refusal(404, `there is no live credential ${id}`);
+    return c.json({ token_id: id, last_used_at: formatInstant(clock.now()) });
+  });
+
   app.get('/projects', (c) => {
     const rows = db.all(
       `select p.id, p.organization_id, p.deleted_at,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import { createRandom, seedOf } from '../store/random.ts';
+import { generateCredentials } from './credentials.ts';
 import { generateKeys } from './keys.ts';
 import { generateOperations } from './operations.ts';
 import { generateOrganizations } from './organizations.ts';
@@ -41,7 +42,9 @@ export function generateCompany(state: State, company: Company): CompanyCounts {
   db.transaction(() => {
     const organizations = generateOrganizations(db, { company, random, now });
     generateKeys(state, { company, random, now, organizations });
-    generateOperations(db, { company, random, now, projects: organizations.flatMap(({ projects }) => projects) });
+    const projects = organizations.flatMap((organization) => organization.projects);
+    generateCredentials(db, { projects, now });
+    generateOperations(db, { company, random, now, projects });
   });
   const after = counts(state);
   return {

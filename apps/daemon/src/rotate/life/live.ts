@@ -163,7 +163,7 @@ async function check(bed: Bed, { day, rotated, end }: { day: number; rotated: Ro
   const known = await bed.owner.sql`
     select id from keywarden.key where gone_at is null
     union select key_id from keywarden.rotation_mint where key_id is not null
-    union select k.id from keywarden.key k where k.id = 1`;
+    union select k.id from keywarden.key k where k.id = '1'`;
   const ids = new Set(known.map((row) => Number(row.id)));
   const { now } = await bed.control<{ now: string }>('GET', 'clock');
   const said = new Set([

@@ -1,0 +1,57 @@
+import { ControlPlaneError } from '@keywarden/core/client';
+import { UserError } from '@keywarden/core/process';
+import { isRevocable, type WireCredential, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
+import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { listScope, type Scope } from '../sync/scopes.ts';
+
+// Only guarded-revocation.ts calls this.
+
+/** Nothing was sent: the call had to wait, and what it rests on holds no more. */
+export class NotSent extends Error {
+  readonly isOld: boolean;
+
+  constructor(why: string, { isOld }: { isOld: boolean }) {
+    super(why);
+    this.isOld = isOld;
+  }
+}
+
+/** What the control plane says of a key that it was told to revoke. */
+export type Ended = Pick<WireRevokedKey, 'id' | 'revoked' | 'lastUsedAt' | 'lastUsedFromAddr'>;
+
+interface UpstreamCall {
+  scope: Scope;
+  key: WireKey | WireCredential;
+  signal: AbortSignal;
+  beforeSend: () => Promise<void>;
+}
+
+/** The one destructive call. Throws, with nothing sent, for what is not Keywarden's to revoke. */
+export async function callUpstream({ client }: Connection, { scope, key, ...call }: UpstreamCall): Promise<Ended> {
+  if (scope.kind === 'user') return await client.revokePersonalKey(key.id, call);
+  if (scope.kind === 'organization') return await client.revokeOrganizationKey(scope.organizationId, key.id, call);
+  if (!isRevocable(scope.kind) || !('branchId' in key) || key.branchId === null)
+    throw new NotSent(`a ${scope.kind} is not revoked from here`, { isOld: false });
+  await client.revokeBranchCredential({ projectId: scope.projectId, branchId: key.branchId }, key.id, call);
+  return notKnown(key.id);
+}
+
+const notKnown = (id: string): Ended => ({ id, revoked: false, lastUsedAt: null, lastUsedFromAddr: null });
+
+/** What the list says of a credential right after it was revoked: the answer to that has no body. */
+export async function findEnded(
+  context: Context,
+  connection: Connection,
+  { scope, id }: { scope: Scope; id: string },
+): Promise<Ended> {
+  try {
+    const { keys, ended, doubt } = await listScope(context, connection, { scope, run: null });
+    const found = ended.find((each) => each.id === id);
+    if (found !== undefined) return { ...found, revoked: true };
+    return { ...notKnown(id), revoked: doubt === null && keys.every((each) => each.id !== id) };
+  } catch (error) {
+    if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
+    return notKnown(id);
+  }
+}

@@ -1,0 +1,90 @@
+import { ControlPlaneError } from '@keywarden/core/client';
+import { UserError } from '@keywarden/core/process';
+import { otherKinds } from '@keywarden/core/wire';
+import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
+import { assertSaneClock, type Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { syncProjects } from './discover.ts';
+import { eachAtOnce } from './each-at-once.ts';
+import { presentOf } from './organizations.ts';
+import { isOfOneProject, isOutage } from './project-operations.ts';
+import { add, type Counts, recordRun, withProcessLock } from './run.ts';
+import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
+
+/** So many projects that fail with an outage, one after the other, end the pass. */
+const outagesInARow = 5;
+
+/**
+ * One pass over the credentials of all projects that a connection sees, but for API keys. A list that the credential may not see, or that the service
+ * does not have, says nothing; one project's failure does not stop the others.
+ */
+export async function syncCredentials(context: Context, connection: Connection): Promise<Counts> {
+  const part = context.progress.part(`credentials of ${connection.name}`, 'projects');
+  const counts = await recordRun(context, { connection, kind: 'credentials' }, async (context, run, counts) => {
+    assertSaneClock(connection);
+    const shown = await syncProjects(context, connection, counts);
+    const projects = shown.flatMap(({ organizationId, projectIds }) =>
+      projectIds.map((projectId): Place => ({ organizationId, projectId })),
+    );
+    Object.assign(counts, { projects: projects.length, credentials: 0 });
+    const failures: { project: string; error: unknown }[] = [];
+    let [done, outages] = [0, 0];
+    await eachAtOnce(projects, async (project) => {
+      context.signal.throwIfAborted();
+      try {
+        await syncProject(context, connection, { ...project, run, counts });
+        outages = 0;
+      } catch (error) {
+        if (!(error instanceof UserError || isOfOneProject(error))) throw error;
+        if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
+        failures.push({ project: project.projectId, error });
+      }
+      done += 1;
+      part.update(done, projects.length);
+    });
+    await endCredentialsOfGoneProjects(context.store.sql, {
+      controlPlane: connection.controlPlane,
+      seenAt: presentOf(connection),
+      run,
+    });
+    for (const { project, error } of failures)
+      context.log.warn({ project, err: error }, 'the credentials of a project could not be listed');
+    if (failures.length > 0)
+      throw new UserError(
+        `The credentials of ${failures.length} of ${projects.length} projects of connection ${connection.name} could not be listed; the log names them, the others are stored, and the next sync tries again.`,
+      );
+  });
+  const hidden = counts.hidden_lists === undefined ? '' : `, ${counts.hidden_lists} lists hidden from this credential`;
+  part.end(`${counts.credentials ?? 0} credentials in ${counts.projects ?? 0} projects${hidden}`);
+  return counts;
+}
+
+type Place = Omit<ProjectScope, 'kind'>;
+
+async function syncProject(
+  context: Context,
+  connection: Connection,
+  { run, counts, ...place }: Place & { run: string; counts: Counts },
+): Promise<void> {
+  for (const kind of otherKinds) {
+    const scope = { kind, ...place };
+    try {
+      const { keys, doubt } = await withProcessLock(context, scopeLock(connection.controlPlane, scope), (leased) =>
+        listScope(leased, connection, { scope, run }),
+      );
+      add(counts, 'credentials', keys.length);
+      if (doubt === null) continue;
+      add(counts, 'doubted_listings');
+      context.log.warn({ scope, doubt }, 'a listing of credentials proves no absence');
+    } catch (error) {
+      if (!isHidden(error)) throw error;
+      add(counts, 'hidden_lists');
+    }
+  }
+}
+
+/** The credential may not look, or the service has no such list (501): that concludes nothing about what is there. */
+function isHidden(error: unknown): boolean {
+  if (!(error instanceof ControlPlaneError)) return false;
+  return ['forbidden', 'not_found'].includes(error.code) || error.status === 501;
+}

@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest';
+import { type OtherKind, otherKinds } from '../wire/index.ts';
+import { collect } from './pagination.ts';
+import { answering, clientBed, failure } from './testing.ts';
+
+async function companyBed() {
+  const bed = await clientBed();
+  await bed.control('limits', { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
+  await bed.control('generate', { organizations: 1, projects: 30, keys: 0, operations: 0 });
+  const client = bed.client();
+  const { items: organizations } = await collect(client.currentUserOrganizations());
+  const { items: projects } = await collect(client.projects(organizations[0]?.id ?? ''));
+  const places = await Promise.all(
+    projects.map(async ({ id }) => ({ projectId: id, branches: (await collect(client.branches(id))).items })),
+  );
+  return { ...bed, client, places };
+}
+
+test('every kind of credential is listed, of branches branch by branch', async () => {
+  const { client, places } = await companyBed();
+  const found = new Map<OtherKind, number>();
+  for (const { projectId, branches } of places) {
+    for (const kind of otherKinds) {
+      const isOfBranch = kind === 'branch_credential' || kind === 'role';
+      for (const branchId of isOfBranch ? branches.map(({ id }) => id) : [null]) {
+        const { items, rejected } = await collect(client.credentials(kind, { projectId, branchId }));
+        expect(rejected).toEqual([]);
+        for (const item of items) expect(item).toMatchObject({ kind, projectId, createdBy: { id: 'unknown' } });
+        found.set(kind, (found.get(kind) ?? 0) + items.length);
+      }
+    }
+  }
+  for (const kind of otherKinds) expect(found.get(kind), kind).toBeGreaterThan(0);
+});
+
+test('a credential of a branch that is revoked stays in its list, with when it was revoked; one that is not there is an error', async () => {
+  const { client, places, sandbox } = await companyBed();
+  const place = { projectId: places[0]?.projectId ?? '', branchId: places[0]?.branches[0]?.id ?? '' };
+  const path = `${sandbox.url}/projects/${place.projectId}/branches/${place.branchId}/credentials`;
+  const issued = await fetch(path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'backup', scopes: ['storage:read'], principal_type: 'user' }),
+  });
+  const { token_id: id } = (await issued.json()) as { token_id: string };
+  const shown = async () =>
+    (await collect(client.credentials('branch_credential', place))).items.find((each) => each.id === id);
+  expect(await shown()).toMatchObject({ name: 'backup', revokedAt: null, expiresAt: null });
+  expect(await client.revokeBranchCredential(place, id)).toBeUndefined();
+  expect((await shown())?.revokedAt).toMatch(/Z$/);
+  expect((await failure(client.revokeBranchCredential(place, 'nak_live_0'))).code).toBe('not_found');
+});
+
+/** A client of a service that answers each request with this. */
+async function told(body: unknown) {
+  const baseUrl = await answering((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', date: new Date().toUTCString() });
+    response.end(JSON.stringify(body));
+  });
+  const { client } = await clientBed();
+  return client({ baseUrl });
+}
+
+const place = { projectId: 'p', branchId: 'b' };
+
+test('of an answer no secret is read, wherever it stands', async () => {
+  const secret = 'hidden';
+  const at = '2026-01-01T00:00:00Z';
+  const rows: [OtherKind, string, object][] = [
+    [
+      'branch_credential',
+      'credentials',
+      { token_id: 'nak_1', api_token: secret, s3_secret_access_key: secret, other: secret },
+    ],
+    ['role', 'roles', { name: 'app', password: secret, other: secret }],
+    [
+      'jwks',
+      'jwks',
+      { id: '1', provider_name: 'x', jwks_url: `https://user:${secret}@keys.example/set?token=${secret}#${secret}` },
+    ],
+    ['project_permission', 'project_permissions', { id: '1', granted_to_email: 'eve@agency.example', other: secret }],
+    ['project_member', 'project_members', { member_id: '1', email: 'eve@agency.example', other: { token: secret } }],
+  ];
+  for (const [kind, list, row] of rows) {
+    const client = await told({
+      [list]: [
+        { ...row, created_at: at },
+        { odd: secret, password: secret },
+      ],
+    });
+    const answer = await collect(client.credentials(kind, place));
+    expect(answer.items, kind).toHaveLength(1);
+    expect(answer.rejected, kind).toHaveLength(1);
+    expect(JSON.stringify(answer)).not.toContain(secret);
+  }
+});
+
+test('a role without a password is no credential; times that are absent or zero are unknown, and an expiry that is zero is none', async () => {
+  const zero = '0001-01-01T00:00:00Z';
+  const roles = await told({
+    roles: [
+      { name: 'app', authentication_method: 'password', created_at: zero },
+      { name: 'group', authentication_method: 'no_login' },
+      { name: 'person', authentication_method: 'oauth' },
+      { name: 'old' },
+    ],
+  });
+  const { items } = await collect(roles.credentials('role', place));
+  expect(items.map(({ id, createdAt }) => [id, createdAt])).toEqual([
+    ['b/app', zero],
+    ['b/old', zero],
+  ]);
+  const credentials = await told({
+    credentials: [{ token_id: 'nak_1', expires_at: zero, last_used_at: zero, revoked_at: null }],
+  });
+  const [first] = (await collect(credentials.credentials('branch_credential', place))).items;
+  expect(first).toMatchObject({ expiresAt: null, lastUsedAt: null, revokedAt: null });
+});
+
+test('what a service does not have (501) is asked for once', async () => {
+  let asked = 0;
+  const baseUrl = await answering((_request, response) => {
+    asked += 1;
+    response.writeHead(501, { 'content-type': 'application/json' });
+    response.end('{"code":"","message":"not here"}');
+  });
+  const { client } = await clientBed();
+  const error = await failure(collect(client({ baseUrl }).credentials('jwks', place)));
+  expect([error.code, error.status, asked]).toEqual(['rejected', 501, 1]);
+});

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import type { OtherKind } from './kinds.ts';
+import { instant } from './primitives.ts';
+import { unknownCreator, type WireKey } from './schemas.ts';
+
+// What a project's lists say of credentials that are no API keys. Of each only these fields are read: the rest may be a secret.
+
+/**
+ * One credential as its list shows it, in the shape of a key, so that both are stored and judged in one way. `id` is unique in its project;
+ * `createdAt` is `unknownTime` where the list does not say it.
+ */
+export interface WireCredential extends WireKey {
+  kind: OtherKind;
+  projectId: string;
+  branchId: string | null;
+  /** Who may get in by it, where the list says. */
+  holder: string | null;
+  /** Null for one that does not expire. */
+  expiresAt: string | null;
+  /** Ended upstream, though the list still shows it. */
+  revokedAt: string | null;
+}
+
+/** The zero time, by which services say that there is none. */
+export const unknownTime = '0001-01-01T00:00:00Z';
+
+const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+const when = maybe(instant).transform((value) => (value === unknownTime ? null : value));
+const id = z.string().min(1).max(200);
+const word = maybe(z.string().max(1000));
+const words = maybe(z.array(z.string().max(200)).max(100));
+
+/** Where in a project a list was asked for. */
+export interface CredentialPlace {
+  projectId: string;
+  branchId: string | null;
+}
+
+type Made = Pick<WireCredential, 'kind' | 'id' | 'name'> & Partial<WireCredential>;
+
+const make = (place: CredentialPlace, made: Made): WireCredential => ({
+  holder: null,
+  expiresAt: null,
+  revokedAt: null,
+  createdBy: { id: unknownCreator, name: null },
+  lastUsedAt: null,
+  lastUsedFromAddr: null,
+  extra: null,
+  ...place,
+  ...made,
+  createdAt: made.createdAt ?? unknownTime,
+});
+
+/** What is known of the fields, without those of which nothing is. */
+function detail(fields: Record<string, unknown>): Record<string, unknown> | null {
+  const known = Object.entries(fields).filter(([, value]) => value !== null);
+  return known.length === 0 ? null : Object.fromEntries(known);
+}
+
+const branchCredential = z.object({
+  token_id: id,
+  name: word,
+  scopes: words,
+  principal_type: word,
+  function_id: word,
+  created_at: when,
+  last_used_at: when,
+  revoked_at: when,
+  expires_at: when,
+});
+
+const role = z.object({
+  name: z.string().min(1).max(100),
+  protected: maybe(z.boolean()),
+  authentication_method: word,
+  created_at: when,
+  updated_at: when,
+});
+
+const permission = z.object({ id, granted_to_email: z.string(), granted_at: when, revoked_at: when });
+
+const projectMember = z.object({
+  member_id: id,
+  user_id: word,
+  email: word,
+  org_role: word,
+  project_role: word,
+  grant_source: word,
+  effective_project_permission: word,
+  joined_at: when,
+});
+
+const jwks = z.object({
+  id,
+  branch_id: word,
+  provider_name: z.string(),
+  jwks_url: z.string(),
+  jwt_audience: word,
+  role_names: words,
+  created_at: when,
+  updated_at: when,
+});
+
+/** An address without what may be secret in it: user, password, query and fragment. */
+function plainUrl(text: string): string | null {
+  const url = URL.parse(text);
+  return url === null ? null : `${url.protocol}//${url.host}${url.pathname}`;
+}
+
+/** The methods by which a role has no password. */
+const withoutPassword = ['no_login', 'oauth'];
+
+/** The schema of the rows of each kind's list. A row that is no credential, as a role without a password is, becomes null. */
+export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.ZodType<WireCredential | null>> = {
+  branch_credential: (place) =>
+    branchCredential.transform((row) =>
+      make(place, {
+        kind: 'branch_credential',
+        id: row.token_id,
+        name: row.name ?? row.token_id,
+        createdAt: row.created_at ?? unknownTime,
+        lastUsedAt: row.last_used_at,
+        expiresAt: row.expires_at,
+        revokedAt: row.revoked_at,
+        extra: detail({ scopes: row.scopes, principal_type: row.principal_type, function_id: row.function_id }),
+      }),
+    ),
+  role: (place) =>
+    role.transform((row) => {
+      if (withoutPassword.includes(row.authentication_method ?? '')) return null;
+      return make(place, {
+        kind: 'role',
+        id: `${place.branchId ?? ''}/${row.name}`,
+        name: row.name,
+        createdAt: row.created_at ?? unknownTime,
+        extra: detail({ protected: row.protected, authentication_method: row.authentication_method }),
+      });
+    }),
+  project_permission: (place) =>
+    permission.transform((row) =>
+      make(place, {
+        kind: 'project_permission',
+        id: row.id,
+        name: row.granted_to_email,
+        holder: row.granted_to_email,
+        createdAt: row.granted_at ?? unknownTime,
+        revokedAt: row.revoked_at,
+      }),
+    ),
+  project_member: (place) =>
+    projectMember.transform((row) =>
+      make(place, {
+        kind: 'project_member',
+        // A member of an organization is one of each of its projects.
+        id: `${place.projectId}/${row.member_id}`,
+        name: row.email ?? row.member_id,
+        holder: row.email ?? row.user_id,
+        createdAt: row.joined_at ?? unknownTime,
+        extra: detail({
+          user_id: row.user_id,
+          organization_role: row.org_role,
+          project_role: row.project_role,
+          source: row.grant_source,
+          permission: row.effective_project_permission,
+        }),
+      }),
+    ),
+  jwks: (place) =>
+    jwks.transform((row) =>
+      make(place, {
+        kind: 'jwks',
+        id: row.id,
+        name: row.provider_name,
+        branchId: row.branch_id,
+        createdAt: row.created_at ?? unknownTime,
+        extra: detail({ url: plainUrl(row.jwks_url), audience: row.jwt_audience, roles: row.role_names }),
+      }),
+    ),
+};
