@@ -30,7 +30,7 @@ test('every kind of credential is listed, of branches branch by branch', async (
       }
     }
   }
-  for (const kind of otherKinds) expect(found.get(kind), kind).toBeGreaterThan(0);
+  expect(otherKinds.filter((kind) => (found.get(kind) ?? 0) === 0)).toEqual([]);
 });
 
 test('a credential of a branch that is revoked stays in its list, with when it was revoked; one that is not there is an error', async () => {
@@ -89,8 +89,7 @@ test('of an answer no secret is read, wherever it stands', async () => {
       ],
     });
     const answer = await collect(client.credentials(kind, place));
-    expect(answer.items, kind).toHaveLength(1);
-    expect(answer.rejected, kind).toHaveLength(1);
+    expect([kind, answer.items.length, answer.rejected.length]).toEqual([kind, 1, 1]);
     expect(JSON.stringify(answer)).not.toContain(secret);
   }
 });
