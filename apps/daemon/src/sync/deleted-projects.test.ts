@@ -1,0 +1,128 @@
+import { listCoverage } from '@keywarden/db/read';
+import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { type Bed, connectionOf, makeBed } from '../testing.ts';
+import { syncOperations } from './operations.ts';
+
+let store: TestStore;
+let bed: Bed;
+/** Stands between; a test may set it. */
+let way: typeof fetch;
+
+beforeEach(async () => {
+  way = fetch;
+  store = await createTestStore(inject('postgresUrl'));
+  bed = await makeBed(store, { client: { fetch: (...asked) => way(...asked) } });
+  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 300 });
+});
+afterEach(async () => {
+  await bed.close();
+  await store.close();
+});
+
+/** One pass a minute later; with how many projects had vanished, and what is stored of this one. */
+async function pass(project: string) {
+  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.reconnect();
+  const { vanished_projects: vanished = 0 } = await syncOperations(bed.context, connectionOf(bed));
+  const [row] = await store.sql`
+    select deleted_at is not null as is_deleted, gone_at is not null as is_gone from keywarden.project where id = ${project}`;
+  return { vanished, isDeleted: row?.is_deleted, isGone: row?.is_gone };
+}
+
+/** A project that is there for an hour, between two passes. */
+async function makeShortLived(): Promise<string> {
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const { project } = await bed.ask<{ project: { id: string } }>('POST', '/projects', {
+    project: { org_id: organizations[0]?.id, name: 'short-lived' },
+  });
+  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.ask('DELETE', `/projects/${project.id}`);
+  return project.id;
+}
+
+const someProject = async () => (await bed.control<{ id: string }[]>('GET', 'projects'))[0]?.id ?? '';
+
+/** From when it is told to on, the list of deleted projects answers as it did then. */
+function freezeDeleted(): () => void {
+  let old: string | null = null;
+  let isFrozen = false;
+  way = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!new URL(input instanceof Request ? input.url : input).searchParams.has('recoverable')) return answer;
+    const text = await answer.text();
+    if (!isFrozen) old = text;
+    return new Response(isFrozen ? old : text, { status: answer.status, headers: answer.headers });
+  };
+  return () => void (isFrozen = true);
+}
+
+test('A7: a project that was made and deleted between two passes is found among those that can be recovered, and asked for once', async () => {
+  await pass('');
+  const project = await makeShortLived();
+  expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
+  expect(await pass(project)).toEqual({ vanished: 0, isDeleted: true, isGone: true });
+  const [coverage] = await listCoverage(bed.context.store.db, { projectId: project, limit: 1 });
+  expect(coverage?.unknown.map(({ reason }) => reason)).toEqual(['deleted']);
+  await bed.ask('POST', `/projects/${project}/recover`);
+  expect(await pass(project)).toEqual({ vanished: 0, isDeleted: false, isGone: false });
+  const [stored] = await store.sql`
+    select count(*)::int as n from keywarden.operation o join keywarden.project p on p.number = o.project_number where p.id = ${project}`;
+  expect(stored?.n).toBeGreaterThan(0);
+});
+
+test.each([400, 403, 404])(
+  'operations of a deleted project that are answered with %i are asked for once',
+  async (status) => {
+    await pass('');
+    const project = await makeShortLived();
+    let asked = 0;
+    way = async (input, init) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input);
+      if (!pathname.endsWith(`/${project}/operations`)) return await fetch(input, init);
+      asked += 1;
+      const headers = { 'content-type': 'application/json', date: new Date().toUTCString() };
+      return new Response('{"code":"","message":"no"}', { status, headers });
+    };
+    expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
+    expect(await pass(project)).toEqual({ vanished: 0, isDeleted: true, isGone: true });
+    expect(asked).toBe(1);
+  },
+);
+
+test('A7: a list of deleted projects that lags makes no project gone that the list of projects shows', async () => {
+  const freeze = freezeDeleted();
+  const project = await someProject();
+  await pass(project);
+  await bed.ask('DELETE', `/projects/${project}`);
+  expect(await pass(project)).toMatchObject({ isGone: true });
+  await bed.ask('POST', `/projects/${project}/recover`);
+  freeze();
+  expect(await pass(project)).toMatchObject({ isGone: false });
+});
+
+test('A7: nor one that the list of projects leaves out as unavailable', async () => {
+  const project = await someProject();
+  await pass(project);
+  const freeze = freezeDeleted();
+  await bed.ask('DELETE', `/projects/${project}`);
+  expect(await pass(project)).toMatchObject({ isGone: true });
+  await bed.ask('POST', `/projects/${project}/recover`);
+  expect(await pass(project)).toMatchObject({ isGone: false });
+  await bed.ask('DELETE', `/projects/${project}`);
+  await pass(project);
+  freeze();
+  await bed.ask('POST', `/projects/${project}/recover`);
+  expect(await pass(project)).toMatchObject({ isGone: false });
+  const frozen = way;
+  way = async (input, init) => {
+    const answer = await frozen(input, init);
+    const { pathname, searchParams } = new URL(input instanceof Request ? input.url : input);
+    if (!pathname.endsWith('/projects') || searchParams.has('recoverable')) return answer;
+    const page = (await answer.json()) as { projects: { id: string }[] };
+    const projects = page.projects.filter(({ id }) => id !== project);
+    const body = JSON.stringify({ ...page, projects, unavailable_project_ids: [project] });
+    return new Response(body, { status: answer.status, headers: answer.headers });
+  };
+  for (let times = 0; times < 3; times += 1) expect(await pass(project)).toMatchObject({ isGone: false });
+});
