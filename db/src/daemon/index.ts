@@ -36,7 +36,9 @@ export {
   saveProjects,
 } from './inventory.ts';
 export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './job-runs.ts';
-export { type KeyListing, type SavedListing, saveKeyListing, staleWords } from './key-listing.ts';
+export { type SavedListing, saveKeyListing } from './key-listing.ts';
+export type { KeyListing } from './listing.ts';
+export { staleWords } from './listing-doubts.ts';
 export { factScope } from './names.ts';
 export {
   endAnnouncements,

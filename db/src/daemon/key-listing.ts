@@ -1,48 +1,18 @@
 import {
   type CredentialKind,
   compareInstants,
-  toMs,
   unknownCreator,
   type WireCredential,
   type WireKey,
 } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
-import type { Lease } from '../locks.ts';
-import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 import { packExtra } from './extra.ts';
-import { closeIncidentsOfScope, openIncident, openIncidentOfKey } from './incidents.ts';
-import { factScope } from './names.ts';
+import { openIncidentOfKey } from './incidents.ts';
+import type { KeyListing } from './listing.ts';
+import { findDoubt, reportDoubt } from './listing-doubts.ts';
 import { lastOfEach, toJson } from './rows.ts';
-import { isSuddenDrop } from './sudden-drop.ts';
-
-export interface KeyListing {
-  controlPlane: string;
-  /** `user:ID`, `organization:ID`, or of credentials that are no keys `KIND:ORGANIZATION/PROJECT`. */
-  scope: string;
-  organizationId: string | null;
-  connection: string;
-  run: string | null;
-  /** The control plane's own Date of the listing's first answer. */
-  listedAt: string;
-  /** Our database's clock before the first request. */
-  begunAt: string;
-  /** Why it does not show the present; null where it does. Then nothing of it is stored but that it came. */
-  stale?: string | null;
-  /** Rows that cannot be read, beside `keys`: any key that is not in it may be one of them, and any that is may be used by their word. */
-  unreadable?: number;
-  /** Why not all of the list was shown; null where it was. What was shown is stored, and nothing is concluded from what was not. */
-  partial?: string | null;
-  keys: (WireKey | WireCredential)[];
-  /** Ids that the list shows as revoked: their absence from `keys` is no sudden one. */
-  endedIds?: string[];
-  /** Of the scope: the listing is refused if another process has taken its lock since. */
-  lease?: Lease | undefined;
-}
-
-/** What every reason says for which an answer is stale: such listings are no evidence of a drop either. */
-export const staleWords = 'a cache between answered';
 
 export interface SavedListing {
   /** Null when a later listing of the scope was already there. */
@@ -67,8 +37,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
         and listed_at > ${listing.listedAt}::timestamptz limit 1`;
     if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
-    const doubt =
-      listing.stale ?? describePartial(listing) ?? describeUnreadable(listing) ?? (await findDoubt(tx, listing, ids));
+    const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
     const [last] = await tx`
       select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
       order by number desc limit 1`;
@@ -88,18 +57,6 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
 
 type Tx = postgres.TransactionSql;
 
-/** What every doubt of a listing says whose rows cannot all be read. */
-const unreadableWords = 'cannot be read';
-
-/** What every doubt of a listing says of which a part is missing. */
-const partialWords = 'not all of it was shown';
-
-const describePartial = ({ partial = null }: KeyListing): string | null =>
-  partial === null ? null : `${partialWords}: ${partial}`;
-
-const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
-  unreadable === 0 ? null : `${unreadable} of its rows ${unreadableWords}; keywarden coverage --rejected names them`;
-
 /** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
 function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
   const chosen = new Map<string, T>();
@@ -112,44 +69,6 @@ function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
 }
 
 const never = '0001-01-01T00:00:00Z';
-
-/** A sudden drop is doubted until listings a day apart show it. Keys that we revoked are not missed. */
-async function findDoubt(
-  tx: Tx,
-  { controlPlane, scope, listedAt, keys }: KeyListing,
-  ids: string[],
-): Promise<string | null> {
-  const [row] = await tx`
-    select count(*)::int as expected, (
-      select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
-      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`}
-        and l.doubt not like ${`%${unreadableWords}%`} and l.doubt not like ${`%${partialWords}%`} and l.number > coalesce((
-        select max(number) from keywarden.key_listing b
-        where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
-    ) as is_old
-    from keywarden.credential where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
-  const expected = Number(row?.expected);
-  const isSudden = isSuddenDrop({ known: expected, ids });
-  return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
-}
-
-/** For so long doubts may come and go before a person hears of them, in s of the control plane's time. */
-const doubtsLastS = 86_400;
-
-/** A person hears of a scope of which no listing could be believed for long: until then it is governed by nobody. */
-async function reportDoubt(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, doubt: string | null): Promise<void> {
-  const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
-  if (doubt === null) return await closeIncidentsOfScope(tx, { ...incident, note: 'a listing was believed' });
-  const [row] = await tx`
-    select l.listed_at from keywarden.key_listing l
-    where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
-      select max(number) from keywarden.key_listing b
-      where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
-    order by l.number limit 1`;
-  const since = row === undefined ? listedAt : toInstant(String(row.listed_at));
-  if (toMs(listedAt) - toMs(since) > doubtsLastS * 1000)
-    await openIncident(tx, { ...incident, detail: { why: doubt, since } });
-}
 
 async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
   const { controlPlane, scope, connection, run, listedAt, begunAt, keys } = listing;
