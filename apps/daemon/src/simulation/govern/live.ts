@@ -1,25 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ControlPlaneError } from '@keywarden/core/client';
 import { parseConfig } from '@keywarden/core/config';
-import { readEnvironment, UserError } from '@keywarden/core/process';
-import { closeIncident, grantExemption, listIncidents } from '@keywarden/db/daemon';
+import { readEnvironment } from '@keywarden/core/process';
+import { grantExemption, listIncidents } from '@keywarden/db/daemon';
 import type { TestStore } from '@keywarden/db/testing';
-import { createHostileControlPlane, type HostileControlPlane, type Mask } from '@keywarden/testkit';
-import { type Connection, openConnections } from '../../connect.ts';
+import { createHostileControlPlane, type Mask } from '@keywarden/testkit';
 import type { Context } from '../../context.ts';
-import { applyPlan } from '../../enforce/apply.ts';
-import { enforce } from '../../enforce/enforce.ts';
 import { resumeEnforcement } from '../../enforce/high-water-mark.ts';
-import { planKeys } from '../../enforce/plan.ts';
-import { rotate } from '../../rotate/rotate.ts';
-import { syncKeys } from '../../sync/keys.ts';
 import { makeContext } from '../../testing.ts';
-import { letOwnClockPass } from '../own-clock.ts';
-import { type Company, type CompanyKey, createCompany } from './company.ts';
-import { createJudge, type Judge, limits } from './judge.ts';
+import { becomeWhole, plenty } from './become-whole.ts';
+import { type Company, createCompany } from './company.ts';
+import { createJudge, limits } from './judge.ts';
+import { assertUnharmed, consume, day, type GovernEnd, hour, pass, type World } from './pass.ts';
 
 export interface GovernLife {
   seed: number;
@@ -35,21 +28,6 @@ export interface GovernLife {
   policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
 }
 
-export interface GovernEnd {
-  passes: number;
-  failedPasses: number;
-  revoked: number;
-  rotated: number;
-  /** Keys that a person would have to look at, at the end. */
-  incidents: number;
-  struck: Map<string, number>;
-}
-
-/** A quota that no company reaches. */
-const plenty = 100;
-const hour = 3_600_000;
-const day = 24 * hour;
-
 /** A company under a hostile control plane, and the daemon that governs its keys. Throws what is wrong, with the seed and what was going on. */
 export async function govern(life: GovernLife): Promise<GovernEnd> {
   const doing: string[] = [];
@@ -59,26 +37,6 @@ export async function govern(life: GovernLife): Promise<GovernEnd> {
     const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
     throw new Error(`seed ${life.seed}: ${what}\n  ${doing.slice(-4).join('\n  ')}`, { cause: error });
   }
-}
-
-interface World {
-  company: Company;
-  hostile: HostileControlPlane;
-  judge: Judge;
-  context: Context;
-  folder: string;
-  consumers: Consumer[];
-  store: TestStore;
-  mask: Mask;
-  forget: NonNullable<GovernLife['forget']>;
-  end: GovernEnd;
-}
-
-/** A program that uses a key, and takes its successor from the sink. */
-interface Consumer {
-  key: CompanyKey;
-  everyDays: number;
-  usedAt: number;
 }
 
 async function live(
@@ -257,108 +215,4 @@ async function revokeByHand({ sandbox, direct, keys, random, truth }: Company): 
   const { id, organizationId } = random.pick(live);
   const url = `${sandbox.url}/organizations/${organizationId}/api_keys/${id}`;
   await direct(url, { method: 'DELETE', headers: { authorization: `Bearer ${sandbox.adminKey}` } });
-}
-
-/** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
-async function consume({ company, consumers, folder, judge }: World): Promise<void> {
-  for (const consumer of consumers) {
-    if (company.now() - consumer.usedAt < consumer.everyDays * day) continue;
-    const secret = readSink(join(folder, `key-${consumer.key.id}`)) ?? consumer.key.secret;
-    const status = await company.use({ ...consumer.key, secret, uses: [] });
-    consumer.usedAt = company.now();
-    if (status !== 200) judge.harms.push(`${consumer.key.name} was answered ${status}`);
-  }
-}
-
-function readSink(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null; // nothing was delivered yet
-  }
-}
-
-/** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
-async function pass(world: World): Promise<void> {
-  const { company, context, store, end, forget } = world;
-  end.passes += 1;
-  await letOwnClockPass(store.sql);
-  await forget(store);
-  await attempt(world, async () => {
-    for (const connection of await reconnect(world)) await syncKeys(context, connection);
-  });
-  await company.advance(1.02 * hour);
-  await attempt(world, async () => {
-    const connections = await reconnect(world);
-    for (const connection of connections) await attempt(world, async () => void (await syncKeys(context, connection)));
-    await attempt(world, async () => void (await enforce(context, connections)));
-    await attempt(world, async () => void (await rotate(context, connections)));
-    if (company.random.chance(0.1)) await attempt(world, async () => await applyByHand(context, connections));
-  });
-}
-
-async function reconnect({ company, context, hostile, mask }: World): Promise<Connection[]> {
-  const time = { now: company.now, sleep: company.sleep };
-  context.limiters.clear();
-  return await openConnections(
-    context.store.sql,
-    { ...context, time, random: () => 0.5, fetch: mask(hostile.fetch) },
-    (_name, error) => {
-      throw error;
-    },
-  );
-}
-
-async function applyByHand(context: Context, connections: Connection[]): Promise<void> {
-  const plan = await planKeys(context, connections);
-  const approver = { via: 'command line', approvedBy: 'ada' } as const;
-  await applyPlan(context, { planId: plan.id, items: plan.document.items, approver, connections });
-}
-
-/** What answers of a control plane come to; anything else is a crash of the pass. */
-async function attempt({ end }: World, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
-    end.failedPasses += 1;
-  }
-}
-
-function assertUnharmed({ harms }: Judge): void {
-  if (harms.length > 0) throw new Error(harms.join('; '));
-}
-
-/** A person closes the incidents, and in two days, or as many more as the quota takes, what the truth flags all that time is gone. */
-async function becomeWhole(world: World, perDay: number): Promise<void> {
-  const { company, context, judge } = world;
-  const flagged = async () => new Set((await judge.flagged()).map(({ id }) => id));
-  let due = [...(await flagged())];
-  // A list that lost many rows is doubted for a day. What went the day before counts, and keys that are flagged meanwhile take turns too.
-  const days = 2 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
-  for (let round = 0; round < days * 4; round += 1) {
-    for (const { number } of await listIncidents(context.store.sql, { isOpen: true, limit: 1000 }))
-      await closeIncident(context.store.sql, { number, by: 'ada', note: null });
-    await resumeEnforcement(context, 'ada');
-    await consume(world);
-    await pass(world);
-    await attempt(world, async () => await applyByHand(context, await reconnect(world)));
-    assertUnharmed(judge);
-    await company.advance(5 * hour);
-    // A creator may be back: one that is flagged again then is flagged anew.
-    const now = await flagged();
-    due = due.filter((id) => now.has(id));
-  }
-  if (due.length > 0) throw new Error(`still there: ${await describeLeft(world, due)}`);
-}
-
-/** The plan knows keys by the ids that lists show, and the truth by its own: names are the same. */
-async function describeLeft({ context, company, ...world }: World, ids: string[]): Promise<string> {
-  const plan = await planKeys(context, await reconnect({ context, company, ...world }));
-  const names = ids.map((id) => company.keys.get(id)?.name ?? id);
-  const said = [
-    ...plan.document.items.map(({ key }) => `${key.name}: in the plan`),
-    ...plan.document.held.map(({ key, why }) => `${key.name}: ${why.text}`),
-  ];
-  return names.map((name) => said.find((each) => each.startsWith(`${name}:`)) ?? `${name}: not flagged`).join('; ');
 }
