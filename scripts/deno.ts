@@ -14,7 +14,7 @@ const endWith = (error: unknown): never => {
   console.error(denied);
   process.exit(2);
 };
-// A server that may not listen says so when nobody waits for it.
+// A server that may not listen fails after its call has returned.
 process.on('uncaughtException', endWith);
 process.argv.splice(2, process.argv.length, ...args);
 try {

@@ -151,8 +151,8 @@ function rowsOf(projects: WireProject[], organizationId: string) {
 }
 
 /**
- * Saves the projects of an organization that were deleted and can be recovered: those that came and went between two lists too. One that the
- * last list of projects shows is there, whatever this one says.
+ * Saves the projects of an organization that were deleted and can be recovered: those that came and went between two lists too. A project
+ * that the last list of projects shows stays, even if this list has it.
  */
 export async function saveDeletedProjects(
   sql: Sql,

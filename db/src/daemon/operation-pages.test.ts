@@ -77,6 +77,18 @@ test('rows of one instant are all kept, in any number', async () => {
   expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
 });
 
+test('A5: an id that a page shows at two times is two operations; of one time the last row counts', async () => {
+  const project = await newProject();
+  const at = (createdAt: string, status: string) => makeWireOperation(1, { createdAt, status });
+  const operations = [
+    at('2026-05-03T00:00:07Z', 'running'),
+    at('2026-05-03T00:00:07.5Z', 'finished'),
+    at('2026-05-02T00:00:00Z', 'failed'),
+  ];
+  expect((await saveOperationPage(daemon.sql, { project, operations })).inserted).toBe(2);
+  expect((await page(project)).map((row) => row.status)).toEqual(['finished', 'failed']);
+});
+
 const walk = { beganAt: '2026-05-04T00:00:00Z', floor: null, next: null, reached: '2026-05-01T00:00:00Z', isEnd: true };
 const proof = { from: '2026-05-01T00:00:00Z', isFromIncluded: true, below: '2026-05-03T00:00:00Z' };
 

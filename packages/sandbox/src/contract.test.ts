@@ -179,7 +179,7 @@ test('branches, computes, databases and roles are as the contract has them', asy
   await expectDone('POST /projects/{project_id}/branches/{branch_id}/set_as_default', { at });
 });
 
-test('whatever else opens a project is as the contract has it: members, key sets, credentials of branches', async () => {
+test('what else gives access to a project is as the contract has it: members, key sets, credentials of branches', async () => {
   const { project_members: people } = await expectDone('GET /projects/{project_id}/members', { query: '?limit=3' });
   const other = (people as { member_id: string; org_role: string }[]).find((each) => each.org_role !== 'admin');
   const member = { at: { member_id: other?.member_id ?? '' } };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idsOf, type Lister, listOf, pagesOf, type ReadPage, rowsAt } from './walk-fixture.ts';
+import { claims, idsOf, instant, type Lister, listOf, pagesOf, type ReadPage, rowsAt } from './walk-fixture.ts';
 import type { WalkedClient } from './whole-page.ts';
 
 /** The same list, whose first answer to each request is changed. */
@@ -62,3 +62,25 @@ test.each([
     expect(idsOf(await pagesOf(capped)).size).toBe(950);
   },
 );
+
+test('A2: an id that one page shows at two times is two operations, as the store has it', async () => {
+  const rows = rowsAt([0, 1, 2, 3, 4]).map((row, index) => (index === 3 ? { ...row, id: '1' } : row));
+  const pages = await pagesOf(listOf(() => rows));
+  expect(pages.flatMap(({ operations }) => operations.map(({ id, createdAt }) => [id, createdAt]))).toEqual(
+    rows.map(({ id, createdAt }) => [id, createdAt]),
+  );
+});
+
+test('A2: a service of small pages to which a row is added before each request is read whole, and what is claimed is there', async () => {
+  const rows = rowsAt(Array.from({ length: 95 }, (_, index) => index));
+  const before = [...rows];
+  let added = 0;
+  const change = () => {
+    added += 1;
+    rows.unshift({ id: `new ${added}`, createdAt: instant(-1 - added) });
+  };
+  const pages = await pagesOf(listOf(() => rows, { size: 10, everyPage: true, change }));
+  const seen = idsOf(pages);
+  expect(before.filter(({ id }) => !seen.has(id))).toEqual([]);
+  expect(before.filter(({ createdAt }) => claims(pages, createdAt)).length).toBeGreaterThan(80);
+});

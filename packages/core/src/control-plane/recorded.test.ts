@@ -89,7 +89,7 @@ test('lists of keys of early 2024 say nothing of creators: they are unknown', as
   expect([items[0]?.createdBy.id, rejected]).toEqual([unknownCreator, []]);
 });
 
-test('a creator is an object in lists and a bare id in the answer to revoking, and roles that nobody described stay', async () => {
+test('a creator is an object in lists and a bare id in the answer to revoking, and unknown roles stay', async () => {
   const revoked = { id: 1, name: 'ci', created_at: '2024-01-25T15:57:49Z', created_by: 'u', revoked: true };
   const { client } = await recorded({ body: revoked });
   expect(await client.revokePersonalKey('1')).toMatchObject({ createdBy: { id: 'u', name: null }, revoked: true });

@@ -67,7 +67,7 @@ export const memberSchema = z
   }));
 export type WireMember = z.output<typeof memberSchema>;
 
-/** In the place of a creator's id: lists of the past have none. It is nobody's id, and says of no two keys that one person made them. */
+/** Stands for the id of a creator where a list names none, as lists of early 2024 do. Two keys that have it may have different creators. */
 export const unknownCreator = 'unknown';
 
 /** A creator is an object in lists, and a bare id in the answers to creating and revoking. */

@@ -69,6 +69,11 @@ const noProject: Outcome = [404, 'project not found'];
 const forPeople: Outcome = [404, notForOrganizations];
 const scoped: Outcome = [404, 'outside'];
 
+const noMember: Outcome = [404, 'organization member not found'];
+const noJwks: Outcome = [404, 'jwks not found'];
+const noCredential: Outcome = [404, 'credential not found'];
+const roleAdmins = admins('change the roles of members in projects');
+
 interface Rule {
   route: string;
   body?: unknown;
@@ -182,6 +187,33 @@ const rules: Rule[] = [
   { route: 'DELETE /projects/{project}/branches/{branch}', outcomes: of([422], [422], noProject, [422], [422]) },
   { route: 'POST /projects/{project}/endpoints/{endpoint}/restart', outcomes: of(ok, ok, noProject, ok, ok) },
   { route: 'POST /projects/{second}/branches', body: {}, outcomes: of(created, created, noProject, created, scoped) },
+  { route: 'GET /projects/{project}/members', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{second}/members', outcomes: of(ok, ok, noProject, ok, scoped) },
+  {
+    route: 'PUT /projects/{project}/members/none/role',
+    body: { role: 'viewer' },
+    outcomes: of(noMember, [403, roleAdmins], noProject, noMember, scoped),
+  },
+  { route: 'GET /projects/{project}/permissions', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{project}/jwks', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{second}/jwks', outcomes: of(ok, ok, noProject, ok, scoped) },
+  { route: 'DELETE /projects/{project}/jwks/none', outcomes: of(noJwks, noJwks, noProject, noJwks, noJwks) },
+  { route: 'GET /projects/{project}/branches/{branch}/schema?db_name=neondb', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{project}/branches/{branch}/backup_schedule', outcomes: of(ok, ok, noProject, ok, ok) },
+  { route: 'GET /projects/{project}/branches/{branch}/credentials', outcomes: of(ok, ok, noProject, ok, ok) },
+  {
+    route: 'GET /projects/{second}/branches/{branch}/credentials',
+    outcomes: of([404], [404], noProject, [404], scoped),
+  },
+  {
+    route: 'POST /projects/{project}/branches/{branch}/credentials',
+    body: { scopes: ['storage:read'], principal_type: 'user' },
+    outcomes: of(created, created, noProject, created, created),
+  },
+  {
+    route: 'DELETE /projects/{project}/branches/{branch}/credentials/none',
+    outcomes: of(noCredential, noCredential, noProject, noCredential, noCredential),
+  },
   {
     route: 'POST /projects/{project}/transfer_requests',
     outcomes: of(created, [403, admins('transfer projects')], noProject, created, [

@@ -101,7 +101,7 @@ export function hostOf(regionId: string): string {
   return `${regionId.replace(/^\w+-/, '')}.db.example`;
 }
 
-/** What a project has of which nobody has said otherwise. */
+/** The settings of a project for which no others were given. */
 const defaultSettings = {
   allowed_ips: { ips: [], protected_branches_only: false },
   enable_logical_replication: false,

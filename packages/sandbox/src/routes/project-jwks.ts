@@ -20,7 +20,7 @@ const addBody = z.object({
 });
 const defaultRoles = ['authenticator', 'authenticated', 'anonymous'];
 
-/** Key sets by which a project's databases believe tokens of others: whoever signs with one of their keys gets in. */
+/** Key sets that a project's databases trust: they accept a token that one of the keys has signed. */
 export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
   const list = '/projects/:project_id/jwks';
