@@ -2,12 +2,22 @@ import { readFile } from 'node:fs/promises';
 import { saveKeyListing } from '@keywarden/db/daemon';
 import { makeWireKey } from '@keywarden/db/daemon-testing';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from '../testing.ts';
+import { type Bed, listCredentials, makeBed, makeCredential } from '../testing.ts';
 import { isTooWide, violations, watch } from './browser.ts';
 import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from './browser-fixture.ts';
 
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();
+  /** The store's number of a database role. */
+  let credential: string;
+  beforeAll(async () => {
+    const keys = [
+      makeCredential({ kind: 'role', id: 'br-main/app', name: 'app', extra: { protected: false } }),
+      makeCredential({ kind: 'role', id: 'br-main/etl', name: 'etl' }),
+    ];
+    const listed = await listCredentials(bed, { organizationId: 'acme', listedAt: '2026-05-31T00:00:00Z', keys });
+    credential = listed['br-main/app'] ?? '';
+  });
 
   test('somebody signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
     const page = await browser.newPage();
@@ -64,6 +74,8 @@ describe.runIf(hasBrowser)('in a browser', () => {
     '/',
     '/keys',
     '/keys?as_of=2026-03-01T00:00:00Z',
+    '/credentials',
+    '/credentials?as_of=2026-03-01T00:00:00Z',
     '/findings',
     '/plans',
     '/exemptions',
@@ -87,7 +99,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     ['dark', 1280],
     ['light', 390],
   ] as const;
-  const everyPlace = () => [...places, `/keys/${bed.keys['12']}`, `/plans/${bed.planId}`];
+  const everyPlace = () => [...places, `/keys/${bed.keys['12']}`, `/keys/${credential}`, `/plans/${bed.planId}`];
 
   test.each(modes)('%s and %i wide, no page errs, asks another host, or is hard to use', async (colorScheme, width) => {
     const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });

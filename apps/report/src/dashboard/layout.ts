@@ -17,6 +17,7 @@ const places: { title: string; places: Place[] }[] = [
     title: 'Keys',
     places: [
       { href: '/keys', text: 'Keys' },
+      { href: '/credentials', text: 'Other credentials' },
       { href: '/findings', text: 'Findings' },
       { href: '/plans', text: 'Plans', spans: true },
       { href: '/exemptions', text: 'Exemptions' },

@@ -7,7 +7,7 @@ import type {
   rotationItem,
   rotationRequestItem,
 } from '../shapes/governance.ts';
-import type { keyItem, keyObservation, keyUse } from '../shapes/keys.ts';
+import type { credentialItem, keyItem, keyObservation, keyUse } from '../shapes/keys.ts';
 import type { reviewedKey } from '../shapes/reviews.ts';
 import { type Column, link, state, table, time } from './html.ts';
 
@@ -28,6 +28,28 @@ export const keyColumns: Column<Key>[] = [
     cell: ({ organization_id: organization, project_id: project }) =>
       html`${organization === null ? '' : link(`/keys?organization_id=${encodeURIComponent(organization)}`, organization)}
       ${project === null ? '' : html`<br />${link(`/projects/${encodeURIComponent(project)}`, project)}`}`,
+  },
+];
+
+export type Credential = z.infer<typeof credentialItem>;
+
+export const credentialColumns: Column<Credential>[] = [
+  { label: 'Name', is: 'text', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
+  { label: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
+  { label: 'State', cell: (each) => state(each.state) },
+  { label: 'Holder', cell: ({ holder }) => holder },
+  { label: 'Created', sort: 'created_at', cell: ({ created_at: at }) => (at === null ? 'unknown' : time(at)) },
+  {
+    label: 'Last used',
+    sort: 'last_used_at',
+    cell: ({ kind, last_used_at: at }) => (kind === 'branch_credential' ? time(at) : 'not reported'),
+  },
+  { label: 'Expires', cell: ({ expires_at: at }) => (at === null ? 'never' : time(at)) },
+  {
+    label: 'Project, branch',
+    cell: ({ project_id: project, branch_id: branch }) =>
+      html`${project === null ? '' : link(`/projects/${encodeURIComponent(project)}`, project)}
+      ${branch === null ? '' : html`<br />${branch}`}`,
   },
 ];
 
