@@ -191,7 +191,7 @@ async function renderHoles(
 function describeKey(key: Key | Credential): Html {
   return facts([
     ['Id', key.id],
-    ['Kind', key.kind],
+    ['Kind', key.kind.replaceAll('_', ' ')],
     ['State', state(key.state)],
     ['Scope', key.scope],
     [
@@ -217,8 +217,16 @@ function describeCredential(credential: Credential): [string, Part][] {
     ['Branch', credential.branch_id],
     ['Holder', credential.holder],
     ['Expires', credential.expires_at === null ? 'never' : time(credential.expires_at)],
-    ...detail.map(([name, value]): [string, Part] => [name, typeof value === 'string' ? value : JSON.stringify(value)]),
+    ...detail.map(([name, value]): [string, Part] => [asLabel(name), asText(value)]),
   ];
+}
+
+/** The name of a field as a label: `principal_type` as Principal type. */
+const asLabel = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
+function asText(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
 function actionForms({ key, rules, rotates }: { key: string; rules: string[]; rotates: boolean }): Html {

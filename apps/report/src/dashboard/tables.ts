@@ -37,7 +37,6 @@ export const credentialColumns: Column<Credential>[] = [
   { label: 'Name', is: 'text', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
   { label: 'Kind', cell: ({ kind }) => kind.replaceAll('_', ' ') },
   { label: 'State', cell: (each) => state(each.state) },
-  { label: 'Holder', cell: ({ holder }) => holder },
   { label: 'Created', sort: 'created_at', cell: ({ created_at: at }) => (at === null ? 'unknown' : time(at)) },
   {
     label: 'Last used',
