@@ -22,7 +22,10 @@ alter table keywarden.credential drop constraint key_kind_check;
 alter table keywarden.credential add constraint credential_kind_check check (kind in ('personal', 'organization', 'project',
   'branch_credential', 'role', 'project_permission', 'project_member', 'jwks'));
 --> statement-breakpoint
-create index credential_by_project on keywarden.credential (control_plane_number, project_id) where gone_at is null and branch_id is not null;
+create index other_credential on keywarden.credential (number) where kind not in ('personal', 'organization', 'project');
+--> statement-breakpoint
+create index other_credential_by_project on keywarden.credential (control_plane_number, project_id)
+  where kind not in ('personal', 'organization', 'project');
 --> statement-breakpoint
 create view keywarden.key with (security_invoker = true) as
   select number, control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id, creator_name, created_at, last_used_at,

@@ -176,6 +176,7 @@ export async function plan(daemon: Store, settings: object = {}): Promise<string
     channels: [],
     addressesSinceMs: null,
     needsProjects: false,
+    otherKinds: [],
     configured: [],
   });
   const made = makePlan(policy, facts);

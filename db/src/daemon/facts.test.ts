@@ -1,4 +1,4 @@
-import type { WireMember } from '@keywarden/core/wire';
+import { unknownCreator, type WireMember } from '@keywarden/core/wire';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Store } from '../store.ts';
 import { createTestStore, type TestStore } from '../testing.ts';
@@ -51,6 +51,7 @@ async function creatorsAfter(at: string, members: string[]) {
     channels: [],
     addressesSinceMs: null,
     needsProjects: false,
+    otherKinds: [],
     configured: [],
   });
   return keys.map(({ creator }) => creator);
@@ -94,6 +95,12 @@ test('A7: a listing that is believed after one that was suddenly short is the fi
   await creatorsAfter(hour(3), many.slice(17));
   expect(await creatorsAfter(hour(4), many.slice(8))).toEqual(['unknown', 'unknown', 'unknown']);
   expect(await creatorsAfter(hour(5), many.slice(8))).toEqual(['left', 'left', 'left']);
+});
+
+test('R1: whether a creator has left is unknown where no list names one', async () => {
+  await store.sql`update keywarden.key set creator_id = ${unknownCreator} where creator_id = 'carl'`;
+  for (const at of [1, 2, 3]) expect((await creatorsAfter(hour(at), ['ada', 'bela']))[2]).toBe('unknown');
+  await store.sql`update keywarden.key set creator_id = 'carl' where creator_id = ${unknownCreator}`;
 });
 
 test('A7: a creator nobody ever listed has not left by lists that are suddenly short', async () => {

@@ -1,6 +1,6 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
-import { showsUse, toMs, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, eq, isNull } from 'drizzle-orm';
+import { keyKinds, type OtherKind, showsUse, toMs, unknownCreator } from '@keywarden/core/wire';
+import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { credential } from '../schema/tables.ts';
 import type { Sql, Store } from '../store.ts';
@@ -30,6 +30,8 @@ export interface FactsAsked {
   /** What only some policies ask for. */
   addressesSinceMs: number | null;
   needsProjects: boolean;
+  /** Kinds of credentials that are no API keys and that rules name; of the others only what a review wants gone is read. */
+  otherKinds: OtherKind[];
   /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
   configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
   /** Only this scope's keys. */
@@ -47,6 +49,7 @@ export interface ScopePlace {
  */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
   const { db, sql } = store;
+  const reviewedOut = await readReviewedOut(sql);
   const rows = await db
     .select()
     .from(credential)
@@ -54,6 +57,10 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       and(
         isNull(credential.goneAt),
         isNull(credential.missingSince),
+        or(
+          inArray(credential.kind, [...keyKinds, ...asked.otherKinds]),
+          inArray(credential.number, ['0', ...reviewedOut.keys()]),
+        ),
         asked.scope && eq(credential.controlPlaneNumber, asked.scope.controlPlane),
         asked.scope && eq(credential.scope, asked.scope.scope),
       ),
@@ -69,7 +76,6 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
   const failed = await readFailedLately(sql);
-  const reviewedOut = await readReviewedOut(sql);
   const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(sql, asked.addressesSinceMs);
   const keys = rows.map(
     (row): KeyFacts => ({

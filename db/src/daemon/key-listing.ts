@@ -29,7 +29,7 @@ export interface SavedListing {
  */
 export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
   const listing = { ...given, keys: lastUsedOfEach(given.keys) };
-  const ids = [...given.keys.map(({ id }) => id), ...(given.endedIds ?? [])];
+  const ids = [...given.keys.map(({ id }) => id), ...(given.ended ?? []).map(({ id }) => id)];
   return await sql.begin(async (tx) => {
     await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
@@ -45,9 +45,11 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
-      // A role of a name that was another's is nothing to look at: names are given again.
-      if (isOfKeys(listing.scope)) await reportChanged(tx, listing, changed);
+      // Of what is not revoked from here a change is nothing to look at: names of roles are given again.
+      if (isOfKeys(listing.scope) || listing.scope.startsWith('branch_credential:'))
+        await reportChanged(tx, listing, changed);
       await saveUse(tx, listing);
+      await saveEnds(tx, listing);
     }
     if (doubt === null) await markAbsent(tx, listing);
     await reportDoubt(tx, listing, doubt);
@@ -229,6 +231,31 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
       and superseded_at is null and last_used_at is not null
     on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
     where key_use.last_used_at < excluded.last_used_at`;
+}
+
+/**
+ * Of what is shown as revoked the last use. One that is later than what the last listing showed was in flight (R5) where an intent is open: it was
+ * judged on that listing.
+ */
+async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing): Promise<void> {
+  const rows = toJson(
+    ended.map(({ id, lastUsedAt, revokedAt }) => ({ id, last_used_at: lastUsedAt, revoked_at: revokedAt })),
+  );
+  await tx`
+    with ended as materialized (
+      select * from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
+    ), used as (
+      update keywarden.credential k set last_used_at = e.last_used_at from ended e
+      where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
+        and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
+      returning k.number, k.control_plane_number, k.scope, e.last_used_at, e.revoked_at
+    )
+    insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+    select 'used_in_flight', u.number, i.number, jsonb_build_object('last_used_at', u.last_used_at, 'revoked_at', u.revoked_at, 'by', 'listing'),
+      u.control_plane_number || '/' || u.scope
+    from used u join keywarden.revocation_intent i on i.key_number = u.number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null`;
 }
 
 async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {

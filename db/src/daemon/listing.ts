@@ -20,8 +20,8 @@ export interface KeyListing {
   /** Why not all of the list was shown; null where it was. What was shown is stored, and nothing is concluded from what was not. */
   partial?: string | null;
   keys: (WireKey | WireCredential)[];
-  /** Ids that the list shows as revoked: their absence from `keys` is no sudden one. */
-  endedIds?: string[];
+  /** What the list shows as revoked: its absence from `keys` is no sudden one, and its last use may be news. */
+  ended?: WireCredential[];
   /** Of the scope: the listing is refused if another process has taken its lock since. */
   lease?: Lease | undefined;
 }

@@ -1,5 +1,5 @@
 import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/wire';
+import { toMs, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, inArray, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, key, member } from '../schema/tables.ts';
@@ -182,7 +182,9 @@ function maySee(
 ): boolean {
   if (controlPlaneNumber !== listing.controlPlane) return false;
   const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
-  return isAccount || seen.length === 0 || seen.some((row) => row.scope === listing.scope);
+  // That it has listed credentials of projects does not say whose keys it sees.
+  const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
+  return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
 }
 
 type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
@@ -203,6 +205,7 @@ export async function readCreators(
   }
   const listings = await readMemberListings(sql);
   return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
+    if (creatorId === unknownCreator) return 'unknown';
     const place = `${controlPlaneNumber}/${organizationId}`;
     const { last, second } = listings.get(place) ?? { last: null, second: null };
     const now = nowMs(controlPlaneNumber);

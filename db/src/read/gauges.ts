@@ -39,7 +39,7 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
     select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
       extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
     from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
-      cross join (values ('keys'), ('operations')) k(kind) left join lateral (
+      cross join (values ('keys'), ('operations'), ('credentials')) k(kind) left join lateral (
         select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
         order by number desc limit 1) r on true
     where c.removed_at is null group by c.name, k.kind

@@ -33,7 +33,11 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
       when(filter.state, (state) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`)),
       when(filter.keyNumber, (number) => sql`n.key_number = ${number}::bigint`),
       ...within(sql`n.opened_at`, filter),
-      visible(sql`coalesce(k.organization_id, substring(n.scope from '^[0-9]+/organization:(.*)$'))`, organizations),
+      visible(
+        sql`coalesce(k.organization_id, substring(n.scope from '^[0-9]+/organization:(.*)$'),
+          substring(n.scope from '^[0-9]+/[a-z_]+:(.*)/[^/]*$'))`,
+        organizations,
+      ),
     ],
     order: [{ by: sql`n.number`, type: 'bigint' }],
     direction: 'desc',

@@ -17,25 +17,29 @@ const organizationOf = sql`case when s.scope not like 'user:%' then regexp_repla
 
 const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
 
-/** Of each inventory: its listings, how long after one the next is due, after which none comes, and what was never listed. */
-const inventories: Record<Inventoried, { isListing: SQL; due: SQL; isOver: SQL; never: SQL }> = {
+/** Of each inventory: its listings, how long after one the next is due, when the last was, and what was never listed. */
+const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL }> = {
   keys: {
     isListing: isOfKeys,
     due: sql`interval '1 day'`,
-    isOver: sql`false`,
+    over: sql`null::timestamptz`,
     never: sql`select o.control_plane_number, 'organization:' || o.id, null::timestamptz, null::timestamptz from keywarden.organization o
       where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)`,
   },
   credentials: {
     isListing: sql`not ${isOfKeys}`,
     due: sql`interval '2 days'`,
-    // With its project what let somebody into it is gone, too.
-    isOver: sql`exists (select from keywarden.project p where p.control_plane_number = listing.control_plane_number and p.gone_at is not null
+    // With its project what gave access to it is gone, too.
+    over: sql`(select p.gone_at from keywarden.project p where p.control_plane_number = listing.control_plane_number
       and p.id = regexp_replace(listing.scope, '^.*/', ''))`,
-    never: sql`select p.control_plane_number, n.kind || ':' || p.organization_id || '/' || p.id, null::timestamptz, null::timestamptz
+    never: sql`select p.control_plane_number, n.kind || ':' || p.organization_id || '/' || p.id, null::timestamptz, p.gone_at
       from keywarden.project p cross join unnest(${sql.param([...otherKinds])}::text[]) n(kind)
-      where p.gone_at is null and not exists (select from listing l where l.control_plane_number = p.control_plane_number
-        and l.scope = n.kind || ':' || p.organization_id || '/' || p.id)`,
+      where not exists (select from listing l where l.control_plane_number = p.control_plane_number
+        and l.scope = n.kind || ':' || p.organization_id || '/' || p.id)
+      union all
+      select o.control_plane_number, 'credentials:' || o.id, null, null from keywarden.organization o
+      where not exists (select from keywarden.project p where p.control_plane_number = o.control_plane_number and p.organization_id = o.id)
+        and not exists (select from keywarden.sync_run r where r.kind = 'credentials' and r.status = 'finished')`,
   },
 };
 
@@ -53,7 +57,7 @@ export async function listInventoryHoles(
     of = 'keys',
   }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
 ): Promise<InventoryHole[]> {
-  const { isListing, due, isOver, never } = inventories[of];
+  const { isListing, due, over, never } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
       select control_plane_number, scope, listed_at from keywarden.key_listing where doubt is null and ${isListing}
@@ -61,8 +65,7 @@ export async function listInventoryHoles(
       select control_plane_number, scope, lag(listed_at) over w as opens, listed_at as closes from listing
       window w as (partition by control_plane_number, scope order by listed_at)
       union all
-      select control_plane_number, scope, max(listed_at), null from listing group by control_plane_number, scope
-      having not ${isOver}
+      select control_plane_number, scope, max(listed_at), ${over} from listing group by control_plane_number, scope
       union all
       ${never}
     )

@@ -1,4 +1,5 @@
 import { canonicalJson, sha256 } from '@keywarden/core/policy';
+import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { insertExemption } from '../exemptions.ts';
@@ -90,7 +91,14 @@ async function isSigned(tx: Tx, review: string): Promise<boolean> {
 }
 
 export type Signature =
-  | { isSigned: true; sha256: string; exemptions: number; rotations: number; revocations: number }
+  | {
+      isSigned: true;
+      sha256: string;
+      exemptions: number;
+      rotations: number;
+      revocations: number;
+      to_end_upstream: number;
+    }
   | { isSigned: false; why: 'signed' | 'undecided'; undecided: number };
 
 /**
@@ -106,14 +114,24 @@ export async function signReview(sql: Sql, { review, by }: { review: string; by:
     const hash = sha256(canonicalJson(document));
     await tx`insert into keywarden.review_signature (review_number, signed_by, sha256) values (${review}, ${by}, ${hash})`;
     const decided = (how: string) => document.items.filter((item) => item.decision === how).length;
+    const toEnd = await countNotOurs(tx, review);
     return {
       isSigned: true,
       sha256: hash,
       exemptions: await exemptKept(tx, { review, by }),
       rotations: await askRotations(tx, review),
-      revocations: decided('revoke'),
+      revocations: decided('revoke') - toEnd,
+      to_end_upstream: toEnd,
     };
   });
+}
+
+/** What was decided to go and is not revoked from here. */
+async function countNotOurs(tx: Tx, review: string): Promise<number> {
+  const [row] = await tx`
+    select count(*)::int as n from keywarden.review_verdict v join keywarden.credential k on k.number = v.key_number
+    where v.review_number = ${review} and v.decision = 'revoke' and k.kind <> all(${credentialKinds.filter(isRevocable)})`;
+  return Number(row?.n);
 }
 
 interface ReviewDocument {

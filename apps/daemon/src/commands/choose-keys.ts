@@ -14,11 +14,12 @@ export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
 }
 
 function findKey(byId: Map<string, NamedKey[]>, name: string): NamedKey {
-  const at = name.lastIndexOf('/');
-  // The id of a database role has a slash of its own.
-  const isWhole = at < 0 || byId.has(name);
-  const id = isWhole ? name : name.slice(at + 1);
-  const scope = isWhole ? undefined : name.slice(0, at);
+  // Ids of credentials that are no keys have slashes of their own: the longest id that the name ends in is meant.
+  const at = [-1, ...[...name.matchAll(/\//g)].map(({ index }) => index)].find((slash) =>
+    byId.has(name.slice(slash + 1)),
+  );
+  const id = name.slice((at ?? name.lastIndexOf('/')) + 1);
+  const scope = id === name ? undefined : name.slice(0, -id.length - 1);
   const found = (byId.get(id) ?? []).filter(
     (key) => scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope),
   );

@@ -14,7 +14,7 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
   return await withContext(
     async (context) => {
       const { store } = context;
-      const { number, name } = makeKeyFinder(await listLiveKeys(store.sql))(key);
+      const { number, name } = makeKeyFinder(await listLiveKeys(store.sql, { withOthers: true }))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
       print(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
@@ -30,7 +30,7 @@ export async function ownerImportCommand(file: string): Promise<number> {
   return await withContext(
     async (context) => {
       const { store } = context;
-      const findKey = makeKeyFinder(await listLiveKeys(store.sql));
+      const findKey = makeKeyFinder(await listLiveKeys(store.sql, { withOthers: true }));
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
@@ -42,7 +42,7 @@ export async function ownerImportCommand(file: string): Promise<number> {
 }
 
 const rowSchema = z.strictObject({
-  key_id: z.string().regex(/^\d{1,19}$/, 'key_id is a number'),
+  key_id: z.string().min(1, 'key_id is empty'),
   owner: z.string(),
   scope: z.string().optional(),
 });

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
-import { isRevocable, type WireCredential, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
+import { isRevocable, tokenIdOf, type WireCredential, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { listScope, type Scope } from '../sync/scopes.ts';
@@ -33,7 +33,7 @@ export async function callUpstream({ client }: Connection, { scope, key, ...call
   if (scope.kind === 'organization') return await client.revokeOrganizationKey(scope.organizationId, key.id, call);
   if (!isRevocable(scope.kind) || !('branchId' in key) || key.branchId === null)
     throw new NotSent(`a ${scope.kind} is not revoked from here`, { isOld: false });
-  await client.revokeBranchCredential({ projectId: scope.projectId, branchId: key.branchId }, key.id, call);
+  await client.revokeBranchCredential({ projectId: scope.projectId, branchId: key.branchId }, tokenIdOf(key), call);
   return notKnown(key.id);
 }
 
@@ -48,8 +48,9 @@ export async function findEnded(
   try {
     const { keys, ended, doubt } = await listScope(context, connection, { scope, run: null });
     const found = ended.find((each) => each.id === id);
-    if (found !== undefined) return { ...found, revoked: true };
-    return { ...notKnown(id), revoked: doubt === null && keys.every((each) => each.id !== id) };
+    const isAbsent = keys.every((each) => each.id !== id);
+    if (found !== undefined) return { ...found, revoked: isAbsent };
+    return { ...notKnown(id), revoked: isAbsent && doubt === null };
   } catch (error) {
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     return notKnown(id);

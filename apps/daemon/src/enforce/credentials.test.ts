@@ -20,14 +20,18 @@ let project: string;
 let branch: string;
 let list: string;
 let beforeDelete: () => Promise<unknown>;
+/** Changes answers on their way. */
+let answer: (url: string, response: Response) => Promise<Response>;
 
 /** An organization with one project, whose generated credentials are revoked long since. */
 async function prepareProject(policy: object = {}): Promise<void> {
   beforeDelete = () => Promise.resolve();
+  answer = (_url, response) => Promise.resolve(response);
   const client = {
     fetch: async (...[input, init]: Parameters<typeof fetch>) => {
       if (init?.method === 'DELETE') await beforeDelete();
-      return await fetch(input, init);
+      const url = input instanceof Request ? input.url : String(input);
+      return await answer(url, await fetch(input, init));
     },
   };
   await prepare(['busy'], { policy: policySchema.parse(policy), client });
@@ -99,7 +103,7 @@ test('what lets somebody into a project is observed: every kind, without a secre
     new Set(['branch_credential', 'role', 'project_permission', 'project_member', 'jwks']),
   );
   expect(all.find(({ kind }) => kind === 'branch_credential')).toMatchObject({
-    id: issued.token_id,
+    id: `${branch}/${issued.token_id}`,
     name: 'backup',
     branch_id: branch,
     expires_at: null,
@@ -109,7 +113,7 @@ test('what lets somebody into a project is observed: every kind, without a secre
     kind: 'project_permission',
     holder: 'eve@agency.example',
   });
-  expect(all.find(({ kind }) => kind === 'jwks')?.detail).toMatchObject({ url: 'https://keys.example/set.json' });
+  expect(all.find(({ kind }) => kind === 'jwks')?.detail).toMatchObject({ url: 'https://keys.example' });
   // Nothing says who made them: the owner of the project answers.
   expect(new Set(all.map(({ owner }) => owner))).not.toContain('unknown');
   const stored = await everything();
@@ -176,8 +180,10 @@ test('as they were: a credential that was revoked since was there at its time, a
   await bed.ask('DELETE', `${list}/${id}`);
   await listed();
   await listed();
-  expect((await shown({ kind: 'branch_credential' })).find((each) => each.id === id)?.state).toBe('gone');
-  const then = (await shown({ kind: 'branch_credential', asOf })).find((each) => each.id === id);
+  expect((await shown({ kind: 'branch_credential' })).find((each) => each.id === `${branch}/${id}`)?.state).toBe(
+    'gone',
+  );
+  const then = (await shown({ kind: 'branch_credential', asOf })).find((each) => each.id === `${branch}/${id}`);
   expect(then).toMatchObject({ state: 'active', name: 'backup' });
   const holes = async (at: number) =>
     await listInventoryHoles(store.db, {
@@ -210,7 +216,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   const plan = await planKeys(bed.context, bed.connections);
   expect(plan.document.items.map(({ key }) => key.name).toSorted()).toEqual(['busy', 'old']);
   expect(plan.document.items.find(({ key }) => key.name === 'old')?.key).toMatchObject({
-    id: old.token_id,
+    id: `${branch}/${old.token_id}`,
     branch_id: branch,
     kind: 'branch_credential',
   });
@@ -237,7 +243,7 @@ test('R5: a credential that was used between its last listing and its revocation
   const applied = await apply(plan);
   expect(applied.stopped).toContain('was used between its last listing and its revocation');
   const incidents = await listIncidents(store.sql, { isOpen: true, limit: 10 });
-  expect(incidents.map(({ kind, keyId }) => [kind, keyId])).toEqual([['used_in_flight', old.token_id]]);
+  expect(incidents.map(({ kind, keyId }) => [kind, keyId])).toEqual([['used_in_flight', `${branch}/${old.token_id}`]]);
 });
 
 test('R4: an answer to a revocation that is lost leaves its outcome to the listings', async () => {
@@ -280,4 +286,74 @@ test('kinds that are not ours to end are reported, also where a signed review wa
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map(({ why }) => why.kind)).toEqual(['report_only']);
   expect(plan.document.reported.length).toBeGreaterThan(0);
+});
+
+test('R4, R5: a lost answer: a use in flight that the list shows later calls a person; where the project goes, the intent ends', async () => {
+  await prepareProject({ rules: [stale] });
+  const used = await issue('used');
+  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await listed();
+  await listed();
+  const plan = await planKeys(bed.context, bed.connections);
+  const path = '/projects/{project_id}/branches/{branch_id}/credentials/{token_id}';
+  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
+  beforeDelete = async () => await use(used.token_id);
+  expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['unknown']);
+  beforeDelete = () => Promise.resolve();
+  await listed();
+  const incidents = await listIncidents(store.sql, { isOpen: true, limit: 10 });
+  expect(incidents.map(({ kind, keyName }) => [kind, keyName])).toEqual([['used_in_flight', 'used']]);
+  await bed.ask('DELETE', `/projects/${project}`);
+  for (let pass = 0; pass < 4; pass += 1) await listed();
+  expect((await store.sql`select outcome from keywarden.revocation_outcome`).map(({ outcome }) => outcome)).toEqual([
+    'gone',
+  ]);
+});
+
+test('a list that fails does not keep the other lists of its project from being read', async () => {
+  await prepareProject();
+  const path = '/projects/{project_id}/branches';
+  await bed.control('PUT', 'faults', [{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
+  await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 projects/);
+  const kinds =
+    await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;
+  expect(kinds.map(({ kind }) => String(kind))).toEqual(['jwks', 'project_member', 'project_permission']);
+});
+
+test('where one credential is shown on two branches, each is its own, and only the one of the plan is revoked', async () => {
+  await prepareProject({ rules: [stale] });
+  const { token_id: id } = await issue('old');
+  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  const { branches } = await bed.ask<{ branches: { id: string }[] }>('GET', `/projects/${project}/branches`);
+  const twin = branches.find((each) => each.id !== branch)?.id ?? '';
+  answer = async (url, response) => {
+    if (!url.endsWith(`/branches/${twin}/credentials`)) return response;
+    const shown = await fetch(`${bed.sandbox.url}${list}`, {
+      headers: { authorization: `Bearer ${bed.sandbox.adminKey}` },
+    });
+    return new Response(await shown.text(), { status: 200, headers: shown.headers });
+  };
+  await listed();
+  await listed();
+  const ids = (await shown({ kind: 'branch_credential', state: 'active' })).map((each) => each.id);
+  expect(ids.filter((each) => each.endsWith(id)).toSorted()).toEqual([`${branch}/${id}`, `${twin}/${id}`].toSorted());
+});
+
+test('R2: a connection that has listed credentials of projects has not said by that whose keys it sees', async () => {
+  await prepareProject({ rules: [stale] });
+  await issue('old');
+  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await listed();
+  await listed();
+  await store.sql`
+    insert into keywarden.connection (name, control_plane_number, account_id, auth_method, is_sandbox, checked_at)
+    select 'second', control_plane_number, 'another', auth_method, is_sandbox, now() from keywarden.connection`;
+  const holds = async () => (await planKeys(bed.context, bed.connections)).document.held.map(({ why }) => why.kind);
+  expect(await holds()).toEqual(['own_key_unknown']);
+  await store.sql`
+    insert into keywarden.connection_scope select 'second', control_plane_number, scope, seen_at from keywarden.connection_scope where scope like 'role:%'`;
+  expect(await holds()).toEqual(['own_key_unknown']);
+  await store.sql`
+    insert into keywarden.connection_scope select 'second', control_plane_number, 'user:another', seen_at from keywarden.connection_scope limit 1`;
+  expect(await holds()).toEqual([]);
 });

@@ -11,6 +11,7 @@ import {
   sha256,
 } from '@keywarden/core/policy';
 import { UserError, usageError } from '@keywarden/core/process';
+import { otherKinds } from '@keywarden/core/wire';
 import { readFacts, readPlan, type ScopePlace, savePlan } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -54,6 +55,7 @@ async function gatherFacts(
     channels: channels.map(({ name }) => name),
     addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
     needsProjects: mention('unscoped'),
+    otherKinds: otherKinds.filter((kind) => policy.rules.some(({ match }) => match.kinds?.includes(kind) === true)),
     configured: config.connections.map(({ name, identity, keyId }) => {
       // The key file of one that has authenticated may have named another since the configuration was read.
       const used = connections.find((connection) => connection.name === name);

@@ -35,7 +35,7 @@ export async function syncCredentials(context: Context, connection: Connection):
         await syncProject(context, connection, { ...project, run, counts });
         outages = 0;
       } catch (error) {
-        if (!(error instanceof UserError || isOfOneProject(error))) throw error;
+        if (!isOfOneList(error)) throw error;
         if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
         failures.push({ project: project.projectId, error });
       }
@@ -46,6 +46,7 @@ export async function syncCredentials(context: Context, connection: Connection):
       controlPlane: connection.controlPlane,
       seenAt: presentOf(connection),
       run,
+      lease: context.lease,
     });
     for (const { project, error } of failures)
       context.log.warn({ project, err: error }, 'the credentials of a project could not be listed');
@@ -66,6 +67,7 @@ async function syncProject(
   connection: Connection,
   { run, counts, ...place }: Place & { run: string; counts: Counts },
 ): Promise<void> {
+  let failure: { error: unknown } | undefined;
   for (const kind of otherKinds) {
     const scope = { kind, ...place };
     try {
@@ -77,11 +79,16 @@ async function syncProject(
       add(counts, 'doubted_listings');
       context.log.warn({ scope, doubt }, 'a listing of credentials proves no absence');
     } catch (error) {
-      if (!isHidden(error)) throw error;
-      add(counts, 'hidden_lists');
+      if (isHidden(error)) add(counts, 'hidden_lists');
+      // One list that fails does not keep the others from being read.
+      else if (isOutage(error) || !isOfOneList(error)) throw error;
+      else failure ??= { error };
     }
   }
+  if (failure !== undefined) throw failure.error;
 }
+
+const isOfOneList = (error: unknown) => error instanceof UserError || isOfOneProject(error);
 
 /** The credential may not look, or the service has no such list (501): that concludes nothing about what is there. */
 function isHidden(error: unknown): boolean {

@@ -11,7 +11,7 @@ import type { Counts } from './run.ts';
 /** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
 const holesEveryMs = 20 * 3_600_000;
 
-/** The projects of one organization, as a connection was shown them a moment ago. */
+/** The projects of one organization, as a connection was shown them a moment ago; those that say they are of another are left out. */
 interface ShownProjects {
   organizationId: string;
   projectIds: string[];
@@ -40,7 +40,8 @@ export async function syncProjects(context: Context, connection: Connection, cou
       const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
       if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
     }
-    shown.push({ organizationId, projectIds: possible.map(({ id }) => id) });
+    const own = possible.filter(({ orgId }) => (orgId ?? organizationId) === organizationId);
+    shown.push({ organizationId, projectIds: own.map(({ id }) => id) });
   }
   return shown;
 }

@@ -26,8 +26,9 @@ export function parseScope(name: string): Scope {
   const at = name.indexOf(':');
   const [prefix, id] = [name.slice(0, at), name.slice(at + 1)];
   const kind = otherKinds.find((each) => each === prefix);
-  if (kind === undefined)
-    return prefix === 'user' ? { kind: 'user', userId: id } : { kind: 'organization', organizationId: id };
+  if (prefix === 'user') return { kind: 'user', userId: id };
+  if (prefix === 'organization') return { kind: 'organization', organizationId: id };
+  if (kind === undefined) throw new Error(`${name} is no scope`);
   const slash = id.lastIndexOf('/');
   return { kind, organizationId: id.slice(0, slash), projectId: id.slice(slash + 1) };
 }
@@ -87,7 +88,7 @@ export async function listScope(
     stale: whyStale(connection, { ...shown, begunMs, list: `keys of ${name}` }),
     partial,
     keys: live,
-    endedIds: ended.map(({ id }) => id),
+    ended,
     unreadable: rejected.length,
     lease,
   });

@@ -12,6 +12,7 @@ import {
   listRules,
   readOne,
   readPage,
+  readPresent,
   reviewItemList,
   revocationList,
   rotationList,
@@ -120,7 +121,7 @@ export function keyPages({ page, form }: Pages, services: Services): void {
     });
     return {
       title: 'Other credentials',
-      body: html`${asOf === undefined ? '' : await renderHoles(services, { asOf, organizations, of })}${body}`,
+      body: html`${await renderHoles(services, { asOf: asOf ?? (await readPresent(db)), organizations, of })}${body}`,
     };
   });
 

@@ -33,6 +33,7 @@ export function proofPages({ page }: Pages, services: Services): void {
             <ul class="downloads">
               ${[
                 'keys',
+                'credentials',
                 'findings',
                 'revocations',
                 ...(principal.organizations === null ? ['reviews'] : []),

@@ -132,7 +132,10 @@ function describe(review: Review): Html {
     [
       'Chosen by',
       Object.entries(review.filter)
-        .map(([name, value]) => `${name}: ${String(value)}`)
+        .flatMap(([name, value]) =>
+          typeof value === 'object' && value !== null ? [name, ...Object.entries(value)] : [[name, value]],
+        )
+        .map((each) => (Array.isArray(each) ? each.join(': ') : each))
         .join(', '),
     ],
     ['Signed', review.signed_at === null ? 'not yet' : html`${time(review.signed_at)} by ${review.signed_by}`],

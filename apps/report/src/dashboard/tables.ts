@@ -43,7 +43,7 @@ export const credentialColumns: Column<Credential>[] = [
     sort: 'last_used_at',
     cell: ({ kind, last_used_at: at }) => (kind === 'branch_credential' ? time(at) : 'not reported'),
   },
-  { label: 'Expires', cell: ({ expires_at: at }) => (at === null ? 'never' : time(at)) },
+  { label: 'Expires', cell: ({ kind, expires_at: at }) => expiryOf(kind, at) },
   {
     label: 'Project, branch',
     cell: ({ project_id: project, branch_id: branch }) =>
@@ -51,6 +51,10 @@ export const credentialColumns: Column<Credential>[] = [
       ${branch === null ? '' : html`<br />${branch}`}`,
   },
 ];
+
+/** Of other kinds upstream reports no expiry. */
+const expiryOf = (kind: string, at: string | null) =>
+  at === null ? (kind === 'branch_credential' ? 'never' : 'not reported') : time(at);
 
 export const findingTable = (items: z.infer<typeof findingItem>[]) =>
   table({

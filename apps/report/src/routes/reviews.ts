@@ -166,6 +166,9 @@ export function reviewRoutes(app: OpenAPIHono<Env>, dependencies: Dependencies):
           revocations: z
             .int()
             .openapi({ description: 'Keys that stand in the next plan, to be revoked when somebody approves it' }),
+          to_end_upstream: z.int().openapi({
+            description: 'Credentials that are not revoked from here: a person ends them in the control plane',
+          }),
         })
         .openapi('Signature'),
       status: 201,

@@ -44,7 +44,7 @@ export function credentialCalls(call: Call) {
     ): AsyncGenerator<Page<WireCredential>, void> {
       const { route, list, limit } = credentialLists[kind];
       const params = { project_id: place.projectId, branch_id: place.branchId ?? '' };
-      const shape = { list, item: credentialSchemas[kind](place) };
+      const shape = { list, item: credentialSchemas[kind](place), hasSecrets: true };
       return followPages(async (cursor) => {
         const { items, ...page } = await fetchPage(call, { route, params, query: { cursor, limit }, signal }, shape);
         return { ...page, items: items.filter((item) => item !== null) };

@@ -44,7 +44,9 @@ test('a credential of a branch that is revoked stays in its list, with when it w
   });
   const { token_id: id } = (await issued.json()) as { token_id: string };
   const shown = async () =>
-    (await collect(client.credentials('branch_credential', place))).items.find((each) => each.id === id);
+    (await collect(client.credentials('branch_credential', place))).items.find(
+      (each) => each.id === `${place.branchId}/${id}`,
+    );
   expect(await shown()).toMatchObject({ name: 'backup', revokedAt: null, expiresAt: null });
   expect(await client.revokeBranchCredential(place, id)).toBeUndefined();
   expect((await shown())?.revokedAt).toMatch(/Z$/);
@@ -85,7 +87,7 @@ test('of an answer no secret is read, wherever it stands', async () => {
     const client = await told({
       [list]: [
         { ...row, created_at: at },
-        { odd: secret, password: secret },
+        { odd: secret, password: secret, role: secret, secret_id: secret, used_at: secret },
       ],
     });
     const answer = await collect(client.credentials(kind, place));

@@ -45,7 +45,10 @@ export class ControlPlaneError extends Error {
 
 /** Takes whatever looks like a key's secret out of a text that came from elsewhere. */
 function redact(text: string): string {
-  return text.replace(/napi_\w+/g, 'napi_[redacted]').slice(0, 500);
+  return text
+    .replace(/napi_\w+/g, 'napi_[redacted]')
+    .replace(/(n[as]k_live_[\da-f]{12})[\w.]*/g, '$1[redacted]')
+    .slice(0, 500);
 }
 
 /**

@@ -19,6 +19,8 @@ interface Shape<T> {
   /** The name of the list in its answer. */
   list: string;
   item: z.ZodType<T>;
+  /** Of a row that cannot be read only the types of its fields are told. */
+  hasSecrets?: boolean;
 }
 
 export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>): Promise<Page<T>> {
@@ -71,20 +73,25 @@ export async function fetchProjects(
 }
 
 /** Reads a page: of keys a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
-function readPage<T>(reply: Reply, route: string, { list, item }: Shape<T>): Page<T> {
+function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
   const { json, dateMs, ageMs } = reply;
   const rest = { dateMs, ageMs };
   // Keys alone are documented as a bare list: elsewhere an empty one would say that nothing is there.
-  if (list === 'keys' && Array.isArray(json)) return { ...readRows(item, reply, route), cursor: null, ...rest };
+  if (list === 'keys' && Array.isArray(json))
+    return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
-  const rows = readRows(item, { ...reply, json: Reflect.get(Object(json), found) }, route);
+  const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, { item, hasSecrets });
   return { ...rows, cursor: pagination, ...rest };
 }
 
 /** The rows of a list; one that cannot be read is kept apart, and the others are read all the same. */
-function readRows<T>(item: z.ZodType<T>, reply: Reply, route: string): Pick<Page<T>, 'items' | 'rejected'> {
+function readRows<T>(
+  reply: Reply,
+  route: string,
+  { item, hasSecrets }: { item: z.ZodType<T>; hasSecrets: boolean },
+): Pick<Page<T>, 'items' | 'rejected'> {
   const parsed = listOf(item).safeParse(reply.json);
   if (parsed.success) return { items: parsed.data };
   if (!Array.isArray(reply.json)) throw invalid(reply, `${route} answered with no list`);
@@ -93,7 +100,13 @@ function readRows<T>(item: z.ZodType<T>, reply: Reply, route: string): Pick<Page
   for (const [index, row] of reply.json.entries()) {
     const read = item.safeParse(row);
     if (read.success) items.push(read.data);
-    else rejected.push({ index, id: idOf(row), why: describe(read.error), record: shapeOf(row) });
+    else
+      rejected.push({
+        index,
+        id: idOf(row),
+        why: describe(read.error),
+        record: hasSecrets ? typesOf(row) : shapeOf(row),
+      });
   }
   return { items, rejected };
 }
@@ -118,6 +131,12 @@ function shapeOf(value: unknown, name = ''): unknown {
       Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field)]),
     );
   return plainName.test(name) ? JSON.stringify(value).slice(0, longestValue) : typeof value;
+}
+
+/** The types of a row's fields. */
+function typesOf(row: unknown): unknown {
+  if (typeof row !== 'object' || row === null) return typeof row;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.slice(0, longestValue), typeof value]));
 }
 
 /** Checks an answer; `invalid_response` names what is wrong with it first. */

@@ -1,4 +1,4 @@
-import { compareInstants, isKeyKind, isRevocable, toMs } from '../wire/index.ts';
+import { compareInstants, isKeyKind, isRevocable, toMs, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
@@ -136,7 +136,9 @@ function staleEvidence(policy: Policy, { kind }: KeyFacts, { listedAt, nowMs }: 
   const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
   const mostMs = isKeyKind(kind) ? policy.max_evidence_age.ms : Math.max(policy.max_evidence_age.ms, listedDailyMs);
   if (ageMs <= mostMs && ageMs >= -aheadMs) return null;
-  const text = `its last complete listing, of ${listedAt}, is not within ${isKeyKind(kind) ? policy.max_evidence_age.text : '26h'}; run keywarden sync ${isKeyKind(kind) ? 'keys' : 'credentials'}`;
+  const within = mostMs === policy.max_evidence_age.ms ? policy.max_evidence_age.text : '26h';
+  const what = isKeyKind(kind) ? 'keys' : 'credentials';
+  const text = `its last complete listing, of ${listedAt}, is not within ${within}; run keywarden sync ${what}`;
   return { kind: 'stale_evidence', text };
 }
 
@@ -250,7 +252,9 @@ export function holdOverQuota(
   for (const { key } of inTurn) {
     const creator = `${key.scope} ${key.line?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
-    if (own >= perCreator) waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
+    // Of two that nobody is known to have made nothing says that one person did.
+    if (own >= perCreator && (key.line?.creatorId ?? key.creatorId) !== unknownCreator)
+      waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);
     else if (going + revokedLastDay >= perDay) waiting.set(key, `at most ${perDay} keys are revoked in 24 hours`);
     else {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OtherKind } from './kinds.ts';
-import { instant } from './primitives.ts';
+import { instant, toMs } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
 // What a project's lists say of credentials that are no API keys. Of each only these fields are read: the rest may be a secret.
@@ -25,7 +25,7 @@ export interface WireCredential extends WireKey {
 export const unknownTime = '0001-01-01T00:00:00Z';
 
 const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
-const when = maybe(instant).transform((value) => (value === unknownTime ? null : value));
+const when = maybe(instant).transform((value) => (value === null || toMs(value) <= toMs(unknownTime) ? null : value));
 const id = z.string().min(1).max(200);
 const word = maybe(z.string().max(1000));
 const words = maybe(z.array(z.string().max(200)).max(100));
@@ -50,6 +50,10 @@ const make = (place: CredentialPlace, made: Made): WireCredential => ({
   ...made,
   createdAt: made.createdAt ?? unknownTime,
 });
+
+/** The control plane's own id of a credential of a branch: ours has its branch before it, for nothing says that it is another branch's no less. */
+export const tokenIdOf = ({ id: ours, branchId }: Pick<WireCredential, 'id' | 'branchId'>) =>
+  ours.slice((branchId ?? '').length + 1);
 
 /** What is known of the fields, without those of which nothing is. */
 function detail(fields: Record<string, unknown>): Record<string, unknown> | null {
@@ -101,10 +105,11 @@ const jwks = z.object({
   updated_at: when,
 });
 
-/** An address without what may be secret in it: user, password, query and fragment. */
+/** An https address without what may be secret in it: user, password, query, fragment, and a path that is not a well-known one. */
 function plainUrl(text: string): string | null {
   const url = URL.parse(text);
-  return url === null ? null : `${url.protocol}//${url.host}${url.pathname}`;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) return null;
+  return `${url.origin}${/^\/\.well-known\/[\w.-]+$/.test(url.pathname) ? url.pathname : ''}`;
 }
 
 /** The methods by which a role has no password. */
@@ -116,7 +121,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.
     branchCredential.transform((row) =>
       make(place, {
         kind: 'branch_credential',
-        id: row.token_id,
+        id: `${place.branchId ?? ''}/${row.token_id}`,
         name: row.name ?? row.token_id,
         createdAt: row.created_at ?? unknownTime,
         lastUsedAt: row.last_used_at,
@@ -133,7 +138,11 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.
         id: `${place.branchId ?? ''}/${row.name}`,
         name: row.name,
         createdAt: row.created_at ?? unknownTime,
-        extra: detail({ protected: row.protected, authentication_method: row.authentication_method }),
+        extra: detail({
+          protected: row.protected,
+          authentication_method: row.authentication_method,
+          updated_at: row.updated_at,
+        }),
       });
     }),
   project_permission: (place) =>
@@ -173,7 +182,12 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.
         name: row.provider_name,
         branchId: row.branch_id,
         createdAt: row.created_at ?? unknownTime,
-        extra: detail({ url: plainUrl(row.jwks_url), audience: row.jwt_audience, roles: row.role_names }),
+        extra: detail({
+          url: plainUrl(row.jwks_url),
+          audience: row.jwt_audience,
+          roles: row.role_names,
+          updated_at: row.updated_at,
+        }),
       }),
     ),
 };
