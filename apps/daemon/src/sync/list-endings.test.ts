@@ -116,3 +116,66 @@ test('A1, A2: a service that shows seven rows a page, each page with a cursor, l
   await bed.close();
   await store.close();
 });
+
+interface TimedRow {
+  created_at: string;
+  updated_at: string;
+}
+
+interface Body {
+  operations?: TimedRow[];
+  operation?: TimedRow;
+  projects?: TimedRow[];
+  pagination?: { cursor: string };
+}
+
+/** Rewrites answers on their way: where lists of operations have cursors, and how many digits times have. */
+function rewriting(change: (body: Body, limit: number) => Body): typeof fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    const url = new URL(input instanceof Request ? input.url : input);
+    if (!/\/projects$|\/operations/.test(url.pathname) || !response.ok) return response;
+    const body = change((await response.json()) as Body, Number(url.searchParams.get('limit')));
+    return new Response(JSON.stringify(body), { status: response.status, headers: response.headers });
+  };
+}
+
+const cut = (at: string) => `${at.slice(0, 19)}Z`;
+const inSeconds = (row: TimedRow) => ({ ...row, created_at: cut(row.created_at), updated_at: cut(row.updated_at) });
+
+/** As the live service was recorded: a cursor on every page with rows, with all digits of its last row's time; bodies in whole seconds. */
+const asRecorded = ({ operations, operation, projects, ...rest }: Body): Body => {
+  if (operation !== undefined) return { operation: inSeconds(operation) };
+  if (operations === undefined) return { ...rest, projects: projects?.map(inSeconds) ?? [] };
+  const last = operations.at(-1);
+  return {
+    ...rest,
+    ...(last === undefined ? {} : { pagination: { cursor: last.created_at } }),
+    operations: operations.map(inSeconds),
+  };
+};
+
+/** As older clients saw it: no cursor on a short page. */
+const asShort = ({ pagination, ...rest }: Body, limit: number): Body => ({
+  ...rest,
+  ...(pagination !== undefined && (rest.operations ?? rest.projects)?.length === limit ? { pagination } : {}),
+});
+
+test.each([
+  ['full pages and microseconds', { pagination: 'full_pages', times: 'microseconds' }, asRecorded],
+  ['every page and seconds', { pagination: 'every_page', times: 'seconds' }, asShort],
+])(
+  'A1, A2: a proxy before a service of %s rewrites its lists the other way: every project is whole, and asked once where nothing is new',
+  async (_of, setting, change) => {
+    const store = await createTestStore(inject('postgresUrl'));
+    const bed = await makeBed(store, { client: { fetch: rewriting(change) } });
+    await bed.control('PUT', 'settings', setting);
+    await bed.control('POST', 'generate', { ...company, projects: 50, operations: 9000 });
+    await pass(bed);
+    expect(await countStored(bed)).toBeGreaterThan(10);
+    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
+    expect(await pass(bed)).toBe(50);
+    await bed.close();
+    await store.close();
+  },
+);
