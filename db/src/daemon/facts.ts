@@ -190,7 +190,7 @@ export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
 }
 
 /**
- * A last use that went backwards, that upstream does not tell of its kind, that lies before the key's creation (by more than a rounded second), or has an address and no time, says
+ * A last use that went backwards, lies before the key's creation (by more than a rounded second), or has an address and no time, says
  * nothing.
  */
 function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {

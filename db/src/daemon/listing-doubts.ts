@@ -14,7 +14,7 @@ export const staleWords = 'a cache between answered';
 /** What every doubt of a listing says whose rows cannot all be read. */
 const unreadableWords = 'cannot be read';
 
-/** What every doubt of a listing says of which a part is missing. */
+/** Every doubt of an incomplete listing has these words. */
 const partialWords = 'not all of it was shown';
 
 const describePartial = ({ partial = null }: KeyListing): string | null =>

@@ -118,14 +118,14 @@ test('what lets somebody into a project is observed: every kind, without a secre
   expect(new Set(all.map(({ owner }) => owner))).not.toContain('unknown');
   const stored = await everything();
   for (const secret of [issued.api_token, issued.s3_secret_access_key, 'hidden']) expect(stored).not.toContain(secret);
-  // No list of keys has any of it, and no rule without their kind speaks of them.
+  // They are in no list of keys, and a rule that does not name their kind finds nothing.
   const keys = await store.sql`select distinct kind from keywarden.key`;
   expect(keys.map(({ kind }) => kind)).not.toContain('role');
   const plan = await planKeys(bed.context, bed.connections);
   expect(plan.judgements).toEqual([]);
 });
 
-test('a role that was dropped and made again is another one, and nobody is called for it', async () => {
+test('a role that was dropped and made again is another one, and opens no incident', async () => {
   await prepareProject();
   const roles = `/projects/${project}/branches/${branch}/roles`;
   await bed.ask('POST', roles, { role: { name: 'app' } });
@@ -142,7 +142,7 @@ test('a role that was dropped and made again is another one, and nobody is calle
   expect(await listIncidents(store.sql, { isOpen: true, limit: 10 })).toEqual([]);
 });
 
-test('A7: a list that may not be seen, or of which a part is missing, ends nothing', async () => {
+test('A7: a list that may not be seen, or that is incomplete, ends nothing', async () => {
   await prepareProject();
   await issue('backup');
   await bed.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
@@ -230,6 +230,30 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   const ends = await store.sql`select outcome from keywarden.revocation_outcome`;
   expect(ends.map(({ outcome }) => outcome)).toEqual(['revoked']);
   expect(await apply(plan)).toMatchObject({ doneBefore: 1 });
+});
+
+test('R1: a list of credentials that a cache kept shows no use of the present, though the list of branches is fresh', async () => {
+  await prepareProject({ rules: [stale] });
+  const { token_id: id } = await issue('old');
+  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await listed();
+  await listed();
+  const plan = await planKeys(bed.context, bed.connections);
+  expect(plan.document.items).toHaveLength(1);
+  const kept = new Map<string, Response>();
+  answer = (url, response) => {
+    if (!url.endsWith('/credentials')) return Promise.resolve(response);
+    const old = kept.get(url) ?? response;
+    kept.set(url, old.clone());
+    return Promise.resolve(old);
+  };
+  await syncCredentials(bed.context, connectionOf(bed));
+  await use(id);
+  await bed.control('POST', 'clock', { advance_seconds: 1800 });
+  await bed.reconnect();
+  expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['skipped']);
+  const { credentials } = await bed.ask<{ credentials: { token_id: string; revoked_at?: string }[] }>('GET', list);
+  expect(credentials.find((each) => each.token_id === id)?.revoked_at).toBeUndefined();
 });
 
 test('R5: a credential that was used between its last listing and its revocation calls a person', async () => {
@@ -325,9 +349,9 @@ test('where one credential is shown on two branches, each is its own, and only t
   const { token_id: id } = await issue('old');
   await bed.control('POST', 'clock', { advance_seconds: 40 * day });
   const { branches } = await bed.ask<{ branches: { id: string }[] }>('GET', `/projects/${project}/branches`);
-  const twin = branches.find((each) => each.id !== branch)?.id ?? '';
+  const other = branches.find((each) => each.id !== branch)?.id ?? '';
   answer = async (url, response) => {
-    if (!url.endsWith(`/branches/${twin}/credentials`)) return response;
+    if (!url.endsWith(`/branches/${other}/credentials`)) return response;
     const shown = await fetch(`${bed.sandbox.url}${list}`, {
       headers: { authorization: `Bearer ${bed.sandbox.adminKey}` },
     });
@@ -336,7 +360,7 @@ test('where one credential is shown on two branches, each is its own, and only t
   await listed();
   await listed();
   const ids = (await shown({ kind: 'branch_credential', state: 'active' })).map((each) => each.id);
-  expect(ids.filter((each) => each.endsWith(id)).toSorted()).toEqual([`${branch}/${id}`, `${twin}/${id}`].toSorted());
+  expect(ids.filter((each) => each.endsWith(id)).toSorted()).toEqual([`${branch}/${id}`, `${other}/${id}`].toSorted());
 });
 
 test('R2: a connection that has listed credentials of projects has not said by that whose keys it sees', async () => {

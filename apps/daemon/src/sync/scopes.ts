@@ -111,7 +111,10 @@ async function fetchScope(connection: Connection, scope: Scope, signal: AbortSig
 
 const listedByBranch: readonly OtherKind[] = ['branch_credential', 'role'];
 
-/** A project's credentials of a kind, by one list or by one of each of its branches; with the Date of the first answer. */
+/**
+ * A project's credentials of a kind, by one list or by one of each of its branches. They are as old as the oldest of the answers: a cache may have
+ * kept one of them. The Date is null where one has none.
+ */
 async function fetchCredentials(
   { client }: Connection,
   { kind, projectId }: ProjectScope,
@@ -146,7 +149,8 @@ async function fetchCredentials(
       shown.partial = `branch ${id} was not found`;
       continue;
     }
-    const { live, ended, rejected, ageMs } = sort(answer);
+    const { live, ended, rejected, ageMs, dateMs: answeredMs } = sort(answer);
+    shown.dateMs = shown.dateMs === null || answeredMs === null ? null : Math.min(shown.dateMs, answeredMs);
     shown.live.push(...live);
     shown.ended.push(...ended);
     shown.rejected.push(...rejected);

@@ -81,7 +81,7 @@ export const withEnds = ({ operationsPage }: Lister): WalkedClient => ({
   },
 });
 
-/** The same list, of which some rows cannot be read. */
+/** The same list; some of its rows cannot be read. */
 export function unreadableIn({ operationsPage }: Lister, odd: ReadonlySet<string>): WalkedClient {
   return {
     async operationsPage(projectId, asked) {

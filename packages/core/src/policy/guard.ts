@@ -87,7 +87,7 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
   return { key, findings: free, announcing: free, kept, held: null };
 }
 
-/** Credentials that are not Keywarden's to end, whatever decided so: a person does it upstream. */
+/** Kinds that Keywarden only reports. A person ends them in the control plane. */
 function reportOnly({ kind }: KeyFacts): Hold | null {
   if (isRevocable(kind)) return null;
   return { kind: 'report_only', text: `a ${kind} is not revoked from here; end it in the control plane itself` };
@@ -128,7 +128,7 @@ export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | nul
 /** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
 const aheadMs = 300_000;
 
-/** Other credentials than API keys are listed daily. The call itself waits for a listing of the same minute, whatever a plan rests on. */
+/** Other credentials than API keys are listed daily, so a plan accepts older listings of them. Each is listed again right before the call. */
 const listedDailyMs = 26 * 3_600_000;
 
 /** R1: evidence must be fresh, and not of a time that is still to come. */
@@ -252,7 +252,7 @@ export function holdOverQuota(
   for (const { key } of inTurn) {
     const creator = `${key.scope} ${key.line?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
-    // Of two that nobody is known to have made nothing says that one person did.
+    // Keys with an unknown creator need not have the same one.
     if (own >= perCreator && (key.line?.creatorId ?? key.creatorId) !== unknownCreator)
       waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);

@@ -55,7 +55,7 @@ const make = (place: CredentialPlace, made: Made): WireCredential => ({
 export const tokenIdOf = ({ id: ours, branchId }: Pick<WireCredential, 'id' | 'branchId'>) =>
   ours.slice((branchId ?? '').length + 1);
 
-/** What is known of the fields, without those of which nothing is. */
+/** The fields that have a value; null if none has one. */
 function detail(fields: Record<string, unknown>): Record<string, unknown> | null {
   const known = Object.entries(fields).filter(([, value]) => value !== null);
   return known.length === 0 ? null : Object.fromEntries(known);
