@@ -121,3 +121,19 @@ test('a cursor that came before is an error and no endless loop, also when two t
   expect(error.code).toBe('invalid_response');
   expect(asked).toBe(3);
 });
+
+test.each([
+  ['of honest pages the first', [1000, 2000, 3000], 1000],
+  ['that of a later page that a cache kept', [3000, 1000, 4000], 1000],
+  ['none where the first has none', [null, 1000], null],
+])('the Date of a list of several pages is the earliest: %s', async (_which, dates, expected) => {
+  const pages = dates.map((dateMs, index) => ({
+    items: [index],
+    cursor: index + 1 < dates.length ? `${index}` : null,
+    dateMs,
+    ageMs: 0,
+  }));
+  const queue = pages.values();
+  const listed = await collect(followPages(async () => queue.next().value as Page<number>));
+  expect([listed.items.length, listed.dateMs]).toEqual([dates.length, expected]);
+});

@@ -59,7 +59,7 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
 }
 
 /**
- * All rows of a list and those that cannot be read, with the Date of its first response: what is in the list was there after that; and the largest
+ * All rows of a list and those that cannot be read, with the earliest Date of its responses: what is in the list was there after that; and the largest
  * age of its pages.
  */
 export async function collect<T>(
@@ -73,8 +73,9 @@ export async function collect<T>(
     for (const item of page.items) rows.push(item);
     rejected.push(...(page.rejected ?? []));
     ageMs = Math.max(ageMs, page.ageMs);
-    // That of a later page would say too much.
+    // A later Date would say too much; an earlier one, as of a page that a cache kept, is how old the whole is.
     if (dateMs === undefined) dateMs = page.dateMs;
+    else if (dateMs !== null && page.dateMs !== null) dateMs = Math.min(dateMs, page.dateMs);
   }
   return { items: rows, rejected, dateMs: dateMs ?? null, ageMs };
 }
