@@ -1,4 +1,4 @@
-import { isSameReason, mentions, type PlanItem } from '@keywarden/core/policy';
+import { incidentHold, isSameReason, mentions, type PlanItem } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Listed, type MayGo, notNow, type Revocation, revokeGuarded, type Skip } from './guarded-revocation.ts';
@@ -53,8 +53,8 @@ async function judgeItem(
   const whyNot = await whyNotApproved(context, planId, via);
   if (whyNot !== null) return notNow(whyNot);
   const judged = await judgeScope(context, connections, place);
-  if (via === 'report' && judged.facts.scopes.some(({ openIncidents }) => openIncidents > 0))
-    return notNow('an incident of its scope is open; see keywarden incidents');
+  const incident = judged.facts.scopes.map(incidentHold).find((hold) => hold !== null);
+  if (via === 'report' && incident !== undefined) return notNow(incident.text);
   const why = whyItStays(judged, { item, via });
   if (why !== null) return { why, isFinal: true };
   const findings = judged.verdicts.find(({ key }) => key.number === item.key.number)?.findings ?? [];

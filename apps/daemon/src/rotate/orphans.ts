@@ -1,3 +1,4 @@
+import { revocationHold } from '@keywarden/core/policy';
 import { whyNoOrphan } from '@keywarden/core/rotation';
 import { toMs } from '@keywarden/core/wire';
 import {
@@ -17,7 +18,6 @@ import {
   type Skip,
 } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
-import { whyInQuestion, whyScopeHolds } from './guards.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
@@ -106,11 +106,6 @@ async function judgeOrphan(
   const again = (await listSuspectedOrphans(context.store)).find(({ key }) => key.number === number);
   if (again === undefined) return notNow('it is no orphan any more');
   const { facts, policySha256 } = await judgeScope(context, run.connections, place);
-  const own = facts.ownKeys.find(({ keyId }) => keyId === again.key.id);
-  const why =
-    whyScopeHolds(context.config.policy, facts, again.key.scope) ??
-    whyInQuestion(facts, again.key.number) ??
-    (own === undefined ? null : `connection ${own.connection} itself uses this key`) ??
-    (await whyItStays(context, again, run));
+  const why = revocationHold(context.config.policy, facts, again.key)?.text ?? (await whyItStays(context, again, run));
   return why === null ? { policySha256, restsOnMembers: false } : notNow(why);
 }

@@ -1,3 +1,4 @@
+import { revocationHold, unwantedRotationHold } from '@keywarden/core/policy';
 import { decide } from '@keywarden/core/rotation';
 import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
@@ -12,8 +13,8 @@ import {
 import { judgeScope } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
-import { whoUses, whyInQuestion, whyScopeHolds, whyUnwanted } from './guards.ts';
 import type { Run } from './run.ts';
+import { ownUsers } from './settings.ts';
 
 /** Revokes the old key of an adopted rotation, if all that allows it holds this moment. */
 export async function retire(context: Context, rotation: StoredRotation, run: Run): Promise<Revocation> {
@@ -42,12 +43,15 @@ async function judgeRetirement(
   const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));
   if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has moved on');
   if (step.do === 'mint') return notNow('it has moved on');
-  const user = whoUses(facts, rotation, connections);
+  const { number: key, id, factScope: scope, controlPlane } = rotation.key;
+  const user = connections.find((each) => each.ownKeyId === id && each.controlPlane === controlPlane);
+  if (user !== undefined) return notNow(`connection ${user.name} itself uses this key`);
+  // A connection's own key goes only by its own rotation, once every connection that takes its key from that file works with the successor (R2).
+  const exceptOwnOf = new Set(ownUsers(rotation.sink, connections).map(({ name }) => name));
+  const { rule, via } = rotation;
   const why =
-    whyScopeHolds(config.policy, facts, rotation.key.factScope) ??
-    whyInQuestion(facts, rotation.key.number) ??
-    whyUnwanted(config.policy, facts, rotation) ??
-    (user === undefined ? null : `connection ${user} itself uses this key`);
+    revocationHold(config.policy, facts, { scope, number: key, id, exceptOwnOf })?.text ??
+    unwantedRotationHold(config.policy, facts, { number: key, rule, via });
   if (why !== null) return notNow(why);
   const hasMoved = await moveRotation(store.sql, rotation, { to: 'retiring', at: presentOf(connection) });
   return hasMoved ? { policySha256, restsOnMembers: false } : notNow('another process moves it on');

@@ -1,30 +1,11 @@
-import { compareInstants, isKeyKind, isRevocable, toMs, unknownCreator } from '../wire/index.ts';
+import { compareInstants, isRevocable, toMs, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
+import { dailyQuotaHold, type Hold, identityHold, ownKeyHold, scopeHold } from './holds.ts';
 import { graceEnd } from './notices.ts';
 import { byUse, mostRecentlyUsed } from './ranks.ts';
 import { type Policy, restsOnUse } from './schema.ts';
-
-/** Why a condemned key stays. */
-export interface Hold {
-  kind:
-    | 'report_only'
-    | 'own_key'
-    | 'own_key_unknown'
-    | 'in_rotation'
-    | 'identity_changed'
-    | 'stale_evidence'
-    | 'unknown'
-    | 'exempt'
-    | 'seen_once'
-    | 'watched_too_short'
-    | 'in_use'
-    | 'last_of_organization'
-    | 'unannounced'
-    | 'over_quota';
-  text: string;
-}
 
 /** A key that a rule would revoke: either it may go, for the findings that it names, or `held` says why it stays. */
 export interface Verdict {
@@ -72,10 +53,10 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
     };
   const held =
     reportOnly(key) ??
-    ownKey(facts, key, scope) ??
+    ownKeyHold(facts, key.id) ??
     inRotation(key) ??
     identityHold(key) ??
-    staleEvidence(policy, key, scope);
+    scopeHold(policy, scope, key.kind);
   if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
   const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = condemning.filter((_finding, index) => holds[index] === null);
@@ -93,53 +74,12 @@ function reportOnly({ kind }: KeyFacts): Hold | null {
   return { kind: 'report_only', text: `a ${kind} is not revoked from here; end it in the control plane itself` };
 }
 
-/**
- * R2: a connection's own key never goes, whichever connection looks and whatever address it looks through; while one is not
- * known, nothing goes in any scope that its connection sees.
- */
-function ownKey({ ownKeys }: Facts, key: KeyFacts, scope: ScopeFacts): Hold | null {
-  const own = ownKeys.find(({ keyId }) => keyId === key.id);
-  if (own !== undefined) return { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
-  const [unknown] = scope.unknownOwnKey;
-  if (unknown === undefined) return null;
-  const text = `connection ${unknown} sees this scope and its own key is not known; set its key_id`;
-  return { kind: 'own_key_unknown', text };
-}
-
 /** T4: it leaves through its rotation. */
 export function inRotation({ line }: KeyFacts): Hold | null {
   if (line == null || line.rotation === null) return null;
   const { id, role } = line.rotation;
   const what = role === 'old' ? 'it is being rotated' : 'it succeeds another key';
   return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
-}
-
-/** Its id was another key's, or two scopes show it: what is known of the one must not condemn the other. */
-export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
-  if (otherScope !== undefined)
-    return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };
-  if (isInQuestion !== true) return null;
-  return {
-    kind: 'identity_changed',
-    text: 'its id was another key’s, and no person has closed that incident; see keywarden incidents',
-  };
-}
-
-/** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
-const aheadMs = 300_000;
-
-/** Other credentials than API keys are listed daily, so a plan accepts older listings of them. Each is listed again right before the call. */
-const listedDailyMs = 26 * 3_600_000;
-
-/** R1: evidence must be fresh, and not of a time that is still to come. */
-function staleEvidence(policy: Policy, { kind }: KeyFacts, { listedAt, nowMs }: ScopeFacts): Hold | null {
-  const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
-  const mostMs = isKeyKind(kind) ? policy.max_evidence_age.ms : Math.max(policy.max_evidence_age.ms, listedDailyMs);
-  if (ageMs <= mostMs && ageMs >= -aheadMs) return null;
-  const within = mostMs === policy.max_evidence_age.ms ? policy.max_evidence_age.text : '26h';
-  const what = isKeyKind(kind) ? 'keys' : 'credentials';
-  const text = `its last complete listing, of ${listedAt}, is not within ${within}; run keywarden sync ${what}`;
-  return { kind: 'stale_evidence', text };
 }
 
 interface Condemned {
@@ -239,11 +179,11 @@ function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
  * a later plan.
  */
 export function holdOverQuota(
-  { quotas }: Policy,
+  policy: Policy,
   { revokedLastDay }: Facts,
   { verdicts, first }: { verdicts: Verdict[]; first: Set<KeyFacts> },
 ): Verdict[] {
-  const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = quotas;
+  const { per_run: perRun = Infinity, per_creator: perCreator = Infinity } = policy.quotas;
   const free = verdicts.filter(({ held }) => held === null);
   const inTurn = [...free.filter(({ key }) => first.has(key)), ...free.filter(({ key }) => !first.has(key))];
   const ofCreator = new Map<string, number>();
@@ -252,11 +192,12 @@ export function holdOverQuota(
   for (const { key } of inTurn) {
     const creator = `${key.scope} ${key.line?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
+    const overDay = dailyQuotaHold(policy, going + revokedLastDay);
     // Keys with an unknown creator need not have the same one.
     if (own >= perCreator && (key.line?.creatorId ?? key.creatorId) !== unknownCreator)
       waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);
-    else if (going + revokedLastDay >= perDay) waiting.set(key, `at most ${perDay} keys are revoked in 24 hours`);
+    else if (overDay !== null) waiting.set(key, overDay.text);
     else {
       ofCreator.set(creator, own + 1);
       going += 1;

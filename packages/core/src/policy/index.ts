@@ -14,7 +14,8 @@ export {
   type Use,
 } from './facts.ts';
 export { makeGlobTest } from './glob.ts';
-export { type Hold, hasSeen, identityHold, type Verdict } from './guard.ts';
+export { hasSeen, type Verdict } from './guard.ts';
+export { type Hold, incidentHold, revocationHold } from './holds.ts';
 export { isNetwork, makeNetworkTest } from './network.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
@@ -39,4 +40,4 @@ export {
   reviewRule,
   rotationDefaults,
 } from './schema.ts';
-export { modeOf } from './unattended.ts';
+export { modeOf, unwantedRotationHold } from './unattended.ts';

@@ -3,7 +3,8 @@ import type { CredentialKind } from '../wire/kinds.ts';
 import type { Evidence } from './conditions.ts';
 import { evaluate, type Finding, type Judgement } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import { exemptionInWords, guard, type Hold, holdOverQuota, inRotation, type Verdict } from './guard.ts';
+import { exemptionInWords, guard, holdOverQuota, inRotation, type Verdict } from './guard.ts';
+import type { Hold } from './holds.ts';
 import type { Action, Policy } from './schema.ts';
 import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 

@@ -1,7 +1,8 @@
 import { isKeyKind, toMs } from '../wire/index.ts';
 import type { Finding } from './evaluate.ts';
-import type { Facts, ScopeFacts } from './facts.ts';
+import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import { hasSeen, type Verdict } from './guard.ts';
+import { incidentHold } from './holds.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
 /** A scope of which one plan condemns more than the breaker allows (R3). */
@@ -71,7 +72,7 @@ export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): U
     const findings = enforced.filter(({ rule }) => !restsOnUse(rule) || hasSeen(scope.hourPriorListedAt, verdict.key));
     const waits =
       (findings.length === 0 ? 'two complete listings at least an hour apart must show it' : null) ??
-      (scope.openIncidents > 0 ? 'an incident of its scope is open; see keywarden incidents' : null) ??
+      incidentHold(scope)?.text ??
       (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
     return [{ verdict, findings: waits === null ? findings : [], waits }];
   });
@@ -85,6 +86,27 @@ export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict[
   if (!isKeyKind(key.kind)) return 'plan';
   if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
   return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
+}
+
+/**
+ * Returns why a rotation that the policy began must not retire its old key now (R6): the rule or the organization no longer enforces, or the
+ * key is exempt. Null if nothing changed, and for a rotation that a person asked for.
+ */
+export function unwantedRotationHold(
+  policy: Policy,
+  facts: Facts,
+  { number, rule: name, via }: { number: string; rule: string | null; via: string },
+): string | null {
+  if (via !== 'policy') return null;
+  const rule = policy.rules.find((each) => each.name === name && each.rotation !== undefined);
+  if (rule === undefined || rule.mode !== 'enforce') return `rule ${name} no longer rotates keys automatically`;
+  const key = facts.keys.find((each) => each.number === number);
+  if (key === undefined) return 'the last listing does not show it';
+  if (modeOf(policy, key) !== 'enforce') return 'its organization is no longer in mode: enforce';
+  const exemption = exemptionOf(key, rule.name);
+  return exemption === undefined
+    ? null
+    : `it is exempt from ${rule.name} until ${exemption.until}: ${exemption.reason}`;
 }
 
 /** After so long without a revocation in a scope another canary goes first. */

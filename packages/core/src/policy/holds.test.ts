@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest';
+import type { ScopeFacts } from './facts.ts';
+import { revocationHold } from './holds.ts';
+import { judge } from './plan.ts';
+import { policySchema } from './schema.ts';
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
+import { unwantedRotationHold } from './unattended.ts';
+
+const policy = policySchema.parse({
+  quotas: { per_day: 3 },
+  rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
+});
+const key = makeKey(1);
+const survivor = makeKey(99, { use: usedDaysAgo(1) });
+
+/** What holds the key from a rule, and from a rotation. */
+function holdsOf(scope: Partial<ScopeFacts>, ownKeys: { connection: string; keyId: string }[] = []) {
+  const facts = makeFacts([key, survivor], scope, ownKeys);
+  const [verdict] = judge(policy, facts).verdicts;
+  return { rule: verdict?.held?.kind ?? null, rotation: revocationHold(policy, facts, key)?.kind ?? null };
+}
+
+describe('whatever holds a scope from a rule holds it from a rotation', () => {
+  test.each<[string, Partial<ScopeFacts>, string | null]>([
+    ['fresh evidence', {}, null],
+    ['R1: evidence that is too old', { listedAt: daysAgo(1) }, 'stale_evidence'],
+    ['R1: evidence of a time that is still to come', { listedAt: daysAgo(-1) }, 'stale_evidence'],
+    ['R1: a clock that is not trusted', { nowMs: null }, 'stale_evidence'],
+    ['R2: an own key that is not known', { unknownOwnKey: ['main'] }, 'own_key_unknown'],
+  ])('%s', (_name, scope, kind) => {
+    expect(holdsOf(scope).rotation).toBe(kind);
+    // A rule finds nothing in a scope whose time is not known.
+    expect(holdsOf(scope).rule).toBe(scope.nowMs === null ? null : kind);
+  });
+
+  test('R2: the own key of a connection, but for those that the rotation has moved off it', () => {
+    const ownKeys = [{ connection: 'main', keyId: key.id }];
+    expect(holdsOf({}, ownKeys)).toEqual({ rule: 'own_key', rotation: 'own_key' });
+    const facts = makeFacts([key, survivor], {}, ownKeys);
+    expect(revocationHold(policy, facts, { ...key, exceptOwnOf: new Set(['main']) })).toBeNull();
+  });
+});
+
+test('R3, R5: the daily quota and an open incident hold a rotation, and a scope that no listing shows', () => {
+  const facts = makeFacts([key, survivor]);
+  expect(revocationHold(policy, { ...facts, revokedLastDay: 3 }, key)?.kind).toBe('over_quota');
+  expect(revocationHold(policy, { ...facts, revokedLastDay: 2 }, key)).toBeNull();
+  expect(revocationHold(policy, makeFacts([key], { openIncidents: 1 }), key)?.kind).toBe('open_incident');
+  expect(revocationHold(policy, facts, { ...key, scope: '9/organization:other' })?.kind).toBe('stale_evidence');
+});
+
+test('a key whose id was another key’s is held from a rotation', () => {
+  const questioned = makeKey(1, { isInQuestion: true });
+  expect(revocationHold(policy, makeFacts([questioned]), questioned)?.kind).toBe('identity_changed');
+});
+
+test('R6: what the policy began it must still want; what a person asked for it need not', () => {
+  const rotating = (change: object, organizations: object = { '*': { mode: 'enforce' } }) =>
+    policySchema.parse({
+      enforcement: { organizations },
+      rules: [
+        { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' }, ...change },
+      ],
+    });
+  const facts = makeFacts([key]);
+  const begun = { number: key.number, rule: 'old', via: 'policy' };
+  expect(unwantedRotationHold(rotating({}), facts, begun)).toBeNull();
+  expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, begun)).toMatch(/no longer rotates/);
+  expect(unwantedRotationHold(rotating({}, {}), facts, begun)).toMatch(/no longer in mode: enforce/);
+  expect(unwantedRotationHold(rotating({}), makeFacts([]), begun)).toMatch(/does not show it/);
+  const exemption = { number: '1', rules: null, reason: 'needed', grantedBy: 'ada', until: daysAgo(-9) };
+  expect(unwantedRotationHold(rotating({}), makeFacts([makeKey(1, { exemptions: [exemption] })]), begun)).toMatch(
+    /exempt from old until/,
+  );
+  expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, { ...begun, via: 'report' })).toBeNull();
+});
