@@ -114,13 +114,10 @@ export {
 } from './rotation-requests.ts';
 export { endSlot, isSlotDue } from './rotation-slots.ts';
 export {
-  beginMint,
-  type MintChange,
   moveRotation,
   openRotation,
   type RotatedKey,
   type StoredRotation,
-  type Transition,
 } from './rotations.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs.ts';
 export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './schedule-slots.ts';

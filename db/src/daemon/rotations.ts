@@ -1,5 +1,11 @@
-import type { MintIntent, Rotation, RotationState } from '@keywarden/core/rotation';
-import { mayFollow } from '@keywarden/core/rotation';
+import {
+  advance,
+  type Effects,
+  isOver,
+  type MintIntent,
+  type Rotation,
+  type RotationEvent,
+} from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
@@ -8,13 +14,10 @@ import type { Sql } from '../store.ts';
 import { closeIncidentsOfKey, openIncidentOfKey } from './incidents.ts';
 
 /** A rotation with the key that it is of. Times are RFC 3339 by the control plane's clock, but for `openedAt`. */
-export interface StoredRotation extends Rotation {
+export interface StoredRotation extends Rotation<StoredMint> {
   number: string;
   /** The short id that successors bear in their names. */
   id: string;
-  /** When it came to its state, and why. */
-  since: string;
-  why: string | null;
   rule: string | null;
   sink: string;
   via: 'policy' | 'command line' | 'report';
@@ -24,7 +27,6 @@ export interface StoredRotation extends Rotation {
   key: RotatedKey;
   /** The store's number of the line's first key. */
   line: string;
-  mints: StoredMint[];
 }
 
 export interface RotatedKey {
@@ -82,93 +84,56 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
 
 type Tx = postgres.TransactionSql;
 
-/** What a transition says of the mint that it is about. */
-export interface MintChange {
-  attempt: number;
-  keyId?: string;
-  fate?: NonNullable<MintIntent['fate']>;
-  deliveredAt?: string;
-  place?: string;
-}
-
-export interface Transition {
-  to: RotationState;
-  why?: string | null;
-  at: string;
-  mint?: MintChange;
-  /** A person must look: an incident of the old key, with the transition or not at all. */
-  isIncident?: boolean;
-  /** The person who ends it. */
-  givenUpBy?: string;
-}
-
 /**
- * Records a transition with what it says of the successor, in one transaction. False when the rotation is in another state than the one that
- * was read. Throws for a transition that there is not.
+ * Records what happened to a rotation at a time (RFC 3339), with all that goes with it, in one transaction. Returns the rotation as it is from then
+ * on; undefined when it is no longer in the state that was read, and nothing was recorded. Under a `lease` nothing is recorded once another
+ * process has taken its lock.
  */
 export async function moveRotation(
   sql: Sql,
-  { number, state, id, key }: Pick<StoredRotation, 'number' | 'state' | 'id' | 'key'>,
-  { to, why = null, at, mint, isIncident = false, givenUpBy }: Transition,
-): Promise<boolean> {
+  rotation: StoredRotation,
+  { at, lease, ...event }: RotationEvent<StoredMint> & { at: string; lease?: Lease | undefined },
+): Promise<StoredRotation | undefined> {
+  const { rotation: moved, effects } = advance(rotation, event, at);
   return await sql.begin(async (tx) => {
-    const sequence = await nextSequence(tx, { number, state, to });
-    if (sequence === undefined || !(await insertEvent(tx, { number, sequence, to, why, at }))) return false;
-    if (mint !== undefined) await updateMint(tx, number, mint);
-    if (to === 'retired' || to === 'failed')
-      await tx`update keywarden.rotation set ended_at = now(), given_up_by = ${givenUpBy ?? null} where number = ${number}`;
-    if (isIncident)
-      await openIncidentOfKey(tx, {
-        kind: 'rotation_stalled',
-        key: key.number,
-        scope: key.factScope,
-        detail: { rotation: id, state: to, why },
-      });
-    else if (to === 'retired' || to === 'failed' || (state === 'stalled' && to !== 'adopted'))
-      await closeIncidentsOfKey(tx, {
-        kind: 'rotation_stalled',
-        key: key.number,
-        note: givenUpBy === undefined ? 'the rotation went on' : `given up by ${givenUpBy}`,
-      });
-    return true;
+    await holdFence(tx, lease);
+    const { number, state, why } = moved;
+    const sequence = await nextSequence(tx, rotation);
+    if (sequence === undefined || !(await insertEvent(tx, { number, sequence, to: state, why, at }))) return undefined;
+    await recordMint(tx, moved, effects);
+    if (isOver(state))
+      await tx`update keywarden.rotation set ended_at = now(), given_up_by = ${effects.givenUpBy} where number = ${number}`;
+    await recordIncident(tx, moved, effects);
+    return moved;
   });
 }
 
-export interface NewMint {
-  attempt: number;
-  name: string;
-  connection: string;
-  creatorId: string;
-  listing: string;
-  at: string;
-  /** Of the key's scope: there is no intent if another process has taken its lock since. */
-  lease: Lease | undefined;
+async function recordIncident(tx: Tx, { id, state, why, key }: StoredRotation, { incident }: Effects): Promise<void> {
+  const kind = 'rotation_stalled';
+  if (incident === null) return;
+  if (!incident.opens) return await closeIncidentsOfKey(tx, { kind, key: key.number, note: incident.note });
+  const detail = { rotation: id, state, why };
+  await openIncidentOfKey(tx, { kind, key: key.number, scope: key.factScope, detail });
 }
 
-/** Commits the intent to mint a successor, before the call. False when the rotation has moved on meanwhile. */
-export async function beginMint(
-  sql: Sql,
-  { number, state }: Pick<StoredRotation, 'number' | 'state'>,
-  mint: NewMint,
-): Promise<boolean> {
-  return await sql.begin(async (tx) => {
-    await holdFence(tx, mint.lease);
-    const sequence = await nextSequence(tx, { number, state, to: 'minting' });
-    const event = { number, sequence: sequence ?? 0, to: 'minting', why: null, at: mint.at } as const;
-    if (sequence === undefined || !(await insertEvent(tx, event))) return false;
+async function recordMint(tx: Tx, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
+  const mint = mints.at(-1);
+  if (what === null || mint === undefined) return;
+  const { attempt, keyId, fate, deliveredAt } = mint;
+  if (what === 'begun') {
     await tx`
       insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number)
-      values (${number}, ${mint.attempt}, ${mint.name}, ${mint.connection}, ${mint.creatorId}, ${mint.listing})`;
-    return true;
-  });
+      values (${number}, ${attempt}, ${mint.name}, ${mint.connection}, ${mint.creatorId}, ${mint.listing})`;
+    return;
+  }
+  await tx`
+    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId}::text), fate = coalesce(${fate}, fate),
+      delivered_at = coalesce(delivered_at, ${deliveredAt}::timestamptz), place = coalesce(${place}, place)
+    where rotation_number = ${number} and attempt = ${attempt}`;
 }
 
 /** The number of the next event, if the rotation is still in the state that was read. */
-async function nextSequence(
-  tx: Tx,
-  { number, state, to }: { number: string; state: RotationState; to: RotationState },
-): Promise<number | undefined> {
-  if (!mayFollow(state, to)) throw new Error(`a rotation does not go from ${state} to ${to}`);
+async function nextSequence(tx: Tx, { number, state }: StoredRotation): Promise<number | undefined> {
   const [last] = await tx`
     select sequence, state from keywarden.rotation_event where rotation_number = ${number} order by sequence desc limit 1`;
   return last?.state === state ? Number(last.sequence) + 1 : undefined;
@@ -182,15 +147,4 @@ async function insertEvent(
     insert into keywarden.rotation_event (rotation_number, sequence, state, at, why)
     values (${number}, ${sequence}, ${to}, ${at}::timestamptz, ${why}) on conflict do nothing returning sequence`;
   return rows.length > 0;
-}
-
-async function updateMint(
-  tx: Tx,
-  number: string,
-  { attempt, keyId, fate, deliveredAt, place }: MintChange,
-): Promise<void> {
-  await tx`
-    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId ?? null}::text), fate = coalesce(${fate ?? null}, fate),
-      delivered_at = coalesce(delivered_at, ${deliveredAt ?? null}::timestamptz), place = coalesce(${place ?? null}, place)
-    where rotation_number = ${number} and attempt = ${attempt}`;
 }

@@ -42,8 +42,8 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     const at = rotation.since > now ? rotation.since : now; // a sandbox's time is moved
     if (!mayFollow(rotation.state, 'failed'))
       throw new UserError(`Rotation ${id} is revoking its old key; run keywarden rotate, and look again.`);
-    const end = { to: 'failed', why: `given up by ${by}`, at, givenUpBy: by } as const;
-    if (await governed(context, () => moveRotation(store.sql, rotation, end))) return rotation;
+    const ended = await governed(context, () => moveRotation(store.sql, rotation, { event: 'given_up', by, at }));
+    if (ended !== undefined) return ended;
     throw new UserError(`Rotation ${id} has moved on meanwhile; keywarden rotations shows where it stands.`);
   });
 }

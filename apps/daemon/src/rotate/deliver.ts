@@ -1,5 +1,5 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
-import { moveRotation, type StoredRotation, type Transition } from '@keywarden/db/daemon';
+import { moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
@@ -15,24 +15,19 @@ const mostTries = 2;
 export async function deliver(
   context: Context,
   rotation: StoredRotation,
-  {
-    sink,
-    minter,
-    mint,
-    secret,
-  }: { sink: OpenSink; minter: Connection; mint: { attempt: number; keyId: string }; secret: string },
+  { sink, minter, keyId, secret }: { sink: OpenSink; minter: Connection; keyId: string; secret: string },
 ): Promise<string | null> {
   const { store, signal, log } = context;
   let delivered: Delivered = { isDelivered: false, why: 'it was not tried', mayHave: false };
   for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1) {
     signal.throwIfAborted();
-    delivered = await sink.deliver(secret, mint.keyId, signal);
+    delivered = await sink.deliver(secret, keyId, signal);
   }
-  const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId: mint.keyId, signal });
+  const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId, signal });
   signal.throwIfAborted();
   const why = delivered.isDelivered ? null : delivered.why;
-  const transition = toTransition(answer, { at: presentOf(minter), attempt: mint.attempt, why });
-  if (await moveRotation(store.sql, rotation, transition)) return why;
+  const ended = { event: 'delivery_ended', answer, why, at: presentOf(minter) } as const;
+  if ((await moveRotation(store.sql, rotation, ended)) !== undefined) return why;
   log.error({ rotation: rotation.id }, 'a rotation moved on elsewhere while its secret was delivered');
   return 'the rotation moved on elsewhere';
 }
@@ -50,27 +45,4 @@ async function askAgain(
   const answer = await sink.ask(keyId, signal);
   // A store that shows late what it was given says so, too: it is asked again when that cannot be any more.
   return answer === 'lacks' && sink.file === null ? 'unknown' : answer;
-}
-
-/**
- * What a sink has decides what becomes of a successor: delivered; or lost, and an orphan; or nobody can tell, and both keys stay until the sink
- * says it, the successor is seen in use, or a person has looked.
- */
-function toTransition(
-  answer: SinkAnswer,
-  { at, attempt, why }: { at: string; attempt: number; why: string | null },
-): Transition {
-  switch (answer) {
-    case 'has':
-      return { to: 'delivered', at, mint: { attempt, fate: 'delivered', deliveredAt: at } };
-    case 'lacks':
-      return { to: 'orphaned', why: `its secret did not reach its sink: ${why}`, at, mint: { attempt, fate: 'lost' } };
-    case 'unknown': {
-      const reason = `nobody can tell whether its sink has the secret of its successor: ${why}`;
-      const mint = { attempt, fate: 'unclear', deliveredAt: at } as const;
-      return { to: 'stalled', why: reason, at, mint, isIncident: true };
-    }
-    default:
-      return answer satisfies never;
-  }
 }

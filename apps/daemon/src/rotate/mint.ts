@@ -2,16 +2,9 @@ import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { UserError } from '@keywarden/core/process';
-import { currentMint, successorName } from '@keywarden/core/rotation';
+import { successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
-import {
-  beginMint,
-  countUnclear,
-  isPlaceTaken,
-  listObservers,
-  moveRotation,
-  type StoredRotation,
-} from '@keywarden/db/daemon';
+import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';
@@ -44,8 +37,8 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   const place = sink.file === null ? {} : { place: await realPath(sink.file) };
   const minted = await create(context, rotation, { minter, run, place });
   if (minted === null || 'why' in minted) return minted;
-  const { secret, ...mint } = minted;
-  const delivered = await deliver(context, { ...rotation, state: 'minted' }, { sink, minter, mint, secret });
+  const { secret, keyId } = minted;
+  const delivered = await deliver(context, minted.rotation, { sink, minter, keyId, secret });
   if (delivered !== null) run.failedSinks.set(rotation.sink, delivered);
   return null;
 }
@@ -84,34 +77,44 @@ async function create(
   context: Context,
   rotation: StoredRotation,
   { minter, run, place }: { minter: Connection; run: Run; place: { place?: string } },
-): Promise<NotMinted | { secret: string; keyId: string; attempt: number }> {
+): Promise<NotMinted | { rotation: StoredRotation; secret: string; keyId: string }> {
   const { key } = rotation;
   const scope = parseScope(key.scope);
   return await withProcessLock(context, scopeLock(key.controlPlane, scope), async (context) => {
-    const { store, signal } = context;
+    const { store, lease, signal } = context;
+    let begun: StoredRotation | undefined;
     try {
       const lister = await findLister(context, rotation, { minter, run });
       const listing = await listScope(context, lister, { scope, run: null });
       if (listing.doubt !== null || listing.number === null) return notNow('its scope could not be listed whole');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
-      const attempt = (currentMint(rotation)?.attempt ?? 0) + 1;
-      const name = successorName(key.name, { id: rotation.id, attempt });
-      const intent = { attempt, name, connection: minter.name, creatorId: minter.accountId, listing: listing.number };
-      if (!(await beginMint(store.sql, rotation, { ...intent, at: presentOf(minter), lease: context.lease })))
-        return notNow('another process moves it on');
-      const created = await call(minter, { key, name, signal });
+      const { number, listedAt } = listing;
+      const mint = nextMint(rotation, { minter, listing: number, listedAt });
+      begun = await moveRotation(store.sql, rotation, { event: 'mint_begun', mint, at: presentOf(minter), lease });
+      if (begun === undefined) return notNow('another process moves it on');
+      const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
         throw new ControlPlaneError('outcome_unknown', 'the answer to a mint names a key that was there before');
-      const mint = { attempt, keyId: created.id };
-      const minted = { to: 'minted', at: presentOf(minter), mint: { ...mint, ...place } } as const;
-      const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, minted);
+      const { id: keyId, secret } = created;
+      const minted = { event: 'minted', keyId, ...place, at: presentOf(minter) } as const;
+      const moved = await moveRotation(store.sql, begun, minted);
       // Whoever moved it on takes this key for lost: its secret must not get anywhere.
-      return hasMoved ? { secret: created.secret, ...mint } : null;
+      return moved === undefined ? null : { rotation: moved, secret, keyId };
     } catch (error) {
-      return await refuse(context, rotation, { minter, run, error });
+      return await refuse(context, begun, { minter, run, error });
     }
   });
+}
+
+function nextMint(
+  { id, key, mints }: StoredRotation,
+  { minter, ...listed }: { minter: Connection; listing: string; listedAt: string },
+): StoredRotation['mints'][number] {
+  const attempt = (mints.at(-1)?.attempt ?? 0) + 1;
+  const name = successorName(key.name, { id, attempt });
+  const unsettled = { keyId: null, fate: null, deliveredAt: null };
+  return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 
 /** Who may mint may not always list: a member mints a project-scoped key, which administrators see. */
@@ -137,7 +140,7 @@ async function call(
 /** What a failure says: whether anything may have been minted, and whether it is worth another try. */
 async function refuse(
   { store, signal }: Context,
-  rotation: StoredRotation,
+  begun: StoredRotation | undefined,
   { minter, run, error }: { minter: Connection; run: Run; error: unknown },
 ): Promise<NotMinted> {
   signal.throwIfAborted();
@@ -146,10 +149,9 @@ async function refuse(
   if (error.code === 'unauthenticated') run.refused.add(minter.name);
   if (error.code === 'outcome_unknown') return null; // listings tell
   const isFinal = ['forbidden', 'not_found', 'rejected'].includes(error.code);
-  const to = isFinal ? 'failed' : 'planned';
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to take back.
-  const end = { to, why, at: presentOf(minter), isIncident: isFinal } as const;
-  const hasMoved = await moveRotation(store.sql, { ...rotation, state: 'minting' }, end);
-  return hasMoved && isFinal ? null : notNow(why);
+  if (begun === undefined) return notNow(why);
+  const moved = await moveRotation(store.sql, begun, { event: 'mint_refused', why, isFinal, at: presentOf(minter) });
+  return moved !== undefined && isFinal ? null : notNow(why);
 }

@@ -1,5 +1,5 @@
-import { currentMint, decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
-import { type MintChange, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
+import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { presentOf } from '../sync/organizations.ts';
@@ -61,41 +61,32 @@ async function take(
   run: Run,
 ): Promise<string | null> {
   const { sql } = context.store;
+  const at = atOf(rotation, run);
   switch (step.do) {
     case 'wait':
       return step.why;
     case 'mint': {
       const not = await mintAndDeliver(context, rotation, run);
-      if (not?.isFinal)
-        await moveRotation(sql, rotation, { to: 'failed', why: not.why, at: atOf(rotation, run), isIncident: true });
+      if (not?.isFinal) await moveRotation(sql, rotation, { event: 'mint_refused', why: not.why, isFinal: true, at });
       return not === null || not.isFinal ? null : not.why;
     }
     case 'retire': {
-      const { outcome, why, usedInFlight } = await retire(context, rotation, run);
+      const { outcome, why, usedInFlight, rotation: retiring } = await retire(context, rotation, run);
       if (usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
       if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.factScope)))
-        await moveRotation(sql, rotation, { to: 'stalled', why, at: atOf(rotation, run), isIncident: true });
+        await moveRotation(sql, rotation, { event: 'retirement_overdue', why, at });
       if (outcome !== 'revoked') return why;
-      await moveRotation(sql, { ...rotation, state: 'retiring' }, { to: 'retired', at: atOf(rotation, run) });
+      await moveRotation(sql, retiring, { event: 'retired', at: atOf(rotation, run) });
       return null;
     }
-    case 'move':
-      await moveRotation(sql, rotation, { ...step, at: atOf(rotation, run), ...mintChange(rotation, step, run) });
+    case 'move': {
+      const { do: _move, ...move } = step;
+      await moveRotation(sql, rotation, { event: 'decided', move, at });
       return null;
+    }
     default:
       return step satisfies never;
   }
-}
-
-/** What a decision says of the successor: where nobody can tell, adoption is counted from now. */
-function mintChange(
-  rotation: StoredRotation,
-  { fate }: Extract<Step, { do: 'move' }>,
-  run: Run,
-): { mint?: MintChange } {
-  const attempt = currentMint(rotation)?.attempt;
-  if (fate === undefined || attempt === undefined) return {};
-  return { mint: { attempt, fate, ...(fate === 'lost' ? {} : { deliveredAt: atOf(rotation, run) }) } };
 }
 
 /** The control plane's present; where nobody knows it, ours. */

@@ -2,40 +2,47 @@ import { revocationHold, unwantedRotationHold } from '@keywarden/core/policy';
 import { decide } from '@keywarden/core/rotation';
 import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import {
-  type Listed,
-  type MayGo,
-  notNow,
-  type Revocation,
-  revokeGuarded,
-  type Skip,
-} from '../enforce/guarded-revocation.ts';
+import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
 import type { Run } from './run.ts';
 import { ownUsers } from './settings.ts';
 
-/** Revokes the old key of an adopted rotation, if all that allows it holds this moment. */
-export async function retire(context: Context, rotation: StoredRotation, run: Run): Promise<Revocation> {
-  const { key } = rotation;
-  return await revokeGuarded(context, {
+/** Revokes the old key of an adopted rotation, if all that allows it holds this moment. Returns the rotation as it is then, too. */
+export async function retire(
+  context: Context,
+  adopted: StoredRotation,
+  run: Run,
+): Promise<Revocation & { rotation: StoredRotation }> {
+  const { key } = adopted;
+  let rotation = adopted;
+  const revocation = await revokeGuarded(context, {
     key: { number: key.number, id: key.id, scope: key.factScope },
     cause: { rotation: rotation.number },
     connections: run.connections,
     refused: run.refused,
     membersReadAt: new Map(),
     repeats: false,
-    judge: (listed) => judgeRetirement(context, { number: rotation.number, run }, listed),
+    async judge(listed) {
+      const judged = await judgeRetirement(context, { number: rotation.number, run }, listed);
+      if ('why' in judged) return judged;
+      const begun = { event: 'retirement_begun', at: presentOf(listed.connection) } as const;
+      const retiring = await moveRotation(context.store.sql, judged.rotation, begun);
+      if (retiring === undefined) return notNow('another process moves it on');
+      rotation = retiring;
+      return { policySha256: judged.policySha256, restsOnMembers: false };
+    },
   });
+  return { ...revocation, rotation };
 }
 
 /** Judged again on a listing of this moment (T1), with the guards that hold for every revocation. */
 async function judgeRetirement(
   context: Context,
   { number, run: { connections } }: { number: string; run: Run },
-  { connection, place }: Listed,
-): Promise<Skip | MayGo> {
+  { place }: Listed,
+): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
   const { store, config } = context;
   const rotation = await readRotation(store.sql, number);
   if (rotation === undefined) return notNow('its rotation is not there');
@@ -52,7 +59,5 @@ async function judgeRetirement(
   const why =
     revocationHold(config.policy, facts, { scope, number: key, id, exceptOwnOf })?.text ??
     unwantedRotationHold(config.policy, facts, { number: key, rule, via });
-  if (why !== null) return notNow(why);
-  const hasMoved = await moveRotation(store.sql, rotation, { to: 'retiring', at: presentOf(connection) });
-  return hasMoved ? { policySha256, restsOnMembers: false } : notNow('another process moves it on');
+  return why === null ? { rotation, policySha256 } : notNow(why);
 }

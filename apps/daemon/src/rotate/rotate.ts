@@ -101,9 +101,8 @@ async function afterOrphans(
       again.push(rotation);
       continue;
     }
-    const why = `its orphan stays: ${stays.why}`;
-    await moveRotation(context.store.sql, rotation, { to: 'failed', why, at: atOf(rotation, run) });
-    over.push({ rotation: (await readRotation(context.store.sql, rotation.number)) ?? rotation, waits: null });
+    const kept = { event: 'orphan_kept', why: stays.why, at: atOf(rotation, run) } as const;
+    over.push({ rotation: (await moveRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
   }
   return [...(await moveAll(context, again, run)), ...over];
 }

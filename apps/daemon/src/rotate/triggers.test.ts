@@ -207,7 +207,7 @@ test('what a person gave up is not begun again, and takes no other’s turn', as
   await pass();
   const [first] = await listOpenRotations(store.sql);
   if (first === undefined) throw new Error('no rotation has begun');
-  await moveRotation(store.sql, first, { to: 'failed', at: first.since, why: 'given up', givenUpBy: 'ada' });
+  await moveRotation(store.sql, first, { event: 'given_up', by: 'ada', at: first.since });
   const next = await pass(2 * day);
   expect(next?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
     expect.stringContaining('ada gave its last rotation up'),

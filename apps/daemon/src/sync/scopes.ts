@@ -52,6 +52,8 @@ interface Shown {
 
 export interface Listing extends SavedListing, Pick<Shown, 'ended'> {
   keys: Shown['live'];
+  /** By the control plane's clock, RFC 3339. */
+  listedAt: string;
 }
 
 /**
@@ -74,6 +76,7 @@ export async function listScope(
   const begunMs = connection.time.now();
   const shown = await fetchScope(connection, scope, context.signal);
   const { live, ended, rejected, dateMs, partial } = shown;
+  const listedAt = datedAt(connection, dateMs);
   const name = scopeName(scope);
   const list = isProjectScope(scope) ? 'credentials' : 'keys';
   await keepRejected(context, connection, { list, place: name, rejected });
@@ -83,7 +86,7 @@ export async function listScope(
     organizationId: scope.kind === 'user' ? null : scope.organizationId,
     connection: connection.name,
     run,
-    listedAt: datedAt(connection, dateMs),
+    listedAt,
     begunAt,
     stale: whyStale(connection, { ...shown, begunMs, list: `keys of ${name}` }),
     partial,
@@ -93,7 +96,7 @@ export async function listScope(
     lease,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });
-  return { ...saved, keys: live, ended };
+  return { ...saved, keys: live, ended, listedAt };
 }
 
 export function isProjectScope(scope: Scope): scope is ProjectScope {

@@ -1,14 +1,12 @@
 import { daysInWords } from '../policy/duration.ts';
 import { toMs } from '../wire/index.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
-import { currentMint, type MintIntent, type Rotation, type RotationFacts } from './rotation.ts';
+import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 import type { RotationState } from './states.ts';
+import { deliveryMove, type Move } from './transition.ts';
 
 /** What comes next. `move` needs nothing but its row; `isIncident` where a person must look. */
-export type Step =
-  | { do: 'mint' | 'retire' }
-  | { do: 'move'; to: RotationState; why: string | null; isIncident: boolean; fate?: NonNullable<MintIntent['fate']> }
-  | { do: 'wait'; why: string };
+export type Step = { do: 'mint' | 'retire' } | ({ do: 'move' } & Move) | { do: 'wait'; why: string };
 
 /** After so many successors whose secrets were lost, something is wrong that another will not mend. */
 const mostLost = 3;
@@ -81,23 +79,9 @@ function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: Rota
 /** A process ended between the minting and what the sink said. */
 function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: RotationFacts): Step {
   if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
-  switch (sink) {
-    case 'has':
-      return { ...move('delivered'), fate: 'delivered' };
-    case 'lacks':
-      return { ...move('orphaned', 'its secret did not reach its sink'), fate: 'lost' };
-    case 'unknown':
-      return {
-        ...move('stalled', 'nobody can tell whether its sink has the secret of its successor', true),
-        fate: 'unclear',
-      };
-    case null:
-      return isOverdue(rotation, nowMs)
-        ? { ...move('stalled', 'its sink could not be asked', true), fate: 'unclear' }
-        : wait('its sink could not be asked');
-    default:
-      return sink satisfies never;
-  }
+  if (sink !== null) return { do: 'move', ...deliveryMove(sink) };
+  if (!isOverdue(rotation, nowMs)) return wait('its sink could not be asked');
+  return { ...move('stalled', 'its sink could not be asked', true), fate: 'unclear' };
 }
 
 function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
@@ -121,7 +105,7 @@ function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
 /** It goes on by itself when what it stalled for is settled. */
 function settleStall(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), fate: 'delivered' };
-  if (facts.sink === 'lacks') return { ...move('orphaned', 'its secret did not reach its sink'), fate: 'lost' };
+  if (facts.sink === 'lacks') return { do: 'move', ...deliveryMove('lacks') };
   if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
   return awaitAdoption(rotation, facts);
 }

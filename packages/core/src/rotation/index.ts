@@ -11,3 +11,4 @@ export {
   wantsSink,
 } from './rotation.ts';
 export { isOver, mayFollow, type RotationState } from './states.ts';
+export { advance, type Effects, type RotationEvent } from './transition.ts';

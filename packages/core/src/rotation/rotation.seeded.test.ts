@@ -8,6 +8,7 @@ import { lineName, makeRotationId, successorName } from './name.ts';
 import { whyNoOrphan } from './orphan.ts';
 import { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
 import { isOver, mayFollow, type RotationState } from './states.ts';
+import { advance } from './transition.ts';
 
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 5, 1);
@@ -34,6 +35,7 @@ const mintOf = (change: Partial<MintIntent> = {}): MintIntent => ({
 const rotationOf = (state: RotationState, change: Partial<MintIntent> = {}): Rotation => ({
   state,
   since: ago(5),
+  why: null,
   quietForMs: 7 * dayMs,
   adoptWithinMs: 14 * dayMs,
   mints: [mintOf(change)],
@@ -164,6 +166,7 @@ const sighting: fc.Arbitrary<Sighting> = fc.oneof(
 );
 const anyRotation = fc.record({
   since: days.map(ago),
+  why: fc.constant(null),
   state: fc.constantFrom(...allStates, 'adopted', 'adopted', 'adopted', 'adopted'),
   quietForMs: fc.nat(20).map((count) => count * dayMs),
   adoptWithinMs: fc.integer({ min: 0, max: 60 }).map((count) => count * dayMs),
@@ -226,8 +229,9 @@ test('every decision is one that its state allows, and what is over stays so', (
       const step = decide(rotation, facts);
       const next = { mint: 'minting', retire: 'retiring' } as const;
       const to = step.do === 'move' ? step.to : step.do === 'wait' ? null : next[step.do];
-      const isAllowed = to === null || mayFollow(rotation.state, to);
-      expect(isAllowed).toBe(true);
+      if (step.do === 'move')
+        expect(advance(rotation, { event: 'decided', move: step }, ago(0)).rotation.state).toBe(to);
+      else expect(to === null || mayFollow(rotation.state, to)).toBe(true);
       expect(isOver(rotation.state) && step.do !== 'wait').toBe(false);
       expect(step.do !== 'mint' || (rotation.state === 'planned' && facts.old.state !== 'gone')).toBe(true);
     }),

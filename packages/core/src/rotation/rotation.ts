@@ -18,14 +18,15 @@ export interface MintIntent {
 }
 
 /** A rotation as its rows have it. */
-export interface Rotation {
+export interface Rotation<Mint extends MintIntent = MintIntent> {
   state: RotationState;
-  /** When it came to its state, RFC 3339. */
+  /** When it came to its state, RFC 3339, and why. */
   since: string;
+  why: string | null;
   quietForMs: number;
   adoptWithinMs: number;
   /** In their order; the last is the one that counts. */
-  mints: MintIntent[];
+  mints: Mint[];
 }
 
 /** What the listings say of a key. missing: the last lacks it. gone: two in a row do. unlisted: none has shown it yet. */
@@ -66,6 +67,6 @@ export function wantsSink(rotation: Pick<Rotation, 'state' | 'mints'>): boolean 
 }
 
 /** The mint that counts. */
-export function currentMint({ mints }: Pick<Rotation, 'mints'>): MintIntent | undefined {
+export function currentMint<Mint extends MintIntent>({ mints }: Pick<Rotation<Mint>, 'mints'>): Mint | undefined {
   return mints.at(-1);
 }

@@ -17,7 +17,8 @@ export type RotationState =
   | 'orphaned'
   | 'stalled';
 
-const followers: Record<RotationState, readonly RotationState[]> = {
+/** The states that each state may be followed by. */
+export const followers: Record<RotationState, readonly RotationState[]> = {
   planned: ['minting', 'failed'],
   minting: ['minted', 'planned', 'orphaned', 'failed'],
   minted: ['delivered', 'orphaned', 'stalled'],

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import type { MintIntent, Rotation } from './rotation.ts';
+import { followers, type RotationState } from './states.ts';
+import { advance, type RotationEvent } from './transition.ts';
+
+const at = '2026-06-01T00:00:00Z';
+const earlier = '2026-05-01T00:00:00Z';
+const mint: MintIntent = {
+  attempt: 1,
+  name: 'bot kw-abcdefgh-1',
+  creatorId: 'ada',
+  listedAt: earlier,
+  keyId: null,
+  fate: null,
+  deliveredAt: null,
+};
+const rotationIn = (state: RotationState, mints: MintIntent[] = [mint]): Rotation => ({
+  state,
+  since: earlier,
+  why: 'as before',
+  quietForMs: 0,
+  adoptWithinMs: 0,
+  mints,
+});
+const states = Object.keys(followers) as RotationState[];
+
+/** Every event, with the states in which it may happen and where it leads. */
+const events: [RotationEvent, RotationState[], RotationState][] = [
+  [{ event: 'mint_begun', mint: { ...mint, attempt: 2 } }, ['planned'], 'minting'],
+  [{ event: 'minted', keyId: '2', place: '/keys/bot' }, ['minting'], 'minted'],
+  [{ event: 'mint_refused', why: 'busy', isFinal: false }, ['minting', 'orphaned'], 'planned'],
+  [{ event: 'delivery_ended', answer: 'has', why: null }, ['minted', 'stalled'], 'delivered'],
+  [{ event: 'delivery_ended', answer: 'lacks', why: 'full' }, ['minting', 'minted', 'stalled'], 'orphaned'],
+  [{ event: 'retirement_begun' }, ['adopted'], 'retiring'],
+  [{ event: 'retired' }, ['delivered', 'overlapping', 'stalled', 'adopted', 'retiring'], 'retired'],
+  [
+    { event: 'given_up', by: 'ada' },
+    states.filter((each) => !['retired', 'failed', 'retiring'].includes(each)),
+    'failed',
+  ],
+];
+
+test.each(events)('%o leads on from the states that permit it, and throws in all others', (event, permitted, to) => {
+  for (const state of states) {
+    if (permitted.includes(state))
+      expect(advance(rotationIn(state), event, at).rotation).toMatchObject({ state: to, since: at });
+    else expect(() => advance(rotationIn(state), event, at)).toThrow(`does not go from ${state} to ${to}`);
+  }
+});
+
+test('a mint is begun beside those before it, is given its id once, and counts as delivered from then on', () => {
+  const begun = advance(rotationIn('planned'), { event: 'mint_begun', mint: { ...mint, attempt: 2 } }, at);
+  expect(begun.rotation.mints.map(({ attempt }) => attempt)).toEqual([1, 2]);
+  expect(begun.effects.mint).toBe('begun');
+  const minted = advance(begun.rotation, { event: 'minted', keyId: '2', place: '/keys/bot' }, at);
+  expect(minted.rotation.mints[1]).toMatchObject({ keyId: '2', fate: null, deliveredAt: null });
+  expect(minted.effects).toEqual({ mint: 'changed', place: '/keys/bot', incident: null, givenUpBy: null });
+  const delivered = advance(minted.rotation, { event: 'delivery_ended', answer: 'has', why: null }, at);
+  expect(delivered.rotation.mints).toMatchObject([
+    { attempt: 1, keyId: null, fate: null },
+    { attempt: 2, keyId: '2', fate: 'delivered', deliveredAt: at },
+  ]);
+});
+
+test('a lost secret was delivered at no time; one that nobody can tell of may have been, and a person must look', () => {
+  const lost = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'lacks', why: 'full' }, at);
+  expect(lost.rotation.mints).toMatchObject([{ fate: 'lost', deliveredAt: null }]);
+  expect(lost.effects.incident).toBeNull();
+  const unclear = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'unknown', why: 'slow' }, at);
+  expect(unclear.rotation.mints).toMatchObject([{ fate: 'unclear', deliveredAt: at }]);
+  expect(unclear.effects.incident).toEqual({ opens: true });
+  // Found later, it keeps its first time.
+  const found = advance(
+    unclear.rotation,
+    { event: 'delivery_ended', answer: 'has', why: null },
+    '2026-07-01T00:00:00Z',
+  );
+  expect(found.rotation.mints).toMatchObject([{ fate: 'delivered', deliveredAt: at }]);
+  expect(found.effects.incident).toEqual({ opens: false, note: 'the rotation went on' });
+});
+
+test('an incident closes with its rotation, and says who gave it up', () => {
+  const { effects, rotation } = advance(rotationIn('stalled'), { event: 'given_up', by: 'ada' }, at);
+  expect(effects).toMatchObject({ incident: { opens: false, note: 'given up by ada' }, givenUpBy: 'ada' });
+  expect(rotation.why).toBe('given up by ada');
+  expect(advance(rotationIn('retiring'), { event: 'retired' }, at).effects.incident).toMatchObject({ opens: false });
+});
+
+test('an event changes no rotation that it was given', () => {
+  const before = rotationIn('minted');
+  advance(before, { event: 'delivery_ended', answer: 'has', why: null }, at);
+  expect(before).toEqual(rotationIn('minted'));
+});

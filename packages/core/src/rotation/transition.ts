@@ -1,0 +1,134 @@
+import type { SinkAnswer } from './orphan.ts';
+import { currentMint, type MintIntent, type Rotation } from './rotation.ts';
+import { isOver, mayFollow, type RotationState } from './states.ts';
+
+/** A transition that follows from the facts alone. `fate` is what became of the last mint. */
+export interface Move {
+  to: RotationState;
+  why: string | null;
+  /** A person must look. */
+  isIncident: boolean;
+  fate?: NonNullable<MintIntent['fate']>;
+}
+
+/** What happened to a rotation. */
+export type RotationEvent<Mint extends MintIntent = MintIntent> =
+  | { event: 'decided'; move: Move }
+  /** The intent to mint is about to be committed. */
+  | { event: 'mint_begun'; mint: Mint }
+  /** The control plane answered with the successor's id. `place` is the file that its secret goes to. */
+  | { event: 'minted'; keyId: string; place?: string }
+  | { event: 'mint_refused'; why: string; isFinal: boolean }
+  | { event: 'delivery_ended'; answer: SinkAnswer; why: string | null }
+  | { event: 'retirement_begun' }
+  | { event: 'retirement_overdue'; why: string | null }
+  | { event: 'retired' }
+  | { event: 'orphan_kept'; why: string | null }
+  | { event: 'given_up'; by: string };
+
+/** What must be recorded together with a transition, or not at all. */
+export interface Effects {
+  /** The last mint changed, or was begun. */
+  mint: 'begun' | 'changed' | null;
+  place: string | null;
+  /** Opens an incident of the old key, or closes the one that is open, with this note. */
+  incident: { opens: true } | { opens: false; note: string } | null;
+  givenUpBy: string | null;
+}
+
+/**
+ * Returns a rotation as it is after an event at a time (RFC 3339), and what is recorded with that. Pure. Throws for an event that the
+ * rotation's state does not permit: a bug of the caller.
+ */
+export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
+  rotation: R,
+  event: RotationEvent<Mint>,
+  at: string,
+): { rotation: R; effects: Effects } {
+  const move = toMove(event);
+  const { to, why, fate } = move;
+  if (!mayFollow(rotation.state, to)) throw new Error(`a rotation does not go from ${rotation.state} to ${to}`);
+  const keyId = event.event === 'minted' ? event.keyId : null;
+  const last = currentMint(rotation);
+  const isChanged = last !== undefined && (fate !== undefined || keyId !== null);
+  const changed = isChanged ? [...rotation.mints.slice(0, -1), changeMint(last, { fate, keyId, at })] : rotation.mints;
+  const mints = event.event === 'mint_begun' ? [...rotation.mints, event.mint] : changed;
+  return {
+    rotation: { ...rotation, state: to, since: at, why, mints },
+    effects: {
+      mint: event.event === 'mint_begun' ? 'begun' : isChanged ? 'changed' : null,
+      place: event.event === 'minted' ? (event.place ?? null) : null,
+      incident: incidentAfter(rotation.state, move, event),
+      givenUpBy: event.event === 'given_up' ? event.by : null,
+    },
+  };
+}
+
+/** Where nobody can tell whether a secret arrived, adoption is counted from now. */
+function changeMint<Mint extends MintIntent>(
+  mint: Mint,
+  { fate, keyId, at }: { fate: Move['fate']; keyId: string | null; at: string },
+): Mint {
+  const isDelivered = fate === 'delivered' || fate === 'unclear';
+  return {
+    ...mint,
+    keyId: mint.keyId ?? keyId,
+    fate: fate ?? mint.fate,
+    deliveredAt: mint.deliveredAt ?? (isDelivered ? at : null),
+  };
+}
+
+function incidentAfter(from: RotationState, { to, isIncident }: Move, event: RotationEvent): Effects['incident'] {
+  if (isIncident) return { opens: true };
+  if (!isOver(to) && (from !== 'stalled' || to === 'adopted')) return null;
+  return { opens: false, note: event.event === 'given_up' ? `given up by ${event.by}` : 'the rotation went on' };
+}
+
+const move = (to: RotationState, why: string | null = null, isIncident = false): Move => ({ to, why, isIncident });
+
+function toMove(event: RotationEvent): Move {
+  switch (event.event) {
+    case 'decided':
+      return event.move;
+    case 'mint_begun':
+      return move('minting');
+    case 'minted':
+      return move('minted');
+    case 'mint_refused':
+      return move(event.isFinal ? 'failed' : 'planned', event.why, event.isFinal);
+    case 'delivery_ended':
+      return deliveryMove(event.answer, event.why);
+    case 'retirement_begun':
+      return move('retiring');
+    case 'retirement_overdue':
+      return move('stalled', event.why, true);
+    case 'retired':
+      return move('retired');
+    case 'orphan_kept':
+      return move('failed', `its orphan stays: ${event.why}`);
+    case 'given_up':
+      return move('failed', `given up by ${event.by}`);
+    default:
+      return event satisfies never;
+  }
+}
+
+/**
+ * What a sink has decides what becomes of a successor: it is delivered; or its secret is lost, and it is an orphan; or it is unknown, and both
+ * keys stay until the sink says it, the successor is seen in use, or a person has looked.
+ */
+export function deliveryMove(answer: SinkAnswer, why: string | null = null): Move {
+  const because = why === null ? '' : `: ${why}`;
+  switch (answer) {
+    case 'has':
+      return { ...move('delivered'), fate: 'delivered' };
+    case 'lacks':
+      return { ...move('orphaned', `its secret did not reach its sink${because}`), fate: 'lost' };
+    case 'unknown': {
+      const reason = `nobody can tell whether its sink has the secret of its successor${because}`;
+      return { ...move('stalled', reason, true), fate: 'unclear' };
+    }
+    default:
+      return answer satisfies never;
+  }
+}
