@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { runMain } from '@keywarden/core/process';
+import { runMain } from '@keywarden/runtime';
 import { runCommandLine } from '../apps/daemon/src/command-line.ts';
 
 // A process that runs one command of keywarden after another, for tests that type many: each is spared the start of a process. It ends with

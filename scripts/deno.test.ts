@@ -68,7 +68,7 @@ test('the report answers under Deno', async () => {
 });
 
 test('the client passes all of its tests under Deno, the examples of its README among them', async () => {
-  const files = ['packages/core/src/control-plane', 'packages/core/src/readme.test.ts'];
+  const files = ['packages/core/src/client', 'packages/core/src/readme.test.ts'];
   const tested = await run([...deno, `${root}node_modules/vitest/vitest.mjs`, 'run', ...files], {
     NO_COLOR: '1',
     TEST_SUITE: 'client',

@@ -1,6 +1,6 @@
 // The entry of the daemon and the report under Deno: what Deno does not allow while they are loaded is said in one sentence, as runMain says it later.
 import process from 'node:process';
-import { deniedByDeno } from '../packages/core/src/process/errors.ts';
+import { deniedByDeno } from '../packages/runtime/src/errors.ts';
 
 const apps = { daemon: '../apps/daemon/src/main.ts', report: '../apps/report/src/main.ts' } as const;
 const [name = '', ...args] = process.argv.slice(2);

@@ -61,7 +61,7 @@ test('what the compose file names is there, and all of ours is hardened', () => 
   const { services, secrets, volumes } = compose;
   expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'daemon', 'report']);
   const variables = new Set(
-    [...read('packages/core/src/process/environment.ts').matchAll(/^ {2}([A-Z_]+):/gm)].map(([, name]) => name),
+    [...read('packages/runtime/src/environment.ts').matchAll(/^ {2}([A-Z_]+):/gm)].map(([, name]) => name),
   );
   for (const [name, service] of Object.entries(services)) {
     for (const other of Object.keys(service.depends_on ?? {})) expect(services).toHaveProperty(other);

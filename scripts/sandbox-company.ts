@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { UserError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/runtime';
 
 const dayMs = 86_400_000;
 /** How far back the clock of a new sandbox stands while the archive is first filled. */

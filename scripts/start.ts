@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readConfig } from '@keywarden/core/config';
+import type { Totals } from '@keywarden/db/read';
 import {
   aborted,
   type Environment,
@@ -10,8 +10,8 @@ import {
   runMain,
   stopSignal,
   UserError,
-} from '@keywarden/core/process';
-import type { Totals } from '@keywarden/db/read';
+} from '@keywarden/runtime';
+import { readConfig } from '@keywarden/runtime/config';
 import { bringToPresent, prepareSandbox, runToEnd } from './sandbox-company.ts';
 import { startService } from './supervisor.ts';
 

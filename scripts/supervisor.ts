@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
-import { UserError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/runtime';
 
 /** A process of ours that is kept running. `ready` is what it first says over its channel. */
 export interface Service<Ready> {

@@ -1,4 +1,4 @@
-import { aborted } from '@keywarden/core/process';
+import { aborted } from '@keywarden/runtime';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';

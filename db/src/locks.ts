@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { within } from '@keywarden/core/process';
+import { within } from '@keywarden/runtime';
 import type { PoolOptions, Sql } from './store.ts';
 
 /** What is held while work under a lock goes on. */

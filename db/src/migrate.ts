@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { codeOf, UserError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/runtime';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';

@@ -1,4 +1,4 @@
-import { codeOf, deniedByDeno, UserError } from '@keywarden/core/process';
+import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';

@@ -1,6 +1,6 @@
-import { configJsonSchema } from '@keywarden/core/config';
-import { exitCode, usageError } from '@keywarden/core/process';
 import type { RunKind } from '@keywarden/db/daemon';
+import { exitCode, usageError } from '@keywarden/runtime';
+import { configJsonSchema } from '@keywarden/runtime/config';
 import { Command, CommanderError } from 'commander';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';

@@ -13,10 +13,10 @@ import {
   systemTime,
   type Time,
 } from '@keywarden/core/client';
-import { type Config, type ConnectionConfig, readCredential } from '@keywarden/core/config';
-import { UserError } from '@keywarden/core/process';
 import { createBudgetRows, saveConnection, staleWords } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
+import { UserError } from '@keywarden/runtime';
+import { type Config, type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
 import type { Observer } from './observe/observer.ts';
 
 /** A connection that has authenticated. */

@@ -1,7 +1,7 @@
 import type { LimiterStore } from '@keywarden/core/client';
-import type { Config } from '@keywarden/core/config';
-import type { Environment, Logger } from '@keywarden/core/process';
 import type { Lease, Store } from '@keywarden/db/store';
+import type { Environment, Logger } from '@keywarden/runtime';
+import type { Config } from '@keywarden/runtime/config';
 import type { Limiters } from './connect.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Progress } from './progress.ts';

@@ -1,6 +1,5 @@
-import type { Config } from '@keywarden/core/config';
-import { canonicalJson, hashPolicy, sha256 } from '@keywarden/core/policy';
-import { UserError } from '@keywarden/core/process';
+import { hashPolicy } from '@keywarden/core/policy';
+import { canonicalJson, sha256 } from '@keywarden/core/values';
 import {
   closeIncidentsOf,
   listReplicaPolicies,
@@ -8,6 +7,8 @@ import {
   type ReplicaPolicy,
   sayPolicy,
 } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
+import type { Config } from '@keywarden/runtime/config';
 import type { Context } from './context.ts';
 
 /**

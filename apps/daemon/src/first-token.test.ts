@@ -1,11 +1,11 @@
 import { mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readDataFile } from '@keywarden/core/process';
 import { revokeToken } from '@keywarden/db/daemon';
 import { authenticateToken } from '@keywarden/db/read';
 import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { readDataFile } from '@keywarden/runtime';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ensureFirstToken } from './first-token.ts';
 import { type Bed, makeBed } from './testing.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDataFile, usageError } from '@keywarden/core/process';
 import { ensureToken } from '@keywarden/db/daemon';
+import { readDataFile, usageError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { runMain } from '@keywarden/core/process';
+import { runMain } from '@keywarden/runtime';
 import { runCommandLine } from './command-line.ts';
 
 await runMain(async () => await runCommandLine(process.argv.slice(2)));

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Logger, UserError } from '@keywarden/core/process';
 import { openStore, type Store, type StoreOptions } from '@keywarden/db/store';
+import { type Logger, UserError } from '@keywarden/runtime';
 
 /** A daemon and its database may be started together; after this it is for whoever supervises it to try again. */
 const longestMs = 90_000;

@@ -1,4 +1,3 @@
-import { UserError } from '@keywarden/core/process';
 import {
   announceExpiredMonths,
   dropExpiredMonth,
@@ -6,6 +5,7 @@ import {
   forgetAccesses,
   readOperationRetention,
 } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /** The dry run: months of operations that are over `retention.operations`. Throws where the database holds to another retention. */

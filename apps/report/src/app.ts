@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { type Logger, UserError, within } from '@keywarden/core/process';
 import { pingStore } from '@keywarden/db/read';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
+import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';

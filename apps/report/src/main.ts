@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { type ServerType, serve } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
+import { openStore } from '@keywarden/db/store';
 import {
   aborted,
   codeOf,
@@ -15,8 +16,7 @@ import {
   stopSignal,
   UserError,
   usageError,
-} from '@keywarden/core/process';
-import { openStore } from '@keywarden/db/store';
+} from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { isLocal } from './access/transport.ts';
 import { createMarks } from './actions/marks.ts';

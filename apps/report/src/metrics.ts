@@ -1,4 +1,4 @@
-import { traceEnded } from '@keywarden/core/process';
+import { traceEnded } from '@keywarden/runtime';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';

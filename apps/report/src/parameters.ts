@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { parseDuration } from '@keywarden/core/policy';
+import { parseDuration } from '@keywarden/core/values';
 
 // What parameters and bodies are made of.
 

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { codeOf } from '@keywarden/core/process';
+import { codeOf } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';

@@ -2,7 +2,6 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makePlan, policySchema } from '@keywarden/core/policy';
-import { createLogger } from '@keywarden/core/process';
 import { unknownCreator, type WireCredential } from '@keywarden/core/wire';
 import {
   createToken,
@@ -20,6 +19,7 @@ import {
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/db/daemon-testing';
 import type { Store } from '@keywarden/db/store';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createLogger } from '@keywarden/runtime';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 

@@ -1,5 +1,6 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
-import { keyKinds, type OtherKind, showsUse, toMs, unknownCreator } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
+import { keyKinds, type OtherKind, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { credential } from '../schema/tables.ts';

@@ -1,5 +1,6 @@
 import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
-import { type CredentialKind, isKeyKind, toMs, unknownCreator } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
+import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 

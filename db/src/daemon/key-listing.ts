@@ -1,10 +1,5 @@
-import {
-  type CredentialKind,
-  compareInstants,
-  unknownCreator,
-  type WireCredential,
-  type WireKey,
-} from '@keywarden/core/wire';
+import { compareInstants } from '@keywarden/core/values';
+import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import type postgres from 'postgres';
 import { holdFence } from '../fence.ts';
 import type { Sql } from '../store.ts';

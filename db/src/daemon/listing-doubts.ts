@@ -1,4 +1,4 @@
-import { toMs } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
 import type postgres from 'postgres';
 import { toInstant } from '../schema/columns.ts';
 import { closeIncidentsOfScope, openIncident } from './incidents.ts';

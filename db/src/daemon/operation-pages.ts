@@ -1,4 +1,5 @@
-import { compareInstants, secondOf, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, secondOf } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import { withFence } from '../fence.ts';
 import type { Lease } from '../locks.ts';
 import type { Sql } from '../store.ts';

@@ -1,12 +1,5 @@
-import {
-  canonicalJson,
-  explain,
-  type Finding,
-  findingsOf,
-  limitInWords,
-  type Plan,
-  type Policy,
-} from '@keywarden/core/policy';
+import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
+import { canonicalJson } from '@keywarden/core/values';
 import { eq } from 'drizzle-orm';
 import { plan as planTable } from '../schema/governance.ts';
 import type { Db, Sql } from '../store.ts';

@@ -1,4 +1,4 @@
-import { codeOf, UserError } from '@keywarden/core/process';
+import { codeOf, UserError } from '@keywarden/runtime';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../store.ts';
 

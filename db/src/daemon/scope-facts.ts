@@ -1,5 +1,6 @@
 import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
-import { toMs, unknownCreator } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
+import { unknownCreator } from '@keywarden/core/wire';
 import { and, asc, inArray, isNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, key, member } from '../schema/tables.ts';

@@ -16,7 +16,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, readDataFile, UserError } from '@keywarden/core/process';
+import { codeOf, readDataFile, UserError } from '@keywarden/runtime';
 import type { Launch } from './launch.ts';
 
 /** The cluster's superuser, whose password lies in the data folder. */

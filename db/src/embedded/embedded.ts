@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, ensureDataFolder, UserError } from '@keywarden/core/process';
+import { codeOf, ensureDataFolder, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import {
   ensureCluster,

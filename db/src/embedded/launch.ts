@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { UserError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/runtime';
 
 /** How Postgres's programs are run on this machine, and where the cluster lives. */
 export interface Launch {

@@ -1,4 +1,4 @@
-import { UserError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/runtime';
 import { type ConstructorOptions, PgBoss } from 'pg-boss';
 import type postgres from 'postgres';
 import type { Sql } from '../store.ts';

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from '@keywarden/core/policy';
+import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { readStanding } from '@keywarden/db/daemon';
+import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { parseConfig } from '@keywarden/core/config';
 import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
-import { codeOf, exitCode, print, usageError } from '@keywarden/core/process';
 import { readHistory } from '@keywarden/db/daemon';
+import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
+import { parseConfig } from '@keywarden/runtime/config';
 import { presentOf } from '../sync/organizations.ts';
 import { connectionsOf, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
-import { type Config, readConfig } from '@keywarden/core/config';
+import { listDoubtedScopes } from '@keywarden/db/read';
+import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import {
   ensureDataFolder,
   exitCode,
@@ -8,9 +9,8 @@ import {
   readEnvironment,
   stopSignal,
   UserError,
-} from '@keywarden/core/process';
-import { listDoubtedScopes } from '@keywarden/db/read';
-import { listUnsafeSettings, openStore } from '@keywarden/db/store';
+} from '@keywarden/runtime';
+import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../enforce/plan.ts';
 import { whyNotByItself } from '../enforce/standing.ts';

@@ -1,7 +1,7 @@
-import { makeGlobTest } from '@keywarden/core/policy';
-import { usageError } from '@keywarden/core/process';
+import { makeGlobTest } from '@keywarden/core/values';
 import { keyKinds } from '@keywarden/core/wire';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 /**

@@ -1,4 +1,3 @@
-import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { listRejectedRows, type StoredRejectedRow } from '@keywarden/db/daemon';
 import {
   type HoleReason,
@@ -8,6 +7,7 @@ import {
   listInventoryCoverage,
   type ProjectCoverage,
 } from '@keywarden/db/read';
+import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 

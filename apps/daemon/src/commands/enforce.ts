@@ -1,4 +1,4 @@
-import { exitCode, print } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/runtime';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { listKeysAfresh } from './fresh-keys.ts';

@@ -1,6 +1,6 @@
 import { reviewRule } from '@keywarden/core/policy';
-import { exitCode, print, usageError } from '@keywarden/core/process';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { presentOf } from '../sync/organizations.ts';

@@ -1,4 +1,4 @@
-import { UserError } from '@keywarden/core/process';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncKeys } from '../sync/keys.ts';

@@ -1,5 +1,5 @@
-import { exitCode, print, usageError } from '@keywarden/core/process';
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';

@@ -1,6 +1,6 @@
-import { hasConfigFile } from '@keywarden/core/config';
-import { exitCode, print } from '@keywarden/core/process';
 import { distributeOperations, migrateStore, setOperationRetention } from '@keywarden/db/store';
+import { exitCode, print } from '@keywarden/runtime';
+import { hasConfigFile } from '@keywarden/runtime/config';
 import { withContext } from './session.ts';
 
 /** Brings the database up to date; `citus` distributes the operations over the nodes of its cluster. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, exitCode, print, usageError } from '@keywarden/core/process';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { governed } from '../enforce/high-water-mark.ts';

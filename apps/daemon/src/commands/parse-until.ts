@@ -1,5 +1,5 @@
-import { parseDuration } from '@keywarden/core/policy';
-import { usageError } from '@keywarden/core/process';
+import { parseDuration } from '@keywarden/core/values';
+import { usageError } from '@keywarden/runtime';
 
 /** When something ends: a date, or a duration from `now` on. `what` it is stands in the refusals. Throws a UserError (exit 2). */
 export function parseUntil(text: string, { now, what }: { now: string; what: string }): string {

@@ -1,5 +1,5 @@
-import { exitCode, print } from '@keywarden/core/process';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
+import { exitCode, print } from '@keywarden/runtime';
 import { governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { withContext } from './session.ts';
 import { userName } from './user.ts';

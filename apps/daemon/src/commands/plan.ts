@@ -1,5 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
-import { exitCode, print } from '@keywarden/core/process';
+import { exitCode, print } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted, planKeys } from '../enforce/plan.ts';

@@ -1,5 +1,5 @@
-import { exitCode, print } from '@keywarden/core/process';
 import type { ExpiredMonth } from '@keywarden/db/daemon';
+import { exitCode, print } from '@keywarden/runtime';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';

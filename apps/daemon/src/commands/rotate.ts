@@ -1,6 +1,6 @@
-import { exitCode, print, usageError } from '@keywarden/core/process';
 import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Moved } from '../rotate/move-on.ts';
 import { type Opened, ruleOf } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';

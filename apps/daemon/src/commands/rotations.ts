@@ -1,6 +1,6 @@
-import { exitCode, print, UserError, usageError } from '@keywarden/core/process';
 import { currentMint, mayFollow } from '@keywarden/core/rotation';
 import { listOpenRotations, listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { withProcessLock } from '../sync/run.ts';

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/core/process';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
+import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planKeys } from '../enforce/plan.ts';

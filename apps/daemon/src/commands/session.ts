@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ControlPlaneError } from '@keywarden/core/client';
-import { readConfig } from '@keywarden/core/config';
+import { endReplica } from '@keywarden/db/daemon';
+import { type Migrations, openStore, type StoreOptions } from '@keywarden/db/store';
 import {
   createLogger,
   ensureDataFolder,
@@ -9,9 +10,8 @@ import {
   stopSignal,
   UserError,
   usageError,
-} from '@keywarden/core/process';
-import { endReplica } from '@keywarden/db/daemon';
-import { type Migrations, openStore, type StoreOptions } from '@keywarden/db/store';
+} from '@keywarden/runtime';
+import { readConfig } from '@keywarden/runtime/config';
 import { type Connection, openBudgets, openConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { openWhenThere } from '../open-when-there.ts';

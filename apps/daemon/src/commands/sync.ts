@@ -1,6 +1,6 @@
-import { exitCode, printError, UserError } from '@keywarden/core/process';
 import type { RunKind } from '@keywarden/db/daemon';
 import { removeOtherConnections } from '@keywarden/db/daemon';
+import { exitCode, printError, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncCredentials } from '../sync/credentials.ts';

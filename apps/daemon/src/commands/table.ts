@@ -1,4 +1,4 @@
-import { printableCell } from '@keywarden/core/process';
+import { printableCell } from '@keywarden/runtime';
 
 /** Lays rows out in columns as wide as their widest cell; the last column runs on. A cell has one line, and nothing that a terminal obeys. */
 export function renderTable(headers: string[], given: string[][]): string {

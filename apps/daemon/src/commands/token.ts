@@ -1,5 +1,5 @@
-import { exitCode, print, printError, usageError } from '@keywarden/core/process';
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
+import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import { parseUntil } from './parse-until.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';

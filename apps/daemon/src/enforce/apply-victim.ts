@@ -1,6 +1,6 @@
-import type { ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { openStore } from '@keywarden/db/store';
+import type { ConnectionConfig } from '@keywarden/runtime/config';
 import { openConnections } from '../connect.ts';
 import { deadlyFetch, type KillAt, makeContext } from '../testing.ts';
 import { applyPlan } from './apply.ts';

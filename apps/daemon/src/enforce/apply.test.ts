@@ -1,5 +1,5 @@
-import type { ConnectionConfig } from '@keywarden/core/config';
 import { findingsOf, policySchema } from '@keywarden/core/policy';
+import type { ConnectionConfig } from '@keywarden/runtime/config';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { connectionOf, neverUsedRule } from '../testing.ts';

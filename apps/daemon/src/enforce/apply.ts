@@ -1,6 +1,6 @@
 import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
-import { codeOf } from '@keywarden/core/process';
 import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
+import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';

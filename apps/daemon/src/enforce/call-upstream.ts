@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
 import { isRevocable, tokenIdOf, type WireCredential, type WireKey, type WireRevokedKey } from '@keywarden/core/wire';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { listScope, type Scope } from '../sync/scopes.ts';

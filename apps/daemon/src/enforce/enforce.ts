@@ -1,6 +1,6 @@
 import { type Facts, type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
-import { UserError } from '@keywarden/core/process';
 import { closeSettledBreakers, endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';

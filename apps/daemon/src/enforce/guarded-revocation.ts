@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { describeError, UserError } from '@keywarden/core/process';
-import { toMs, type WireCredential, type WireKey } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
+import { type WireCredential, type WireKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
   factScope,
@@ -10,6 +10,7 @@ import {
   recordOutcome,
   withDestructiveCall,
 } from '@keywarden/db/daemon';
+import { describeError, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncMembers } from '../sync/keys.ts';

@@ -1,6 +1,5 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { readDataFile, writeDataFile } from '@keywarden/core/process';
 import {
   addMark,
   closeIncidentsOf,
@@ -9,6 +8,7 @@ import {
   readMark,
   reportMarkFile,
 } from '@keywarden/db/daemon';
+import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 const fileName = 'high-water-mark';

@@ -8,11 +8,11 @@ import {
   type PlanDocument,
   type Policy,
   planVersion,
-  sha256,
 } from '@keywarden/core/policy';
-import { UserError, usageError } from '@keywarden/core/process';
+import { sha256 } from '@keywarden/core/values';
 import { otherKinds } from '@keywarden/core/wire';
 import { readFacts, readPlan, type ScopePlace, savePlan } from '@keywarden/db/daemon';
+import { UserError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 

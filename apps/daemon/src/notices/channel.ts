@@ -1,6 +1,6 @@
-import type { ChannelConfig } from '@keywarden/core/config';
-import { codeOf } from '@keywarden/core/process';
 import type { PendingMessage } from '@keywarden/db/daemon';
+import { codeOf } from '@keywarden/runtime';
+import type { ChannelConfig } from '@keywarden/runtime/config';
 import { Webhook } from 'standardwebhooks';
 import { type Body, toSlack } from './message.ts';
 

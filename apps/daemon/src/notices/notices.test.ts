@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ChannelConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
+import type { ChannelConfig } from '@keywarden/runtime/config';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { apply, bed, prepare, revokedNames, store, use, useApplyBed } from '../enforce/apply-bed.ts';

@@ -1,4 +1,3 @@
-import type { ChannelConfig } from '@keywarden/core/config';
 import { type DueNotice, dueNotices, type Facts, lapsedAnnouncements, type Plan } from '@keywarden/core/policy';
 import {
   endAnnouncements,
@@ -8,6 +7,7 @@ import {
   recordAttempt,
   writeMessage,
 } from '@keywarden/db/daemon';
+import type { ChannelConfig } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted } from '../enforce/plan.ts';

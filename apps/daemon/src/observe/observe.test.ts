@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createLogger, startTracing } from '@keywarden/core/process';
 import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { createLogger, startTracing } from '@keywarden/runtime';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
 import { type Bed, makeBed } from '../testing.ts';

@@ -1,8 +1,8 @@
 import type { Hooks } from '@keywarden/core/client';
-import { traceEnded } from '@keywarden/core/process';
 import { type QueueState, readQueues } from '@keywarden/db/jobs';
 import { type Gauge as Figure, gauges, readGauges } from '@keywarden/db/read';
 import type { Sql } from '@keywarden/db/store';
+import { traceEnded } from '@keywarden/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** Hears of what a process does, for metrics and traces. */

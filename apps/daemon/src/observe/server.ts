@@ -1,6 +1,6 @@
 import { type ServerType, serve } from '@hono/node-server';
-import { codeOf, type Logger, UserError, within } from '@keywarden/core/process';
 import type { Sql } from '@keywarden/db/store';
+import { codeOf, type Logger, UserError, within } from '@keywarden/runtime';
 import { Hono } from 'hono';
 import { type Metrics, readFigures } from './observer.ts';
 

@@ -1,6 +1,6 @@
-import { parseConfig } from '@keywarden/core/config';
 import { jobKinds } from '@keywarden/db/jobs';
 import type { TestStore } from '@keywarden/db/test-store';
+import { parseConfig } from '@keywarden/runtime/config';
 import { createRandom, createSandbox, documentedLimits, type Random, type Sandbox } from '@keywarden/sandbox';
 import { realTime, until } from '@keywarden/testkit';
 import { Cron } from 'croner';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ChannelConfig } from '@keywarden/core/config';
+import type { ChannelConfig } from '@keywarden/runtime/config';
 
 /** Where notices go: everything that was accepted. */
 export interface Receiver {

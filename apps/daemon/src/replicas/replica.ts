@@ -1,9 +1,9 @@
 import { createSharedStore, type LimiterStore } from '@keywarden/core/client';
-import type { ChannelConfig, ConnectionConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
-import { createLogger, readEnvironment } from '@keywarden/core/process';
 import { createBudgetRows } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
+import { createLogger, readEnvironment } from '@keywarden/runtime';
+import type { ChannelConfig, ConnectionConfig } from '@keywarden/runtime/config';
 import { realTime } from '@keywarden/testkit';
 import type { Context } from '../context.ts';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';

@@ -1,6 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Sink } from '@keywarden/core/config';
+import type { Sink } from '@keywarden/runtime/config';
 import { expect } from 'vitest';
 import {
   bed,

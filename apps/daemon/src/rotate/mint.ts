@@ -1,10 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { ControlPlaneError } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
 import { successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
 import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf } from '../sync/organizations.ts';

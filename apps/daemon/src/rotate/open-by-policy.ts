@@ -1,5 +1,5 @@
 import { exemptionOf, type Finding, hashPolicy, modeOf, type Policy } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
 import { listLiveKeys, listOpenRotations, readCanaries, readFailures } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Opened, open, refusal } from './open.ts';

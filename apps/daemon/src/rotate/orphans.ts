@@ -1,6 +1,6 @@
 import { revocationHold } from '@keywarden/core/policy';
 import { whyNoOrphan } from '@keywarden/core/rotation';
-import { toMs } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
 import {
   listSuspectedOrphans,
   openIncidentOfKey,

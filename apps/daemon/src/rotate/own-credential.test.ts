@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { noteOf } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { endReplica, saveConnection } from '@keywarden/db/daemon';
+import { noteOf } from '@keywarden/runtime/config';
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 import { syncKeys } from '../sync/keys.ts';

@@ -1,10 +1,10 @@
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { writeHeapSnapshot } from 'node:v8';
-import type { ConnectionConfig, Sink } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
-import { createLogger } from '@keywarden/core/process';
 import { openStore } from '@keywarden/db/store';
+import { createLogger } from '@keywarden/runtime';
+import type { ConnectionConfig, Sink } from '@keywarden/runtime/config';
 import { openConnections } from '../connect.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { deadlyFetch, type KillAt, makeContext } from '../testing.ts';

@@ -1,7 +1,7 @@
 import { createClient } from '@keywarden/core/client';
-import type { Sink } from '@keywarden/core/config';
 import { lineName } from '@keywarden/core/rotation';
 import { readLineKey, type StoredRotation } from '@keywarden/db/daemon';
+import type { Sink } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { ownConnectionOf } from './settings.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from '@keywarden/core/process';
 import { openJobIncident } from '@keywarden/db/daemon';
 import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
 import { assertCurrent } from '@keywarden/db/store';
+import { UserError } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { sayCurrentPolicy } from '../current-policy.ts';

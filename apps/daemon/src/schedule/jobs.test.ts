@@ -1,6 +1,6 @@
-import type { Logger } from '@keywarden/core/process';
-import { UserError } from '@keywarden/core/process';
 import { createTestStore } from '@keywarden/db/testing';
+import type { Logger } from '@keywarden/runtime';
+import { UserError } from '@keywarden/runtime';
 import { expect, inject, test } from 'vitest';
 import { connectionOf, makeBed } from '../testing.ts';
 import { tryEachConnection } from './jobs.ts';

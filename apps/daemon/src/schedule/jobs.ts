@@ -1,6 +1,6 @@
-import { UserError } from '@keywarden/core/process';
 import { forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
+import { UserError } from '@keywarden/runtime';
 import { connectionsOf } from '../commands/session.ts';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';

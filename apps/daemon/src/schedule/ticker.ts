@@ -1,7 +1,7 @@
-import type { Config } from '@keywarden/core/config';
 import { claimSlot, listAccounts, readSlots, recordSlotJobs } from '@keywarden/db/daemon';
 import { type JobKind, jobKinds, overPostgres, type Queues } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
+import type { Config } from '@keywarden/runtime/config';
 import { Cron } from 'croner';
 import { jobs } from './jobs.ts';
 

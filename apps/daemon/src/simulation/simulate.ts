@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { ControlPlaneError } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
+import { UserError } from '@keywarden/runtime';
 import { createRandom } from '@keywarden/sandbox';
 import { copy, crashStdio, createHostileControlPlane, type Mask, realTime } from '@keywarden/testkit';
 import type { Steps } from '../sync/project-operations.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Time } from '@keywarden/core/client';
-import { parseConfig } from '@keywarden/core/config';
-import { createLogger, readEnvironment } from '@keywarden/core/process';
 import type { Store } from '@keywarden/db/store';
+import { createLogger, readEnvironment } from '@keywarden/runtime';
+import { parseConfig } from '@keywarden/runtime/config';
 import { openConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { silentProgress } from '../progress.ts';

@@ -1,7 +1,7 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
 import { otherKinds } from '@keywarden/core/wire';
 import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import { assertSaneClock, type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncProjects } from './discover.ts';

@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '@keywarden/core/wire';
+import { compareInstants, toMs } from '@keywarden/core/values';
 
 const digitsAtMost = 6;
 

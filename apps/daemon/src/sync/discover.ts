@@ -1,5 +1,5 @@
 import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
-import { toMs } from '@keywarden/core/wire';
+import { toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';

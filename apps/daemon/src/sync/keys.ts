@@ -1,6 +1,6 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
-import { codeOf, UserError } from '@keywarden/core/process';
 import { saveMembers } from '@keywarden/db/daemon';
+import { codeOf, UserError } from '@keywarden/runtime';
 import { assertSaneClock, type Connection, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { presentOf, syncOrganizations } from './organizations.ts';

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { codeOf, UserError } from '@keywarden/core/process';
 import { markWalkRefused } from '@keywarden/db/daemon';
+import { codeOf, UserError } from '@keywarden/runtime';
 import { assertSaneClock, type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { discoverProjects } from './discover.ts';

@@ -1,5 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { compareInstants, toMs, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, toMs } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import type { WholePage } from './whole-page.ts';
 
 export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { codeOf } from '@keywarden/core/process';
-import { compareInstants, secondOf, toMs, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, secondOf, toMs } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
   forgetOpenWalk,
@@ -15,6 +15,7 @@ import {
   type WalkedProject,
 } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
+import { codeOf } from '@keywarden/runtime';
 import { type Connection, datedAt, whyStale } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { planWalk, type WalkPlan } from './follow.ts';

@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '@keywarden/core/wire';
+import { compareInstants, toMs } from '@keywarden/core/values';
 import type { Proof } from '@keywarden/db/daemon';
 import type { WalkedPage } from './walk.ts';
 

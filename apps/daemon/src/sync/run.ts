@@ -1,5 +1,5 @@
-import { describeError, linkSignals } from '@keywarden/core/process';
 import { finishRun, type RunKind, startRun } from '@keywarden/db/daemon';
+import { describeError, linkSignals } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 

@@ -1,4 +1,5 @@
-import { compareInstants, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import { proofOf } from './proof.ts';
 import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
 import type { WalkedClient } from './whole-page.ts';

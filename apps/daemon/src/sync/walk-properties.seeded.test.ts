@@ -1,4 +1,4 @@
-import { compareInstants } from '@keywarden/core/wire';
+import { compareInstants } from '@keywarden/core/values';
 import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { compareInstants } from '@keywarden/core/wire';
+import { compareInstants } from '@keywarden/core/values';
 import { expect, test } from 'vitest';
 import { type WalkedPage, walkOperations } from './walk.ts';
 import {

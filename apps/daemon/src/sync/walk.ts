@@ -1,5 +1,6 @@
 import { ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
-import { compareInstants, isInstant, type WireOperation } from '@keywarden/core/wire';
+import { compareInstants, isInstant } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
 import { assertDescends, rowOf, withoutImpossible } from './page-checks.ts';

@@ -1,5 +1,6 @@
 import type { ControlPlaneClient, Page, RejectedRow } from '@keywarden/core/client';
-import { secondOf, type WireOperation } from '@keywarden/core/wire';
+import { secondOf } from '@keywarden/core/values';
+import { type WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
 import { refuse } from './page-checks.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { createLogger } from '@keywarden/core/process';
 import { createToken, listTokens } from '@keywarden/db/daemon';
 import { createTestStore } from '@keywarden/db/testing';
+import { createLogger } from '@keywarden/runtime';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
 import { type Bed, makeBed } from '../testing.ts';

@@ -1,4 +1,4 @@
-import { makeNetworkTest } from '@keywarden/core/policy';
+import { makeNetworkTest } from '@keywarden/core/values';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Env } from '../environment.ts';
 import { Problem } from '../problem.ts';

@@ -1,6 +1,6 @@
-import { readDataFile, writeDataFile } from '@keywarden/core/process';
 import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report-write';
 import type { Sql } from '@keywarden/db/store';
+import { readDataFile, writeDataFile } from '@keywarden/runtime';
 
 /** The report's part of R10. */
 export interface Marks {

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { createLogger } from '@keywarden/core/process';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/db/daemon-testing';
 import { operationList, type Snapshot } from '@keywarden/db/read';
+import { createLogger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';

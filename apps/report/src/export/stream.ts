@@ -1,6 +1,6 @@
-import type { Logger } from '@keywarden/core/process';
 import { openSnapshot, type Snapshot } from '@keywarden/db/read';
 import type { Sql } from '@keywarden/db/store';
+import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
 import { describeAccess } from '../access/describe.ts';

@@ -1,4 +1,4 @@
-import { toMs } from '../wire/index.ts';
+import { toMs } from '../values/instant.ts';
 import { evaluate, type Finding } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';

@@ -1,10 +1,11 @@
-import { showsUse, toMs } from '../wire/index.ts';
+import { makeGlobTest } from '../values/glob.ts';
+import { toMs } from '../values/instant.ts';
+import { clientAddress, makeNetworkTest } from '../values/network.ts';
+import { showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
-import { makeGlobTest } from './glob.ts';
 import type { Grouping, Judged } from './judged.ts';
-import { clientAddress, makeNetworkTest } from './network.ts';
 import type { RankOf } from './ranks.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { parseDuration } from '../values/duration.ts';
 import { unknownCreator } from '../wire/index.ts';
-import { parseDuration } from './duration.ts';
 import { type Policy, policySchema } from './schema.ts';
 import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 

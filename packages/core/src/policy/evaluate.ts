@@ -1,7 +1,7 @@
+import { makeGlobTest } from '../values/glob.ts';
 import { keyKinds } from '../wire/index.ts';
 import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
-import { makeGlobTest } from './glob.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import { type Policy, type Rule, reviewRule } from './schema.ts';

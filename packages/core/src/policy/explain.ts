@@ -1,7 +1,7 @@
-import { toMs } from '../wire/index.ts';
+import { daysInWords } from '../values/duration.ts';
+import { toMs } from '../values/instant.ts';
 import type { Condition } from './condition-schema.ts';
 import type { Evidence } from './conditions.ts';
-import { daysInWords } from './duration.ts';
 import type { Finding } from './evaluate.ts';
 
 /** Why a rule holds for a key, in words: the value, and the limit that it passed. */

@@ -1,4 +1,5 @@
-import { compareInstants, isRevocable, toMs, unknownCreator } from '../wire/index.ts';
+import { compareInstants, toMs } from '../values/instant.ts';
+import { isRevocable, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';

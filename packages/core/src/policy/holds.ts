@@ -1,4 +1,5 @@
-import { type CredentialKind, isKeyKind, toMs } from '../wire/index.ts';
+import { toMs } from '../values/instant.ts';
+import { type CredentialKind, isKeyKind } from '../wire/index.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import type { Policy } from './schema.ts';
 

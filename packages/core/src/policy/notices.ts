@@ -1,5 +1,5 @@
-import { toMs } from '../wire/index.ts';
-import type { Duration } from './duration.ts';
+import type { Duration } from '../values/duration.ts';
+import { toMs } from '../values/instant.ts';
 import { type Finding, findingsOf, type Judgement } from './evaluate.ts';
 import { conditionInWords } from './explain.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';

@@ -1,10 +1,11 @@
 import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { canonicalJson } from '../values/canonical-json.ts';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { KeyFacts, Use } from './facts.ts';
-import { canonicalJson, isSameReason, makePlan } from './plan.ts';
+import { isSameReason, makePlan } from './plan.ts';
 import { defaultPolicy, type Policy, policySchema } from './schema.ts';
 import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson, sha256 } from '../values/canonical-json.ts';
 import type { CredentialKind } from '../wire/kinds.ts';
 import type { Evidence } from './conditions.ts';
 import { evaluate, type Finding, type Judgement } from './evaluate.ts';
@@ -272,21 +273,7 @@ export function isSameReason(planned: PlannedFinding, finding: Finding): boolean
   return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
 }
 
-/** JSON with its names in order, so that equal values are equal bytes. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
-}
-
 /** What a policy is known by: the SHA-256 of its canonical JSON. */
 export function hashPolicy(policy: Policy): string {
   return sha256(canonicalJson(policy));
-}
-
-/** The SHA-256 of a text, in hexadecimal digits. */
-export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

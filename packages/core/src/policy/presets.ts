@@ -1,5 +1,5 @@
+import { parseDuration } from '../values/duration.ts';
 import type { Condition } from './condition-schema.ts';
-import { parseDuration } from './duration.ts';
 
 export interface Preset {
   condition: Condition;

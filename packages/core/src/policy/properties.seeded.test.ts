@@ -1,11 +1,12 @@
 import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { canonicalJson } from '../values/canonical-json.ts';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, Use } from './facts.ts';
 import { basisOf } from './notices.ts';
-import { canonicalJson, makePlan, type Plan } from './plan.ts';
+import { makePlan, type Plan } from './plan.ts';
 import { type Policy, policySchema } from './schema.ts';
 import { mayRevoke, msOf } from './second-judge.ts';
 import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { duration } from '../values/duration.ts';
+import { schedule } from '../values/schedule.ts';
 import { credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
-
 import {
   type Condition,
   conditionNames,
@@ -9,9 +10,7 @@ import {
   isOnInactivity,
   mentions,
 } from './condition-schema.ts';
-import { duration } from './duration.ts';
 import { presetNames, presets } from './presets.ts';
-import { schedule } from './schedule.ts';
 
 const kind = z.enum(credentialKinds);
 const mode = z.enum(['plan', 'enforce']);

@@ -1,4 +1,5 @@
-import { isKeyKind, toMs } from '../wire/index.ts';
+import { toMs } from '../values/instant.ts';
+import { isKeyKind } from '../wire/index.ts';
 import type { Finding } from './evaluate.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import { hasSeen, type Verdict } from './guard.ts';

@@ -1,7 +1,7 @@
-import { daysInWords } from '../policy/duration.ts';
 import { hasSeen } from '../policy/index.ts';
 import { leastQuietMs } from '../policy/schema.ts';
-import { toMs } from '../wire/index.ts';
+import { daysInWords } from '../values/duration.ts';
+import { toMs } from '../values/instant.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
 /** How long the old key must be quiet: as configured, at least 7 days, and twice its longest observed gap (T1). */

@@ -1,5 +1,5 @@
-import { daysInWords } from '../policy/duration.ts';
-import { toMs } from '../wire/index.ts';
+import { daysInWords } from '../values/duration.ts';
+import { toMs } from '../values/instant.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 import type { RotationState } from './states.ts';

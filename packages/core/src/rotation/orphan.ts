@@ -1,5 +1,5 @@
 import type { KeyFacts } from '../policy/index.ts';
-import { toMs } from '../wire/index.ts';
+import { toMs } from '../values/instant.ts';
 import type { MintIntent } from './rotation.ts';
 
 /** Whether a sink has a key, as far as it can tell. */

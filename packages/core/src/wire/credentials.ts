@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { toMs } from '../values/instant.ts';
 import type { OtherKind } from './kinds.ts';
-import { instant, toMs } from './primitives.ts';
+import { instant } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
 // What a project's lists say of credentials that are no API keys. Of each only these fields are read: the rest may be a secret.

@@ -10,7 +10,6 @@ export {
   otherKinds,
   showsUse,
 } from './kinds.ts';
-export { compareInstants, isInstant, secondOf, toMs } from './primitives.ts';
 export {
   terminalStatuses,
   unknownCreator,

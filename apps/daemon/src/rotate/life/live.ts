@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseConfig } from '@keywarden/core/config';
 import { policySchema } from '@keywarden/core/policy';
 import { listIncidents, listRotations } from '@keywarden/db/daemon';
 import type { TestStore } from '@keywarden/db/testing';
+import { parseConfig } from '@keywarden/runtime/config';
 import { resumeEnforcement } from '../../enforce/high-water-mark.ts';
 import { syncKeys } from '../../sync/keys.ts';
 import { type Bed, hurried, makeBed } from '../../testing.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { codeOf } from '@keywarden/core/process';
+import { codeOf } from '@keywarden/runtime';
 import type { Delivered, OpenSink, Target } from './sink.ts';
 
 interface CommandSettings {

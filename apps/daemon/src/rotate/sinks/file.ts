@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
 import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/core/config';
-import { codeOf } from '@keywarden/core/process';
+import { codeOf } from '@keywarden/runtime';
+import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
 import type { Delivered, OpenSink } from './sink.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Sink } from '@keywarden/core/config';
 import type { SinkAnswer } from '@keywarden/core/rotation';
+import type { Sink } from '@keywarden/runtime/config';
 import { commandSink } from './command.ts';
 import { fileSink } from './file.ts';
 

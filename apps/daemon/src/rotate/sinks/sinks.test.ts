@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { noteOf, parseConfig } from '@keywarden/core/config';
+import { noteOf, parseConfig } from '@keywarden/runtime/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openSink, type Target } from './sink.ts';
 

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseConfig } from '@keywarden/core/config';
-import { readEnvironment } from '@keywarden/core/process';
 import { grantExemption, listIncidents } from '@keywarden/db/daemon';
 import type { TestStore } from '@keywarden/db/testing';
+import { readEnvironment } from '@keywarden/runtime';
+import { parseConfig } from '@keywarden/runtime/config';
 import { createHostileControlPlane, type Mask } from '@keywarden/testkit';
 import type { Context } from '../../context.ts';
 import { resumeEnforcement } from '../../enforce/high-water-mark.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ControlPlaneError } from '@keywarden/core/client';
-import { UserError } from '@keywarden/core/process';
 import type { TestStore } from '@keywarden/db/testing';
+import { UserError } from '@keywarden/runtime';
 import type { HostileControlPlane, Mask } from '@keywarden/testkit';
 import { type Connection, openConnections } from '../../connect.ts';
 import type { Context } from '../../context.ts';

@@ -1,7 +1,6 @@
+import { defaultPolicy, policySchema } from '@keywarden/core/policy';
+import { duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
-import { duration } from '../policy/duration.ts';
-import { schedule } from '../policy/schedule.ts';
-import { defaultPolicy, policySchema } from '../policy/schema.ts';
 import { sinkSchema } from './sink-schema.ts';
 
 const address = z.url({ protocol: /^https?$/, error: 'an address begins with https:// or http://' });

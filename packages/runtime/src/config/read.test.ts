@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readEnvironment } from '../process/environment.ts';
+import { readEnvironment } from '../environment.ts';
 import { parseConfig, readConfig } from './read.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-config-'));

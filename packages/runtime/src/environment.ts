@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { isNetwork } from '@keywarden/core/values';
 import { z } from 'zod';
-import { isNetwork } from '../policy/network.ts';
 import { codeOf, UserError, usageError } from './errors.ts';
 
 const text = z

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
+import type { Policy } from '@keywarden/core/policy';
 import { LineCounter, parseDocument } from 'yaml';
-import type { Policy } from '../policy/schema.ts';
-import { type Environment, readDataFile } from '../process/environment.ts';
-import { codeOf, usageError } from '../process/errors.ts';
+import { type Environment, readDataFile } from '../environment.ts';
+import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
 import type { Sink } from './sink-schema.ts';

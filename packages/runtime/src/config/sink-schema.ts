@@ -1,5 +1,5 @@
+import { duration } from '@keywarden/core/values';
 import { z } from 'zod';
-import { duration } from '../policy/duration.ts';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a sink is named by small letters, digits and hyphens');
 
