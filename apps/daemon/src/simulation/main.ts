@@ -18,9 +18,10 @@ try {
   const daemon = await store.as('keywarden_daemon');
   for (let run = 0; run < runs; run += 1) {
     const seed = firstSeed + run;
-    const kills = !isHostile && run % killedEvery === killedEvery - 1;
+    const kills = !isHostile && seed % killedEvery === 0;
     try {
-      const isShort = run % longEvery !== 0;
+      // By the seed alone, so that one that failed can be run again alone.
+      const isShort = seed % longEvery !== 0;
       add(await simulate({ seed, store: daemon, databaseUrl: store.url, kills, isShort, isHostile }));
     } catch (error) {
       failures += 1;

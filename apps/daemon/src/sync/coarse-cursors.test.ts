@@ -58,3 +58,33 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
   await bed.close();
   await store.close();
 });
+
+test('A1: a walk that was cut short under times of whole seconds does not fail for ever once times have more digits', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const bed = await makeBed(store);
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });
+  const [project] = await bed.control<{ id: string }[]>('GET', 'projects');
+  // One second: a group that fills a page, and rows below it.
+  const groups = Array.from({ length: 20 }, (_, index) => ({
+    count: index === 0 ? 5 : 1,
+    age_seconds: 86_400 + index * 0.01,
+    late_seconds: 0,
+    going_on_seconds: 0,
+  }));
+  await bed.control('POST', 'operations', { project_id: project?.id, groups });
+  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 5 } };
+  const pass = async () => {
+    await bed.reconnect();
+    return await syncOperations(bed.context, connectionOf(bed));
+  };
+  const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 12, times: 1 };
+  await bed.control('PUT', 'faults', [cut]);
+  await expect(pass()).rejects.toThrow(/could not be read whole/);
+  expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(1);
+  await bed.control('PUT', 'settings', { times: 'microseconds' });
+  expect(await pass()).toMatchObject({ projects: 1 });
+  expect(await store.sql`select 1 from keywarden.operation`).toHaveLength(24);
+  expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(0);
+  await bed.close();
+  await store.close();
+});

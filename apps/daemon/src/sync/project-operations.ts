@@ -23,7 +23,7 @@ import { presentOf } from './organizations.ts';
 import { before, proofOf, servedMs } from './proof.ts';
 import { keepRejected } from './rejected.ts';
 import { add, type Counts } from './run.ts';
-import { OverlapError, type Walk, walkOperations } from './walk.ts';
+import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
 
 /** What reads and what writes: a twin test takes a guard out of one of them. */
 export interface Steps {
@@ -108,7 +108,9 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
     add(task.counts, 'resumed_walks');
     return latest(from.beganAt, walkedAt);
   } catch (error) {
-    if (error instanceof ControlPlaneError && error.code === 'rejected') {
+    // The control plane refuses the cursor, or writes times with other digits than the pass before saw: begin at the newest operation.
+    const isOutdated = error instanceof PlaceError && !(error instanceof OverlapError);
+    if (isOutdated || (error instanceof ControlPlaneError && error.code === 'rejected')) {
       await forgetOpenWalk(context.store.sql, number);
       return walkedAt;
     }
@@ -186,7 +188,7 @@ async function walk(
     }
   } catch (error) {
     // The pages above are proved; the place below them is not one to go on from.
-    if (hasPlace && error instanceof OverlapError) await forgetOpenWalk(context.store.sql, project.number);
+    if (hasPlace && error instanceof PlaceError) await forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { compareInstants } from '@keywarden/core/values';
 import { expect, test } from 'vitest';
-import { type WalkedPage, walkOperations } from './walk.ts';
+import { PlaceError, type WalkedPage, walkOperations } from './walk.ts';
 import {
   claims,
   idsOf,
@@ -109,6 +109,38 @@ test('a walk that was cut short goes on at its last page, with the floor and the
   const rest = await pagesOf(client, walkOf({ from, datedAt: () => '2026-02-01T00:00:00Z' }));
   expect(rest.at(-1)).toMatchObject({ beganAt: '2025-12-31T00:00:00Z', isDone: true, isEnd: false });
   expect(idsOf([...(first ? [first] : []), ...rest]).size).toBe(2998);
+});
+
+test('a place that a pass under times of whole seconds has left is given up, not tried for ever, once times have more digits', async () => {
+  // One second: a group that fills a page, and rows below it.
+  const rows = Array.from({ length: 40 }, (_, index) => ({
+    id: String(index),
+    createdAt: new Date(1_767_225_607_900 - Math.max(0, index - 8) * 20).toISOString(),
+  }));
+  const sizes = { maxLimit: 5, firstLimit: 5 };
+  const pages = await pagesOf(
+    listOf(() => rows, { digits: 0 }),
+    walkOf(sizes),
+  );
+  const places = pages.flatMap(({ beganAt, resumeAt }) => (resumeAt === null ? [] : [{ beganAt, ...resumeAt }]));
+  expect(places.length).toBeGreaterThan(5);
+  for (const place of places) {
+    const from = { ...place, floor: null };
+    expect(
+      (
+        await pagesOf(
+          listOf(() => rows, { digits: 0 }),
+          walkOf({ ...sizes, from }),
+        )
+      ).at(-1)?.isEnd,
+    ).toBe(true);
+    await expect(
+      pagesOf(
+        listOf(() => rows, { digits: 6 }),
+        walkOf({ ...sizes, from }),
+      ),
+    ).rejects.toThrow(PlaceError);
+  }
 });
 
 /** Times with microseconds, several within a millisecond and many within a second. */

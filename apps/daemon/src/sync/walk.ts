@@ -100,6 +100,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const askedAt = walk.datedAt(fetched, begunMs);
     beganAt ??= askedAt;
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
+    const [first] = page.items;
+    if (place !== null && place === from && first !== undefined && compareInstants(first.createdAt, place.below) > 0)
+      throw new PlaceError('goes up from where the walk stood');
     assertDescends(page, { projectId, limit, place });
     const last = page.items.at(-1);
     // A row that cannot be read any more is shown all the same.
@@ -252,10 +255,17 @@ function earlier(cursor: string, reached: string): string {
   return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
 }
 
-/** A walk must not go on at the place that it has reached: rows above it were lost, and nothing would look for them again. */
-export class OverlapError extends ControlPlaneError {
+/** The place that a walk has reached is not one to continue from. The walk forgets it, and the next one begins at the newest operation. */
+export class PlaceError extends ControlPlaneError {
+  constructor(what: string) {
+    super('invalid_response', `a page of operations ${what}`);
+  }
+}
+
+/** Rows above the place were lost, and nothing would look for them again. */
+export class OverlapError extends PlaceError {
   constructor(rows: number) {
-    super('invalid_response', `a page of operations does not show ${rows} rows above it again`);
+    super(`does not show ${rows} rows above it again`);
   }
 }
 
