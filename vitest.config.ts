@@ -17,10 +17,13 @@ export default defineConfig({
   test: {
     include: isLong
       ? [long, seeded]
-      : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', 'scripts/**/*.test.ts'],
+      : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', '{scripts,simulations}/**/*.test.ts'],
     exclude: isLong ? ['**/node_modules/**'] : ['**/node_modules/**', long],
     // The client's own tests need no database: scripts/deno.test.ts runs them alone.
-    globalSetup: ['packages/testkit/src/vitest/setup.ts', ...(suite === 'client' ? [] : ['db/src/testing-setup.ts'])],
+    globalSetup: [
+      'packages/testkit/src/vitest/setup.ts',
+      ...(suite === 'client' ? [] : ['packages/testkit/src/vitest/store-setup.ts']),
+    ],
     setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
     pool: 'forks',
     isolate: false,

@@ -1,7 +1,7 @@
 import { Agent, get, type IncomingMessage, type RequestOptions } from 'node:http';
 import { createToken } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
-import { createTestStore, startTestPostgres } from '@keywarden/db/test-store';
+import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
 import { count, median, readNumber, timed } from './measure.ts';
 import { fill, startService, stop } from './report.ts';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createTestStore, startTestPostgres } from '@keywarden/db/test-store';
 import { createSandbox, noLimits } from '@keywarden/sandbox';
+import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
 import { count, readNumber } from './measure.ts';
 
 const main = fileURLToPath(new URL('../apps/daemon/src/main.ts', import.meta.url));

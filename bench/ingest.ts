@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Sql } from '@keywarden/db/store';
-import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { count, readNumber, timed } from './measure.ts';
 import { startSandbox } from './start-sandbox.ts';
 

@@ -1,6 +1,6 @@
 import { readNumber, runToEnd } from './measure.ts';
 
-const main = '../apps/daemon/src/replicas/main.ts';
+const main = '../simulations/replicas/main.ts';
 
 /**
  * `replicas [--days N] [--replicas N] [--kills N] [--seed N] [--projects N]`: simulated days of schedules with killed replicas, beside a sandbox with

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createToken, makeOperationPartitions } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
-import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/db/test-store';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { count, median, readNumber, timed } from './measure.ts';
 
 const projects = 1000;

@@ -10,5 +10,5 @@ export async function benchRotate(args: string[]): Promise<void> {
     readNumber(args, 'days', 730),
     readNumber(args, 'seed', 1),
   ];
-  await runToEnd('../apps/daemon/src/rotate/life/main.ts', [String(keys), String(days), String(seed)]);
+  await runToEnd('../simulations/rotation/main.ts', [String(keys), String(days), String(seed)]);
 }

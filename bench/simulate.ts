@@ -10,7 +10,7 @@ import { readNumber } from './measure.ts';
  * no yardstick: the figure to reach is no failure.
  */
 export async function benchSimulate(args: string[]): Promise<void> {
-  const main = '../apps/daemon/src/simulation/main.ts';
+  const main = '../simulations/archive/main.ts';
   await shareOut(args, main, args.includes('--hostile') ? ['hostile'] : []);
 }
 
@@ -19,7 +19,7 @@ export async function benchSimulate(args: string[]): Promise<void> {
  * as judge. Each that fails is printed with its seed; the figure to reach is no failure.
  */
 export async function benchGovern(args: string[]): Promise<void> {
-  await shareOut(args, '../apps/daemon/src/simulation/govern/main.ts', []);
+  await shareOut(args, '../simulations/governance/main.ts', []);
 }
 
 /** Runs seeds `first` and on, shared out to processes of a program that takes RUNS FIRST_SEED. */

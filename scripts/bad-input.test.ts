@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createSandbox, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, entry, run, settingsFor, start, startCommandHost } from './processes.ts';
 

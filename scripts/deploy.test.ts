@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gauges } from '@keywarden/db/read';
-import { createTestStore } from '@keywarden/db/testing';
 import { createSandbox, noLimits } from '@keywarden/sandbox';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { root, run, settingsFor } from './processes.ts';

@@ -1,8 +1,8 @@
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { distributedTables, distributeOperations, referenceTables } from './citus.ts';
 import { makeOperationPartitions } from './daemon/index.ts';
 import { setOperationRetention } from './store.ts';
-import { createTestStore, type TestStore } from './testing.ts';
 
 // No Citus is at hand where this was written: what it is told is checked on functions of the same names that only remember it.
 

@@ -1,4 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import {
+  findMutableCases,
+  findRefusals,
+  isDistributed,
+  isReference,
+} from '@keywarden/testkit/store/distributed-statements';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -14,8 +22,6 @@ import {
   saveOperationPage,
   saveProjects,
 } from './daemon/index.ts';
-import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
-import { findMutableCases, findRefusals, isDistributed, isReference } from './distributed-statements.ts';
 import {
   listArchivedOperations,
   openSnapshot,
@@ -26,7 +32,6 @@ import {
   readTotals,
 } from './read/index.ts';
 import { type Db, type Sql, setOperationRetention } from './store.ts';
-import { createTestStore, type TestStore } from './testing.ts';
 
 // Each statement that the apps have for operations is run, and looked at by the plan that Postgres made of it: either all of it is bound to one
 // project, which a cluster gives whole to that project's node, or its words must be ones that a cluster takes.
@@ -228,8 +233,8 @@ test('no other file of ours asks for operations', () => {
       .filter((file) => asks.test(readFileSync(new URL(file, root), 'utf8')))
       .map((file) => `${folder}/${file}`);
   });
-  // Those that look at a cluster, or at what a simulation has left.
-  const apart = /testing|citus|distributed-statements|\/(simulation|replicas)\//;
+  // What distributes the tables.
+  const apart = /\/citus\.ts$/;
   expect(asking.filter((file) => !apart.test(file)).toSorted()).toEqual([
     'db/src/daemon/operation-pages.ts',
     'db/src/daemon/walks.ts',

@@ -1,9 +1,9 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { until } from '@keywarden/testkit';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from './store.ts';
-import { createTestStore, type TestStore } from './testing.ts';
 
 // What we rely on in the driver when sessions end under it: patches/ mends what it does not do by itself, see docs/adr/0013.
 

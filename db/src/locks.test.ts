@@ -1,9 +1,9 @@
 import { aborted } from '@keywarden/runtime';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
-import { makeControlPlane, makeProject, makeWireOperation } from './daemon/testing.ts';
 import { createLocks, type Lease } from './locks.ts';
-import { createTestStore, type TestStore } from './testing.ts';
 
 let store: TestStore;
 let other: Awaited<ReturnType<TestStore['as']>>;

@@ -1,3 +1,4 @@
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import { type PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -5,7 +6,6 @@ import { assertCurrent, migrateStore } from './migrate.ts';
 import * as governance from './schema/governance.ts';
 import * as tables from './schema/tables.ts';
 import { openStore } from './store.ts';
-import { createTestStore, type TestStore } from './testing.ts';
 
 let store: TestStore;
 beforeAll(async () => {

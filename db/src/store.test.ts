@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { openStore } from './store.ts';
-import { createTestStore } from './testing.ts';
 
 test('an embedded database whose migrations are another version’s is refused, and no connection to it stays open', async () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));

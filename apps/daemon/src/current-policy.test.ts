@@ -5,8 +5,17 @@ import { join } from 'node:path';
 import { listReplicaPolicies, sayPolicy } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { readConfig } from '@keywarden/runtime/config';
+import {
+  bed,
+  day,
+  enforced,
+  openIncidents,
+  pass,
+  prepare,
+  revokedNames,
+  useApplyBed,
+} from '@keywarden/testkit/daemon/apply-fixture';
 import { expect, test } from 'vitest';
-import { bed, day, enforced, openIncidents, pass, prepare, revokedNames, useApplyBed } from './enforce/apply-bed.ts';
 import { resumeEnforcement } from './enforce/high-water-mark.ts';
 import { jobs } from './schedule/jobs.ts';
 

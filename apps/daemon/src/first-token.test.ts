@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { revokeToken } from '@keywarden/db/daemon';
 import { authenticateToken } from '@keywarden/db/read';
 import type { Store } from '@keywarden/db/store';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { readDataFile } from '@keywarden/runtime';
+import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ensureFirstToken } from './first-token.ts';
-import { type Bed, makeBed } from './testing.ts';
 
 let store: TestStore;
 let bed: Bed;

@@ -1,9 +1,9 @@
 import { defaultPolicy } from '@keywarden/core/policy';
 import { createToken } from '@keywarden/db/daemon';
-import { createTestStore } from '@keywarden/db/testing';
+import { makeContext } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { enforceRetention } from './retention.ts';
-import { makeContext } from './testing.ts';
 
 test('the daily look forgets who asked the report for what only where that is configured', async () => {
   const store = await createTestStore(inject('postgresUrl'));

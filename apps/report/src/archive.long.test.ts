@@ -4,10 +4,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { listen } from '@keywarden/testkit/report/served';
 import { createNeonClient } from '@neon/sdk';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { listen } from './served-bed.ts';
-import { type Bed, makeBed, operationCount } from './testing.ts';
 
 // The control plane's own tools, which know nothing of us but an address and a token.
 

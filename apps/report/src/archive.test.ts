@@ -1,9 +1,9 @@
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
-import { makeWireOperation } from '@keywarden/db/daemon-testing';
+import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { listen } from '@keywarden/testkit/report/served';
+import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createApiClient } from '@neondatabase/api-client';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { listen } from './served-bed.ts';
-import { type Bed, makeBed, operationCount } from './testing.ts';
 
 let bed: Bed;
 let server: Awaited<ReturnType<typeof listen>>;

@@ -1,8 +1,8 @@
 import { sized } from '@keywarden/testkit';
+import { type Answer, type Bed, makeBed } from '@keywarden/testkit/report/fixture';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Answer, type Bed, makeBed } from './testing.ts';
 
 let bed: Bed;
 let routes: Route[];

@@ -1,9 +1,9 @@
 import { saveKeyListing, saveOperationPage } from '@keywarden/db/daemon';
-import { makeWireKey, makeWireOperation } from '@keywarden/db/daemon-testing';
 import { sized } from '@keywarden/testkit';
+import { type Answer, type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Answer, type Bed, makeBed, operationCount } from './testing.ts';
 
 let bed: Bed;
 beforeAll(async () => {

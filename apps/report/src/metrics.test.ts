@@ -1,5 +1,5 @@
+import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from './testing.ts';
 
 let bed: Bed;
 beforeAll(async () => {

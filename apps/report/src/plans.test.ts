@@ -1,6 +1,6 @@
 import { createToken, listReportApprovals, readStanding } from '@keywarden/db/daemon';
+import { type Bed, makeBed, plan } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Bed, makeBed, plan } from './testing.ts';
 
 let bed: Bed;
 beforeAll(async () => {

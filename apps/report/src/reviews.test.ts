@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { saveKeyListing } from '@keywarden/db/daemon';
-import { makeWireKey } from '@keywarden/db/daemon-testing';
+import { type Bed, makeBed, plan } from '@keywarden/testkit/report/fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Bed, makeBed, plan } from './testing.ts';
 
 let bed: Bed;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
+import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Bed, listCredentials, makeBed, makeCredential } from './testing.ts';
 
 let bed: Bed;
 /** The store's numbers of credentials, by id. */

@@ -1,11 +1,11 @@
 import { unknownCreator, type WireMember } from '@keywarden/core/wire';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { readFacts } from './facts.ts';
 import { saveMembers, saveOrganizations } from './inventory.ts';
 import { saveKeyListing } from './key-listing.ts';
-import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
 let daemon: Store;

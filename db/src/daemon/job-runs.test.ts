@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { finishJobRun, openJobIncident, startJobRun } from './job-runs.ts';
 
 let store: TestStore;

@@ -1,9 +1,9 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { listArchivedOperations } from '../read/index.ts';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { makeOperationPartitions, type OperationPage, saveOperationPage } from './operation-pages.ts';
-import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
 
 let store: TestStore;
 let daemon: Store;

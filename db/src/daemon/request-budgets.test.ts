@@ -1,6 +1,6 @@
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { createBudgetRows } from './request-budgets.ts';
 
 let store: TestStore;

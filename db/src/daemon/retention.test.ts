@@ -1,10 +1,10 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { listCoverage } from '../read/index.ts';
 import { type Sql, setOperationRetention } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { makeOperationPartitions, saveOperationPage } from './operation-pages.ts';
 import { announceExpiredMonths, dropExpiredMonth, forgetAccesses, readOperationRetention } from './retention.ts';
-import { makeControlPlane, makeProject, makeWireOperation } from './testing.ts';
 import { createToken } from './tokens.ts';
 
 const dayMs = 86_400_000;

@@ -1,9 +1,9 @@
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { saveKeyListing } from './key-listing.ts';
 import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
-import { makeControlPlane, makeWireKey } from './testing.ts';
 
 let store: TestStore;
 let daemon: Store;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { createBoss, overPostgres } from './boss.ts';
 import { installedQueues } from './install.ts';
 

@@ -1,8 +1,8 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage, saveRejectedRows } from '../daemon/index.ts';
-import { makeControlPlane, makeProject, makeWireOperation } from '../daemon/testing.ts';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { type HoleReason, listCoverage } from './coverage.ts';
 import { readPage } from './list.ts';
 import { operationList } from './operations.ts';

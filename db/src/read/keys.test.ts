@@ -1,9 +1,9 @@
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assignOwners, saveKeyListing } from '../daemon/index.ts';
 import { readLines, readOwners } from '../daemon/key-facts.ts';
-import { makeControlPlane, makeWireKey } from '../daemon/testing.ts';
 import type { Store } from '../store.ts';
-import { createTestStore, type TestStore } from '../testing.ts';
 import { listInventoryHoles } from './inventory-holes.ts';
 import { keyList } from './keys.ts';
 import { readPage } from './list.ts';

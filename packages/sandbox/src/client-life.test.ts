@@ -1,6 +1,6 @@
+import { projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { createApiClient, EndpointType, OperationStatus } from '@neondatabase/api-client';
 import { expect, test } from 'vitest';
-import { projectBed } from './testing/bed.ts';
 
 // The control plane's own client package, from the first key to the last.
 

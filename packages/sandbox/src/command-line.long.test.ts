@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { type Operation, projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { type Operation, projectBed } from './testing/bed.ts';
 
 const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/package.json')), 'bin/cli.js');
 

@@ -1,7 +1,7 @@
+import { readContract } from '@keywarden/testkit/sandbox/contract';
+import { type Bed, bedOf } from '@keywarden/testkit/sandbox/fixture';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from './index.ts';
-import { type Bed, bedOf } from './testing/bed.ts';
-import { readContract } from './testing/contract.ts';
 
 const contract = readContract();
 const touched = new Set<string>();

@@ -4,10 +4,10 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { openValidatingProxy } from '@keywarden/testkit/sandbox/validating-proxy';
 import { createNeonClient } from '@neon/sdk';
 import { expect, onTestFinished, test } from 'vitest';
-import { projectBed } from './testing/bed.ts';
-import { openValidatingProxy } from './testing/validating-proxy.ts';
 
 /** A sandbox behind a proxy that validates. Work is done by the time that a client asks for it. */
 async function lifeBed() {

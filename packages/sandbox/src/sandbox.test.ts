@@ -1,9 +1,9 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { companyBed, type Operation, openBed, projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 import { createSandbox, noLimits } from './index.ts';
-import { companyBed, type Operation, openBed, projectBed } from './testing/bed.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 

@@ -1,10 +1,6 @@
 import { collect } from '@keywarden/core/client';
 import { closeIncident, endPause, listIncidents, openPause } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
-import { connectionOf } from '../testing.ts';
-import { applyPlan } from './apply.ts';
 import {
   apply,
   bed,
@@ -16,7 +12,11 @@ import {
   store,
   use,
   useApplyBed,
-} from './apply-bed.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { connectionOf } from '@keywarden/testkit/daemon/fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import { applyPlan } from './apply.ts';
 
 useApplyBed();
 

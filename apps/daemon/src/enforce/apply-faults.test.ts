@@ -1,11 +1,20 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { crashStdio, until } from '@keywarden/testkit';
+import type { Order } from '@keywarden/testkit/daemon/apply-crash-process';
+import {
+  apply,
+  applyCrashProcess,
+  bed,
+  makeStoredPlan,
+  prepare,
+  revokedNames,
+  store,
+  useApplyBed,
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { connectionOf, neverUsedRule } from '../testing.ts';
-import { apply, bed, makeStoredPlan, prepare, revokedNames, store, useApplyBed } from './apply-bed.ts';
-import type { Order } from './apply-victim.ts';
 
 useApplyBed();
 
@@ -91,7 +100,7 @@ function impatientOnce(): typeof fetch {
 
 /** Starts a process that applies the plan; ends when it has. */
 function startVictim(order: Order) {
-  const child = fork(new URL('apply-victim.ts', import.meta.url), { stdio: crashStdio() });
+  const child = fork(applyCrashProcess, { stdio: crashStdio() });
   const ended = once(child, 'exit').then(([, signal]: unknown[]) => signal);
   child.once('message', () => child.send(order));
   return { child, ended };

@@ -1,8 +1,5 @@
 import { findingsOf, policySchema } from '@keywarden/core/policy';
 import type { ConnectionConfig } from '@keywarden/runtime/config';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
-import { connectionOf, neverUsedRule } from '../testing.ts';
 import {
   apply,
   bed,
@@ -15,7 +12,10 @@ import {
   store,
   use,
   useApplyBed,
-} from './apply-bed.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
 import { planKeys } from './plan.ts';
 
 useApplyBed();

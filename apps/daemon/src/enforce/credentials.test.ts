@@ -1,11 +1,11 @@
 import { policySchema } from '@keywarden/core/policy';
 import { listIncidents } from '@keywarden/db/daemon';
 import { keyList, listInventoryHoles, readPage } from '@keywarden/db/read';
+import { apply, bed, day, outcomes, prepare, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
-import { connectionOf } from '../testing.ts';
-import { apply, bed, day, outcomes, prepare, store, useApplyBed } from './apply-bed.ts';
 import { planKeys } from './plan.ts';
 
 useApplyBed();

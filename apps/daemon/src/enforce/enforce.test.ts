@@ -1,8 +1,6 @@
 import { findingsOf } from '@keywarden/core/policy';
 import { removeOtherConnections, saveConnection } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
 import {
   apply,
   bed,
@@ -17,7 +15,9 @@ import {
   store,
   use,
   useApplyBed,
-} from './apply-bed.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
 import { enforce } from './enforce.ts';
 import { resumeEnforcement } from './high-water-mark.ts';
 

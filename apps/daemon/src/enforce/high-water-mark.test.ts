@@ -1,8 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addMark, reportMarkFile } from '@keywarden/db/daemon';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
-import { expect, inject, test } from 'vitest';
 import {
   apply,
   bed,
@@ -16,7 +14,9 @@ import {
   revokedNames,
   store,
   useApplyBed,
-} from './apply-bed.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { expect, inject, test } from 'vitest';
 import { governed, resumeEnforcement } from './high-water-mark.ts';
 
 useApplyBed();

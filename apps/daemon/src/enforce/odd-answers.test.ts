@@ -1,8 +1,5 @@
 import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { listInventoryCoverage } from '@keywarden/db/read';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
-import { connectionOf, neverUsedRule } from '../testing.ts';
 import {
   apply,
   bed,
@@ -16,8 +13,18 @@ import {
   store,
   use,
   useApplyBed,
-} from './apply-bed.ts';
-import { type Answer, changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import {
+  type Answer,
+  changed,
+  isKeyList,
+  plain,
+  prepareBetween,
+  setBetween,
+} from '@keywarden/testkit/daemon/between-fixture';
+import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
 
 // A control plane that is not the sandbox: its answers to lists and revocations come from gateways, caches and replicas.
 

@@ -1,7 +1,4 @@
 import { grantExemption } from '@keywarden/db/daemon';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
-import { connectionOf } from '../testing.ts';
 import {
   apply,
   bed,
@@ -14,8 +11,18 @@ import {
   revokedNames,
   store,
   useApplyBed,
-} from './apply-bed.ts';
-import { type Answer, changed, isKeyList, plain, prepareBetween, setBetween } from './between-fixture.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import {
+  type Answer,
+  changed,
+  isKeyList,
+  plain,
+  prepareBetween,
+  setBetween,
+} from '@keywarden/testkit/daemon/between-fixture';
+import { connectionOf } from '@keywarden/testkit/daemon/fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
 
 // Records that contradict themselves, or what was known before: ids that return, impossible times, members who come and go.
 

@@ -1,9 +1,6 @@
 import { endApproval } from '@keywarden/db/daemon';
 import { rejectPlan } from '@keywarden/db/report-write';
 import { until } from '@keywarden/testkit';
-import { expect, test } from 'vitest';
-import { syncKeys } from '../sync/keys.ts';
-import { applyPlan } from './apply.ts';
 import {
   bed,
   enforced,
@@ -15,7 +12,10 @@ import {
   store,
   use,
   useApplyBed,
-} from './apply-bed.ts';
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { expect, test } from 'vitest';
+import { syncKeys } from '../sync/keys.ts';
+import { applyPlan } from './apply.ts';
 import { enforce } from './enforce.ts';
 import { resumeEnforcement } from './high-water-mark.ts';
 import { whyNotApproved } from './standing.ts';

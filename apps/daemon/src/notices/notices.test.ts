@@ -2,13 +2,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { policySchema } from '@keywarden/core/policy';
 import type { ChannelConfig } from '@keywarden/runtime/config';
+import { apply, bed, prepare, revokedNames, store, use, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { apply, bed, prepare, revokedNames, store, use, useApplyBed } from '../enforce/apply-bed.ts';
 import { enforce } from '../enforce/enforce.ts';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { syncKeys } from '../sync/keys.ts';
-import { neverUsedRule } from '../testing.ts';
 
 useApplyBed();
 

@@ -1,10 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { createLogger, startTracing } from '@keywarden/runtime';
+import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
-import { type Bed, makeBed } from '../testing.ts';
 import { createMetrics } from './observer.ts';
 import { createObserveApp } from './server.ts';
 

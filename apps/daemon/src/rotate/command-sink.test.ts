@@ -1,7 +1,6 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { age, exempt } from './line-bed.ts';
+import { age, exempt } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
   day,
   everyKey,
@@ -13,7 +12,8 @@ import {
   states,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
 
 useRotateBed();
 

@@ -1,6 +1,16 @@
+import { age, exempt, fault, live } from '@keywarden/testkit/daemon/lineage-fixture';
+import {
+  bed,
+  day,
+  liveNames,
+  openIncidents,
+  pass,
+  prepare,
+  states,
+  use,
+  useRotateBed,
+} from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
-import { age, exempt, fault, live } from './line-bed.ts';
-import { bed, day, liveNames, openIncidents, pass, prepare, states, use, useRotateBed } from './rotate-bed.ts';
 
 useRotateBed();
 

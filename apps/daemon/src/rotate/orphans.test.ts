@@ -1,6 +1,14 @@
 import { listOpenRotations } from '@keywarden/db/daemon';
-import { expect, test } from 'vitest';
-import { age, exempt, expectWhole, fault, live, organizationId, path, revocation } from './line-bed.ts';
+import {
+  age,
+  exempt,
+  expectWhole,
+  fault,
+  live,
+  organizationId,
+  path,
+  revocation,
+} from '@keywarden/testkit/daemon/lineage-fixture';
 import {
   bed,
   day,
@@ -14,7 +22,8 @@ import {
   store,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
 
 useRotateBed();
 

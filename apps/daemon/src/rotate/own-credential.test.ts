@@ -3,9 +3,6 @@ import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { endReplica, saveConnection } from '@keywarden/db/daemon';
 import { noteOf } from '@keywarden/runtime/config';
-import { expect, test } from 'vitest';
-import { planKeys } from '../enforce/plan.ts';
-import { syncKeys } from '../sync/keys.ts';
 import {
   ask,
   bed,
@@ -20,7 +17,10 @@ import {
   store,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
+import { planKeys } from '../enforce/plan.ts';
+import { syncKeys } from '../sync/keys.ts';
 
 useRotateBed();
 

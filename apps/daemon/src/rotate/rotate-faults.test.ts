@@ -1,6 +1,17 @@
+import { age, exempt, expectWhole, fault, list, live, revocation } from '@keywarden/testkit/daemon/lineage-fixture';
+import {
+  bed,
+  day,
+  liveNames,
+  openIncidents,
+  pass,
+  prepare,
+  secretOf,
+  store,
+  use,
+  useRotateBed,
+} from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
-import { age, exempt, expectWhole, fault, list, live, revocation } from './line-bed.ts';
-import { bed, day, liveNames, openIncidents, pass, prepare, secretOf, store, use, useRotateBed } from './rotate-bed.ts';
 
 useRotateBed();
 

@@ -1,7 +1,15 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { age, commandSinks, exempt, expectWhole, live, runVictim, storesBoth } from './line-bed.ts';
+import {
+  age,
+  commandSinks,
+  exempt,
+  expectWhole,
+  live,
+  runVictim,
+  storesBoth,
+} from '@keywarden/testkit/daemon/lineage-fixture';
+import type { Order } from '@keywarden/testkit/daemon/rotate-crash-process';
 import {
   bed,
   day,
@@ -16,8 +24,8 @@ import {
   store,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
-import type { Order } from './rotate-victim.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
 
 useRotateBed();
 

@@ -1,4 +1,3 @@
-import { expect, test } from 'vitest';
 import {
   day,
   everyKey,
@@ -10,7 +9,8 @@ import {
   states,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
 
 useRotateBed();
 

@@ -1,6 +1,5 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
 import {
   bed,
   fileSinks,
@@ -13,7 +12,8 @@ import {
   states,
   store,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
 
 useRotateBed();
 
@@ -41,7 +41,7 @@ test('T3: after delivery a secret is in its file, and in no table, log, process 
   expect(await states()).toEqual(['bot: delivered']);
   expect(secrets).toContain(newest());
   const heap = readFileSync(snapshot, 'latin1');
-  expect(heap).toContain('rotate-victim'); // it is an image, and the search finds text in it
+  expect(heap).toContain('rotate-crash-process'); // it is an image, and the search finds text in it
   expect(heap).toContain(bed.sandbox.adminKey);
   expect(heap.includes(newest())).toBe(false);
   expect(log).not.toContain(newest());

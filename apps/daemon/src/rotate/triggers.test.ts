@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { listOpenRotations, moveRotation, openPause } from '@keywarden/db/daemon';
 import { requestRotation } from '@keywarden/db/report-write';
-import { expect, test } from 'vitest';
-import { planKeys } from '../enforce/plan.ts';
 import {
   ask,
   bed,
@@ -23,7 +21,9 @@ import {
   store,
   use,
   useRotateBed,
-} from './rotate-bed.ts';
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
+import { planKeys } from '../enforce/plan.ts';
 
 useRotateBed();
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
 import { until } from '@keywarden/testkit';
+import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from '../testing.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 let store: TestStore;

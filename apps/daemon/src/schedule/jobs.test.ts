@@ -1,8 +1,8 @@
-import { createTestStore } from '@keywarden/db/testing';
 import type { Logger } from '@keywarden/runtime';
 import { UserError } from '@keywarden/runtime';
+import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { connectionOf, makeBed } from '../testing.ts';
 import { tryEachConnection } from './jobs.ts';
 
 test('R7: a connection that fails is logged as the error that it is, and the next one is worked on', async () => {

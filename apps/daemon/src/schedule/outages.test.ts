@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Policy, policySchema } from '@keywarden/core/policy';
 import { listOpenRotations } from '@keywarden/db/daemon';
-import { startTestPostgres, type TestStore } from '@keywarden/db/test-store';
-import { createTestStore } from '@keywarden/db/testing';
 import { until } from '@keywarden/testkit';
+import { type Bed, makeBed, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { parseSinks } from '@keywarden/testkit/daemon/rotate-fixture';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
-import { parseSinks } from '../rotate/rotate-bed.ts';
-import { type Bed, makeBed, neverUsedRule } from '../testing.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 // The server is stopped under a running daemon, and started again.

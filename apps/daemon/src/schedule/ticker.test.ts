@@ -1,7 +1,7 @@
 import { createBoss, jobKinds, overPostgres } from '@keywarden/db/jobs';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from '../testing.ts';
 import { type TickOptions, tick } from './ticker.ts';
 
 let store: TestStore;

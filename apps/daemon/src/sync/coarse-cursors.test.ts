@@ -1,6 +1,6 @@
-import { createTestStore } from '@keywarden/db/testing';
+import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
 
 interface Body {

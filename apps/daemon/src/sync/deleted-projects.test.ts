@@ -1,7 +1,7 @@
 import { listCoverage } from '@keywarden/db/read';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { type Bed, connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
 
 let store: TestStore;

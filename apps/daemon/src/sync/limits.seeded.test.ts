@@ -1,9 +1,9 @@
-import { virtualTime } from '@keywarden/core/testing';
-import { createTestStore } from '@keywarden/db/testing';
 import { documentedLimits } from '@keywarden/sandbox';
 import { sized } from '@keywarden/testkit';
+import { virtualTime } from '@keywarden/testkit/client/virtual-time';
+import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
 
 interface Stats {

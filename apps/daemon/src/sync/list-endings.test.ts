@@ -1,7 +1,7 @@
 import { listArchivedOperations, listCoverage } from '@keywarden/db/read';
-import { createTestStore } from '@keywarden/db/testing';
+import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { type Bed, connectionOf, makeBed } from '../testing.ts';
 import { syncOperations } from './operations.ts';
 
 const route = 'GET /projects/{project_id}/operations';

@@ -1,5 +1,14 @@
+import {
+  claims,
+  idsOf,
+  instant,
+  type Lister,
+  listOf,
+  pagesOf,
+  type ReadPage,
+  rowsAt,
+} from '@keywarden/testkit/daemon/walk-fixture';
 import { expect, test } from 'vitest';
-import { claims, idsOf, instant, type Lister, listOf, pagesOf, type ReadPage, rowsAt } from './walk-fixture.ts';
 import type { WalkedClient } from './whole-page.ts';
 
 /** The same list, whose first answer to each request is changed. */

@@ -1,9 +1,9 @@
 import { listProjectsToWalk } from '@keywarden/db/daemon';
 import { listCoverage } from '@keywarden/db/read';
-import { createTestStore, type TestStore } from '@keywarden/db/testing';
+import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openConnections } from '../connect.ts';
-import { type Bed, connectionOf, makeBed } from '../testing.ts';
 import { discoverProjects } from './discover.ts';
 import { syncOperations } from './operations.ts';
 

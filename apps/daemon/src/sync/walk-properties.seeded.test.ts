@@ -1,8 +1,5 @@
 import { compareInstants } from '@keywarden/core/values';
 import { sized } from '@keywarden/testkit';
-import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
-import { type WalkedPage, walkOperations } from './walk.ts';
 import {
   claims,
   idsOf,
@@ -17,7 +14,10 @@ import {
   unreadableIn,
   unsteadyEnds,
   walkOf,
-} from './walk-fixture.ts';
+} from '@keywarden/testkit/daemon/walk-fixture';
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { type WalkedPage, walkOperations } from './walk.ts';
 
 test('A2, a property: for any groups, limits and rows that come meanwhile, what is claimed is there, and the rest is named', async () => {
   const groups = fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 700 })), {

@@ -1,6 +1,4 @@
 import { compareInstants } from '@keywarden/core/values';
-import { expect, test } from 'vitest';
-import { PlaceError, type WalkedPage, walkOperations } from './walk.ts';
 import {
   claims,
   idsOf,
@@ -14,7 +12,9 @@ import {
   unprovedOf,
   walkOf,
   withEnds,
-} from './walk-fixture.ts';
+} from '@keywarden/testkit/daemon/walk-fixture';
+import { expect, test } from 'vitest';
+import { PlaceError, type WalkedPage, walkOperations } from './walk.ts';
 
 test.each([2, 3, 693, 999])('A2: a walk loses no row where pages end within %i rows of one instant', async (group) => {
   const rows = inGroups(4000, group);

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createToken, listTokens } from '@keywarden/db/daemon';
-import { createTestStore } from '@keywarden/db/testing';
 import { createLogger } from '@keywarden/runtime';
+import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
-import { type Bed, makeBed } from '../testing.ts';
 import { redact } from './access-log.ts';
 import { cookieName } from './authenticate.ts';
 import { mostFailures } from './failures.ts';

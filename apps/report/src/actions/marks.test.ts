@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { reportMarkFile } from '@keywarden/db/report-write';
-import { createTestStore } from '@keywarden/db/testing';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { createMarks } from './marks.ts';
 

@@ -1,8 +1,8 @@
 import { saveKeyListing } from '@keywarden/db/daemon';
-import { makeWireKey } from '@keywarden/db/daemon-testing';
+import { violations, watch } from '@keywarden/testkit/report/browser';
+import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from '@keywarden/testkit/report/browser-fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { describe, expect, test } from 'vitest';
-import { violations, watch } from './browser.ts';
-import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from './browser-fixture.ts';
 
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();

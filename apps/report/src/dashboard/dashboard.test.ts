@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { saveKeyListing } from '@keywarden/db/daemon';
-import { makeWireKey } from '@keywarden/db/daemon-testing';
+import { isTooWide, violations, watch } from '@keywarden/testkit/report/browser';
+import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from '@keywarden/testkit/report/browser-fixture';
+import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { type Bed, listCredentials, makeBed, makeCredential } from '../testing.ts';
-import { isTooWide, violations, watch } from './browser.ts';
-import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from './browser-fixture.ts';
 
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();

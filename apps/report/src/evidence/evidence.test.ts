@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type Bed, makeBed } from '../testing.ts';
 import type { Manifest } from './archive.ts';
 import { readControls } from './controls.ts';
 

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { sized } from '@keywarden/testkit';
+import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { parseJson } from './json.ts';
 import { collect } from './pagination.ts';
-import { answering, clientBed, failure } from './testing.ts';
 
 // Answers as no control plane should give them: a typed error each time, no crash, no hang, nothing told to anybody else.
 

@@ -1,6 +1,6 @@
+import { clientBed, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { collect, items } from './pagination.ts';
-import { clientBed, failure } from './testing.ts';
 
 async function companyBed() {
   const bed = await clientBed();

@@ -1,7 +1,7 @@
+import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { type OtherKind, otherKinds } from '../wire/index.ts';
 import { collect } from './pagination.ts';
-import { answering, clientBed, failure } from './testing.ts';
 
 async function companyBed() {
   const bed = await clientBed();

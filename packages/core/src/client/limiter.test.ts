@@ -1,9 +1,9 @@
+import { clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { createLimiter, noLimiter } from './limiter.ts';
 import { createMemoryStore } from './limiter-store.ts';
-import { clientBed, failure } from './testing.ts';
-import { virtualTime } from './virtual-time.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 

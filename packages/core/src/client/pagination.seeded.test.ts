@@ -1,8 +1,8 @@
 import { sized } from '@keywarden/testkit';
+import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { collect, followPages, items, type Page } from './pagination.ts';
-import { answering, clientBed, failure } from './testing.ts';
 
 /** Any list as a server may give it: pages of rows, each with any cursor or none, some empty, some cursors repeated. */
 const anyPages = fc.array(

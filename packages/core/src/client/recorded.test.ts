@@ -1,8 +1,8 @@
+import { answering, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { unknownCreator } from '../wire/index.ts';
 import { createClient } from './client.ts';
 import { collect } from './pagination.ts';
-import { answering, failure } from './testing.ts';
 
 // What recorded answers of the live service have beyond its description.
 

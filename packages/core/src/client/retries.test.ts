@@ -1,8 +1,8 @@
+import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { noLimiter } from './limiter.ts';
 import { collect } from './pagination.ts';
-import { answering, clientBed, failure } from './testing.ts';
 import { systemTime } from './time.ts';
 
 // Every row of the retry table, against the faults of the sandbox. Delays are written down and not slept; no jitter is taken off.

@@ -1,10 +1,10 @@
 import { sized } from '@keywarden/testkit';
+import { memoryRows } from '@keywarden/testkit/client/fixture';
+import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
 import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
-import { memoryRows } from './testing.ts';
-import { virtualTime } from './virtual-time.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 

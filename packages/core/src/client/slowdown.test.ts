@@ -1,11 +1,11 @@
+import { memoryRows } from '@keywarden/testkit/client/fixture';
+import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
 import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 import { budgetsOf } from './limits.ts';
 import { createSharedStore } from './shared-limiter-store.ts';
 import { joined, slowDown, slownessAt } from './slowdown.ts';
-import { memoryRows } from './testing.ts';
-import { virtualTime } from './virtual-time.ts';
 
 type Time = ReturnType<typeof virtualTime>;
 

@@ -1,6 +1,6 @@
+import { failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import type { WireOperation } from '../wire/schemas.ts';
-import { failure } from './testing.ts';
 import { waitForOperations } from './wait.ts';
 
 /** Operations that show these statuses, one a poll; time moves with each wait. */

@@ -1,8 +1,8 @@
+import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import { evaluate } from './evaluate.ts';
 import type { KeyFacts } from './facts.ts';
 import { policySchema } from './schema.ts';
-import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const policy = (...rules: object[]) =>
   policySchema.parse({ rules: rules.map((rule) => ({ name: 'r', action: 'report', ...rule })) });

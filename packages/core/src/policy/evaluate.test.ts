@@ -1,8 +1,8 @@
+import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import { parseDuration } from '../values/duration.ts';
 import { unknownCreator } from '../wire/index.ts';
 import { type Policy, policySchema } from './schema.ts';
-import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const policy = (...rules: object[]): Policy => policySchema.parse({ rules });
 const unused = { name: 'unused', unused_for: '90d', action: 'revoke' };

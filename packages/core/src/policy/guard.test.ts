@@ -1,8 +1,8 @@
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import type { Facts, KeyFacts } from './facts.ts';
 import { judge } from './plan.ts';
 import { policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const neverUsed = policySchema.parse({ rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }] });
 const survivor = makeKey(99, { use: usedDaysAgo(1) });

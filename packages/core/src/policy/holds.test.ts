@@ -1,9 +1,9 @@
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { describe, expect, test } from 'vitest';
 import type { ScopeFacts } from './facts.ts';
 import { revocationHold } from './holds.ts';
 import { judge } from './plan.ts';
 import { policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 import { unwantedRotationHold } from './unattended.ts';
 
 const policy = policySchema.parse({

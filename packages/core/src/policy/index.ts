@@ -1,6 +1,6 @@
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
-export { mentions } from './condition-schema.ts';
-export { type Finding, findingsOf, type Judgement } from './evaluate.ts';
+export { type Condition, mentions } from './condition-schema.ts';
+export { evaluate, type Finding, findingsOf, type Judgement } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
 export {
   type Announcement,

@@ -1,9 +1,9 @@
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import type { Announcement, Facts } from './facts.ts';
 import { basisOf, dueNotices, lapsedAnnouncements } from './notices.ts';
 import { makePlan } from './plan.ts';
 import { type Policy, policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const rule = { name: 'unused', unused_for: '90d', action: 'revoke', notices: ['1d', '15d', '7d'] };
 const policy = policySchema.parse({ rules: [rule] });

@@ -1,4 +1,5 @@
 import { sized } from '@keywarden/testkit';
+import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../values/canonical-json.ts';
@@ -7,7 +8,6 @@ import { explain } from './explain.ts';
 import type { KeyFacts, Use } from './facts.ts';
 import { isSameReason, makePlan } from './plan.ts';
 import { defaultPolicy, type Policy, policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
 
 const keys = [makeKey(1), makeKey(2, { use: usedDaysAgo(200) }), makeKey(3, { use: usedDaysAgo(1) })];
 

@@ -1,4 +1,6 @@
 import { sized } from '@keywarden/testkit';
+import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from '@keywarden/testkit/policy/facts';
+import { mayRevoke, msOf } from '@keywarden/testkit/policy/second-judge';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { canonicalJson } from '../values/canonical-json.ts';
@@ -8,8 +10,6 @@ import type { Facts, KeyFacts, Use } from './facts.ts';
 import { basisOf } from './notices.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { type Policy, policySchema } from './schema.ts';
-import { mayRevoke, msOf } from './second-judge.ts';
-import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from './testing.ts';
 
 // Any set of keys, any policy, any time: what may go is held against a second judge, which looks at one key at a time and is slow.
 

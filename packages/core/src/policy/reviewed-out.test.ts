@@ -1,7 +1,7 @@
+import { makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import { judge, makePlan } from './plan.ts';
 import { policySchema } from './schema.ts';
-import { makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const none = policySchema.parse({ rules: [] });
 const reviewedOut = { review: '7', by: 'ada', at: '2026-05-30T00:00:00Z', reason: 'nobody knows it' };

@@ -1,8 +1,8 @@
+import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import { makePlan } from './plan.ts';
 import { policySchema } from './schema.ts';
-import { daysAgo, makeFacts, makeKey, usedDaysAgo } from './testing.ts';
 
 const rule = { name: 'never-used', never_used_for: '30d', action: 'revoke', mode: 'enforce' };
 const enforcement = { organizations: { acme: { mode: 'enforce' } } };

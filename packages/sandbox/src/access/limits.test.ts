@@ -1,5 +1,5 @@
+import { companyBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { companyBed } from '../testing/bed.ts';
 import { createLimitCounter, documentedLimits } from './limits.ts';
 
 const second = 1_000_000;

@@ -1,6 +1,6 @@
+import { type Bed, bedOf } from '@keywarden/testkit/sandbox/fixture';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from '../index.ts';
-import { type Bed, bedOf } from '../testing/bed.ts';
 
 // Who may do what: each kind of key on each kind of route, with the status and the message of every refusal.
 

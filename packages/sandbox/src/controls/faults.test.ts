@@ -1,5 +1,5 @@
+import { companyBed, type Operation, projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { companyBed, type Operation, projectBed } from '../testing/bed.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 

@@ -2,8 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { companyBed, type Operation, openBed, projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { companyBed, type Operation, openBed, projectBed } from '../testing/bed.ts';
 
 const day = 86_400;
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };

@@ -1,5 +1,5 @@
+import { projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { projectBed } from '../testing/bed.ts';
 
 test('what is asked for wrongly is refused with the status and the error body of the service, and changes nothing', async () => {
   const { api, organization, project, branch } = await projectBed();

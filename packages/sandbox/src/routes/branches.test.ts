@@ -1,5 +1,5 @@
+import { projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { projectBed } from '../testing/bed.ts';
 
 interface Made {
   branch: { id: string; name: string };

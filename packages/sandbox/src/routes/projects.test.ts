@@ -1,5 +1,5 @@
+import { companyBed, openBed, projectBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { companyBed, openBed, projectBed } from '../testing/bed.ts';
 
 interface Listed {
   projects: { id: string; name: string }[];

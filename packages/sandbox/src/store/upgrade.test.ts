@@ -2,8 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { type Operation, openBed } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
-import { type Operation, openBed } from '../testing/bed.ts';
 import { openDatabase } from './database.ts';
 
 /** A file as version 1 wrote it: projects without branches, an operation that goes on. */

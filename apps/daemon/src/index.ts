@@ -1,0 +1,17 @@
+// What simulations, benchmarks and the test kit drive: the parts of a pass.
+export { type Connection, type OpenOptions, openConnections } from './connect.ts';
+export { type Context } from './context.ts';
+export { applyPlan } from './enforce/apply.ts';
+export { enforce } from './enforce/enforce.ts';
+export { resumeEnforcement } from './enforce/high-water-mark.ts';
+export { planKeys, readDocument } from './enforce/plan.ts';
+export { silentProgress } from './progress.ts';
+export { ruleOf } from './rotate/open.ts';
+export { type Rotated, rotate } from './rotate/rotate.ts';
+export { startDaemon } from './schedule/daemon.ts';
+export { syncKeys } from './sync/keys.ts';
+export { syncOperations } from './sync/operations.ts';
+export { guardedSteps, type Steps } from './sync/project-operations.ts';
+export { proofOf } from './sync/proof.ts';
+export { type Walk, type WalkedPage, walkOperations } from './sync/walk.ts';
+export { type WalkedClient } from './sync/whole-page.ts';

@@ -1,0 +1,3 @@
+// What benchmarks and the test kit serve.
+export { createMarks } from './actions/marks.ts';
+export { createApp } from './app.ts';

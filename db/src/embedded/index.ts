@@ -1,0 +1,3 @@
+export { stopPostmaster } from './cluster.ts';
+export { openEmbedded } from './embedded.ts';
+export { planLaunch } from './launch.ts';

@@ -1,0 +1,40 @@
+import { policySchema } from '@keywarden/core/policy';
+import { applyPlan, openConnections, readDocument } from '@keywarden/daemon';
+import { openStore } from '@keywarden/db/store';
+import type { ConnectionConfig } from '@keywarden/runtime/config';
+import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
+
+// A process that applies a plan and is killed at a step of it, by itself or by whoever started it. It ends with that one.
+
+export interface Order {
+  databaseUrl: string;
+  connection: ConnectionConfig;
+  policy: object;
+  planId: string;
+  /** The request at which it kills itself, counted among those of a method; without one it is killed from outside. */
+  killAt: KillAt | null;
+}
+
+process.on('disconnect', () => process.exit());
+process.on('message', (order: Order) => {
+  apply(order).then(
+    () => process.exit(0),
+    (error: unknown) => {
+      console.error(error); // seen with TEST_VERBOSE=1
+      process.exit(1);
+    },
+  );
+});
+process.send?.('ready');
+
+async function apply({ databaseUrl, connection, policy, planId, killAt }: Order): Promise<void> {
+  const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;
+  const store = await openStore({ ...options, databaseUrl });
+  const parsed = policySchema.parse(policy);
+  const context = makeContext(store, { connections: [connection], channels: [], policy: parsed });
+  const connections = await openConnections(store.sql, { ...context, fetch: deadlyFetch(killAt) }, (_name, error) => {
+    throw error;
+  });
+  const { items } = await readDocument(context, planId);
+  await applyPlan(context, { planId, items, approver: { via: 'command line', approvedBy: 'ada' }, connections });
+}

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
+import type { Context } from '@keywarden/daemon';
+import { type Connection, type OpenOptions, openConnections, silentProgress } from '@keywarden/daemon';
+import type { Store } from '@keywarden/db/store';
+import { createLogger, readEnvironment } from '@keywarden/runtime';
+import { type ChannelConfig, type Config, parseConfig, type Sink } from '@keywarden/runtime/config';
+import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+
+export interface Bed {
+  sandbox: Sandbox;
+  context: Context;
+  connections: Connection[];
+  /** The store as its owner: what a test changes behind the daemon's back. */
+  owner: Store;
+  /** A request to the sandbox's own controls. */
+  control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** A request to the control plane as its administrator. */
+  ask<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** Authenticates again, as every command does: connections know the control plane's time. */
+  reconnect(): Promise<Connection[]>;
+  close(): Promise<void>;
+}
+
+export interface BedOptions {
+  sandbox?: SandboxOptions;
+  policy?: Policy;
+  /** The connection's clock, sleep and fetch. */
+  client?: Pick<OpenOptions, 'time' | 'fetch'>;
+  /** Where notices go. */
+  channels?: ChannelConfig[];
+  /** Where successors go. */
+  sinks?: Sink[];
+  /** The id of the connection's own key; null leaves it unknown. */
+  keyId?: string | null;
+}
+
+/** The waits of retries are left out: nothing depends on them. */
+export const hurried = { now: Date.now, sleep: () => Promise.resolve() };
+
+/** A request at which a process kills itself, counted among those of a method. */
+export interface KillAt {
+  method: string;
+  nth: number;
+  when: 'before' | 'after';
+}
+
+/** A fetch that does so. */
+export function deadlyFetch(killAt: KillAt | null): typeof fetch {
+  const seen = new Map<string, number>();
+  return async (input, init) => {
+    const method = init?.method ?? 'GET';
+    const nth = (seen.get(method) ?? 0) + 1;
+    seen.set(method, nth);
+    const isDeadly = killAt !== null && killAt.method === method && killAt.nth === nth;
+    if (isDeadly && killAt.when === 'before') process.kill(process.pid, 'SIGKILL');
+    const response = await fetch(input, init);
+    if (isDeadly) process.kill(process.pid, 'SIGKILL');
+    return response;
+  };
+}
+
+export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
+export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
+
+/** What a command works with, on a store. */
+export function makeContext(
+  store: Store,
+  config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks' | 'retention'>>,
+): Context {
+  return {
+    store,
+    config: { ...parseConfig('{}', 'no file'), ...config, usesSandbox: false },
+    environment: readEnvironment({}),
+    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    progress: silentProgress,
+    signal: new AbortController().signal,
+    limiters: new Map(),
+    variables: process.env,
+    replica: randomUUID(),
+  };
+}
+
+/** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
+export async function makeBed(
+  store: TestStore,
+  {
+    sandbox: options = {},
+    policy = defaultPolicy,
+    client = {},
+    keyId = '1',
+    channels = [],
+    sinks = [],
+  }: BedOptions = {},
+): Promise<Bed> {
+  const sandbox = await createSandbox({ limits: noLimits, ...options });
+  const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-bed-')) };
+  const connection = {
+    name: 'main',
+    url: sandbox.url,
+    identity: sandbox.url,
+    apiKey: sandbox.adminKey,
+    keyId,
+    keyFile: null,
+    share: 1,
+  };
+  const context = makeContext(await store.as('keywarden_daemon'), {
+    connections: [connection],
+    channels,
+    sinks,
+    policy,
+  });
+  context.environment = environment;
+  const request = async (url: string, method: string, body: unknown) => {
+    const response = await fetch(url, {
+      method,
+      headers: { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}`);
+    return response.status === 204 ? null : await response.json();
+  };
+  const bed: Bed = {
+    sandbox,
+    context,
+    connections: [],
+    owner: store,
+    control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
+    ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
+    async reconnect() {
+      bed.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {
+        throw error;
+      });
+      return bed.connections;
+    },
+    async close() {
+      await sandbox.close();
+      rmSync(environment.KEYWARDEN_DATA, { recursive: true, force: true });
+    },
+  };
+  await bed.reconnect();
+  return bed;
+}
+
+/** The only connection of a bed. */
+export function connectionOf({ connections: [connection] }: Bed): Connection {
+  if (connection === undefined) throw new Error('the bed has no connection');
+  return connection;
+}

@@ -1,0 +1,115 @@
+import { chmodSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sink } from '@keywarden/runtime/config';
+import { expect } from 'vitest';
+import type { Order } from './rotate-crash-process.ts';
+import {
+  bed,
+  day,
+  everyKey,
+  folder,
+  liveNames,
+  type Minted,
+  openIncidents,
+  parseSinks,
+  pass,
+  passElsewhere,
+  secretOf,
+  states,
+  store,
+  use,
+} from './rotate-fixture.ts';
+
+// A line under faults: weeks of a daemon and of a consumer, and what must be so in the end.
+
+export const path = '/organizations/{org_id}/api_keys';
+
+/** Intents are decided by listings that begin a minute after them, and more takes its time by our own clock: the tests do not wait for that. */
+export async function age(): Promise<void> {
+  for (const table of ['rotation_mint', 'revocation_intent'])
+    await store.sql.unsafe(`update keywarden.${table} set created_at = created_at - interval '2 minutes'`);
+  await store.sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour'`;
+  await store.sql`update keywarden.revocation_outcome set at = at - interval '1 day'`;
+}
+
+/** Weeks of a daemon and of a consumer that reads its sink once a day and uses what it finds. Never does it hold only dead keys. */
+export async function live(bot: Minted, days = 24): Promise<void> {
+  await bed.control('PUT', 'faults', []);
+  let held = bot.key;
+  for (let each = 0; each < days; each += 1) {
+    await age();
+    await pass(day);
+    const found = readSink(bot);
+    if (found !== undefined) held = found;
+    expect(await use(held)).toBe(200);
+    await expectKnown();
+  }
+}
+
+function readSink(bot: Minted): string | undefined {
+  try {
+    return secretOf(bot.id);
+  } catch {
+    return undefined;
+  }
+}
+
+/** T2: no live key is unknown to the store after a run. */
+async function expectKnown(): Promise<void> {
+  const known = await store.sql`
+    select id from keywarden.key where gone_at is null
+    union select key_id from keywarden.rotation_mint where key_id is not null`;
+  const live = (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null);
+  expect(live.filter(({ id }) => !known.some((row) => Number(row.id) === id))).toEqual([]);
+}
+
+/** In the end the line has one live key, the one that its sink has, and whatever else was minted is gone, unused. */
+export async function expectWhole(bot: Minted): Promise<void> {
+  const keys = (await everyKey()).filter(({ name }) => name.startsWith('bot'));
+  const live = keys.filter(({ revoked_at: revoked }) => revoked === null);
+  expect(live).toHaveLength(1);
+  expect(await use(secretOf(bot.id))).toBe(200);
+  expect(await use(bot.key)).toBe(401);
+  const orphans = keys.filter(({ id, revoked_at: revoked }) => revoked !== null && id !== bot.id);
+  expect(orphans.map(({ last_used_at: used }) => used)).toEqual(orphans.map(() => null));
+  expect(await liveNames()).toContain('survivor');
+  expect(await openIncidents()).toEqual([]);
+  expect((await states()).filter((state) => state.startsWith('bot: re'))).toEqual(['bot: retired']);
+}
+
+/** A sink whose command stores and says what it has, and one that only stores. */
+export function commandSinks({ reads, store: storing }: { reads: boolean; store: string }): Sink[] {
+  const script = join(folder, 'store.sh');
+  writeFileSync(script, `#!/bin/sh\nset -e\nfile="${folder}/key-$KEYWARDEN_LINE"\n${storing}\n`);
+  chmodSync(script, 0o755);
+  const read = join(folder, 'read.sh');
+  writeFileSync(read, `#!/bin/sh\ncat "${folder}/key-$KEYWARDEN_LINE.id" 2>/dev/null || true\n`);
+  chmodSync(read, 0o755);
+  return parseSinks([
+    { name: 'files', kind: 'command', command: [script], ...(reads ? { read_command: [read] } : {}) },
+  ]);
+}
+
+export const storesBoth = 'cat > "$file.new"; mv "$file.new" "$file"; printf %s "$KEYWARDEN_KEY_ID" > "$file.id"';
+
+export const fault = { method: 'POST', path, times: 1 };
+
+export const list = { method: 'GET', path };
+
+export const revocation = { method: 'DELETE', path: `${path}/{key_id}`, times: 1 };
+
+/** Only the bot is rotated. */
+export async function exempt(name: string): Promise<void> {
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('test', 'ada', now(), now() + interval '10 years') returning number)
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = ${name}`;
+}
+
+export const runVictim = async (sinks: Sink[], killAt: Order['killAt']) =>
+  (await passElsewhere({ sinks, killAt })).signal;
+
+export const organizationId = async () => {
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  return organizations[0]?.id;
+};

@@ -1,0 +1,71 @@
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { writeHeapSnapshot } from 'node:v8';
+import { policySchema } from '@keywarden/core/policy';
+import { openConnections, rotate, syncKeys } from '@keywarden/daemon';
+import { openStore } from '@keywarden/db/store';
+import { createLogger } from '@keywarden/runtime';
+import type { ConnectionConfig, Sink } from '@keywarden/runtime/config';
+import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
+
+// A process that makes one pass over rotations and is killed at a step of it, by itself or by the sink's command. It ends with whoever started it.
+
+export interface Order {
+  databaseUrl: string;
+  dataFolder: string;
+  connection: ConnectionConfig;
+  policy: object;
+  sinks: Sink[];
+  /** The request at which it kills itself, counted among those of a method; without one something else kills it, or nothing. */
+  killAt: KillAt | null;
+  /** Where it leaves an image of its memory when it is done. */
+  snapshot?: string;
+}
+
+process.on('disconnect', () => process.exit());
+process.on('message', (order: Order) => {
+  run(order).then(
+    () => process.exit(0),
+    (error: unknown) => {
+      console.error(error); // seen with TEST_VERBOSE=1
+      process.exit(1);
+    },
+  );
+});
+process.send?.('ready');
+
+async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt, snapshot }: Order): Promise<void> {
+  const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;
+  const store = await openStore({ ...options, databaseUrl });
+  const context = makeContext(store, {
+    connections: [connection],
+    channels: [],
+    sinks,
+    policy: policySchema.parse(policy),
+  });
+  context.log = createLogger({ level: 'trace', format: 'json', name: 'crash process' });
+  const stop = new AbortController();
+  process.once('SIGINT', () => stop.abort());
+  context.signal = stop.signal;
+  context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
+  if (killAt !== null && killAt.method === 'rename') dieAtRename(killAt);
+  const connections = await openConnections(store.sql, { ...context, fetch: deadlyFetch(killAt) }, (_name, error) => {
+    throw error;
+  });
+  for (const each of connections) await syncKeys(context, each);
+  await rotate(context, connections);
+  if (snapshot !== undefined) writeHeapSnapshot(snapshot);
+}
+
+/** Kills this process at a rename, counted from the first: files are put into their places by it. */
+function dieAtRename({ nth, when }: NonNullable<Order['killAt']>): void {
+  const rename = fs.rename.bind(fs);
+  let seen = 0;
+  fs.rename = async (from, to) => {
+    seen += 1;
+    if (seen === nth && when === 'before') process.kill(process.pid, 'SIGKILL');
+    await rename(from, to);
+    if (seen === nth) process.kill(process.pid, 'SIGKILL');
+  };
+  syncBuiltinESMExports();
+}

@@ -1,0 +1,148 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { policySchema } from '@keywarden/core/policy';
+import { resumeEnforcement, rotate, ruleOf, syncKeys } from '@keywarden/daemon';
+import { listIncidents, listLiveKeys, listRotations } from '@keywarden/db/daemon';
+import { parseConfig, type Sink } from '@keywarden/runtime/config';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterEach, beforeEach, inject } from 'vitest';
+import { type Bed, type BedOptions, makeBed } from './fixture.ts';
+import type { Order } from './rotate-crash-process.ts';
+
+/** What the tests of rotations share: bindings that each test finds new. */
+export let store: TestStore;
+export let bed: Bed;
+export let organization: string;
+export let project: string;
+export let folder: string;
+
+/** A store and a folder for each test of a file; `prepare` makes the rest. */
+export function useRotateBed(): void {
+  beforeEach(async () => {
+    store = await createTestStore(inject('postgresUrl'));
+    folder = await mkdtemp(join(tmpdir(), 'keywarden-sinks-'));
+  });
+  afterEach(async () => {
+    await bed.close();
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+}
+
+export interface Minted {
+  id: number;
+  key: string;
+}
+
+/** Sinks as a configuration has them. */
+export const parseSinks = (sinks: object[]): Sink[] => parseConfig(JSON.stringify({ sinks }), 'test').sinks;
+
+export const fileSinks = () => parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
+
+const rotatingText = (rotation: object = {}) => ({
+  enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } }, canary_wait: '1s' },
+  rules: [
+    { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files', ...rotation } },
+  ],
+});
+
+/** A policy that rotates what is older than 90 days, by itself. */
+export const rotating = (rotation: object = {}) => policySchema.parse(rotatingText(rotation));
+
+/** An organization with these keys, minted 100 days ago, and a store that may act by itself. */
+export async function prepare<const Name extends string>(
+  names: Name[],
+  options: BedOptions = {},
+): Promise<Record<Name, Minted>> {
+  bed = await makeBed(store, { policy: rotating(), sinks: fileSinks(), ...options });
+  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  organization = organizations[0]?.id ?? '';
+  const { projects } = await bed.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
+  project = projects[0]?.id ?? '';
+  const minted = new Map<Name, Minted>();
+  for (const name of names)
+    minted.set(name, await bed.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name }));
+  await resumeEnforcement(bed.context, 'ada');
+  await pass(100 * day, { acts: false });
+  // Each name has its key.
+  return Object.fromEntries(minted) as Record<Name, Minted>;
+}
+
+/** A request of a consumer; answers with the status. */
+export async function use(secret: string): Promise<number> {
+  const response = await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
+  await response.body?.cancel();
+  return response.status;
+}
+
+/** Surely more than a day, in seconds: times of the control plane are whole. */
+export const day = 86_460;
+
+/** One run of the schedule, so many seconds after the one before. */
+export async function pass(seconds = 3700, { acts = true } = {}) {
+  await bed.control('POST', 'clock', { advance_seconds: seconds });
+  await bed.reconnect();
+  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  return acts ? await rotate(bed.context, bed.connections) : undefined;
+}
+
+/** A pass in a process of its own: the signal that ended it, and what it logged. */
+export async function passElsewhere(
+  order: Pick<Order, 'sinks' | 'killAt' | 'snapshot'>,
+): Promise<{ signal: unknown; log: string }> {
+  const [connection] = bed.context.config.connections;
+  if (connection === undefined) throw new Error('the bed has no connection');
+  const { KEYWARDEN_DATA: dataFolder } = bed.context.environment;
+  const child = fork(new URL('rotate-crash-process.ts', import.meta.url), {
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  });
+  let log = '';
+  child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ended = once(child, 'close');
+  const whole: Order = { ...order, databaseUrl: store.url, dataFolder, connection, policy: rotatingText() };
+  child.once('message', () => child.send(whole));
+  const [, signal]: unknown[] = await ended;
+  return { signal, log };
+}
+
+/** A person asks for the rotation of keys, by their names. */
+export async function ask(names: string[], sink?: string) {
+  const keys = await listLiveKeys(bed.context.store.sql);
+  const chosen = keys.filter(({ name }) => names.includes(name));
+  const { policy } = bed.context.config;
+  return await rotate(bed.context, bed.connections, {
+    keys: chosen,
+    wish: (key, run) => ({ key, rule: ruleOf(policy, run, key.number), sink, via: 'command line', by: 'ada' }),
+  });
+}
+
+export const states = async () =>
+  (await listRotations(bed.context.store.sql, 100)).map(({ state, key }) => `${key.name}: ${state}`);
+
+/** The secret that a file sink has for a line. */
+export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');
+
+interface EveryKey {
+  id: number;
+  name: string;
+  last_used_at: string | null;
+  revoked_at: string | null;
+}
+
+/** Every key of the control plane that was ever minted, but for the administrator's. */
+export const everyKey = async () => (await bed.control<EveryKey[]>('GET', 'keys')).filter(({ id }) => id !== 1);
+
+export const liveNames = async () =>
+  (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
+
+export const openIncidents = async () =>
+  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 100 })).map(({ kind, keyName, detail }) => [
+    kind,
+    keyName,
+    detail.why,
+  ]);

@@ -1,0 +1,75 @@
+import type { Facts, KeyFacts, Policy, ScopeFacts } from '@keywarden/core/policy';
+import { evaluate, explain } from '@keywarden/core/policy';
+
+const now = '2026-06-01T00:00:00Z';
+export const nowMs = Date.parse(now);
+
+/** An instant some days before the tests' present. */
+export function daysAgo(days: number): string {
+  return new Date(nowMs - days * 86_400_000).toISOString();
+}
+
+/** A key of organization `acme` that is a year old and was never used, unless told otherwise. */
+export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFacts {
+  return {
+    number: String(number),
+    scope: '1/organization:acme',
+    id: String(1000 + number),
+    kind: 'organization',
+    name: `key ${number}`,
+    organizationId: 'acme',
+    projectId: null,
+    creatorId: 'ada',
+    creatorName: 'Ada',
+    creator: 'member',
+    owner: 'ada',
+    createdAt: daysAgo(365),
+    use: { state: 'never' },
+    presentSince: daysAgo(100),
+    firstSeenAt: daysAgo(100),
+    exemptions: [],
+    announcements: [],
+    isAcknowledged: false,
+    hasFailedLately: false,
+    ...change,
+  };
+}
+
+export function usedDaysAgo(days: number): KeyFacts['use'] {
+  return { state: 'used', at: daysAgo(days), from: '203.0.113.7' };
+}
+
+/** Facts about keys whose scopes were listed just now by a connection whose own key is 1. */
+export function makeFacts(
+  keys: KeyFacts[],
+  change: Partial<ScopeFacts> = {},
+  ownKeys = [{ connection: 'main', keyId: '1' }],
+): Facts {
+  const scopes = [...new Set(keys.map((key) => key.scope))].map((scope) => ({
+    scope,
+    listedAt: now,
+    priorListedAt: daysAgo(1 / 96),
+    hourPriorListedAt: daysAgo(1 / 24),
+    nowMs,
+    unknownOwnKey: [],
+    unattended: [],
+    openIncidents: 0,
+    missing: 0,
+    goneLately: 0,
+    unseenMembers: 0,
+    ...change,
+  }));
+  return { keys, scopes, ownKeys, revokedLastDay: 0 };
+}
+
+/** What the rules find, key by key: the rule, the reason in words and the evidence. */
+export function findAll(policy: Policy, facts: Facts) {
+  return evaluate(policy, facts).flatMap(({ findings }) =>
+    findings.map((finding) => ({
+      number: finding.key.number,
+      rule: finding.rule.name,
+      reason: explain(finding),
+      evidence: finding.evidence,
+    })),
+  );
+}

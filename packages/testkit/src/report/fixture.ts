@@ -1,0 +1,250 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makePlan, policySchema } from '@keywarden/core/policy';
+import { unknownCreator, type WireCredential } from '@keywarden/core/wire';
+import {
+  createToken,
+  finishRun,
+  makeOperationPartitions,
+  openIncident,
+  openRotation,
+  readFacts,
+  saveKeyListing,
+  saveOperationPage,
+  savePlan,
+  saveProjects,
+  startRun,
+} from '@keywarden/db/daemon';
+import type { Store } from '@keywarden/db/store';
+import { createApp, createMarks } from '@keywarden/report';
+import { createLogger } from '@keywarden/runtime';
+import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+
+// What the report's tests stand on: a store with two organizations, and the app as it is served, in the report's own role.
+
+const present = '2026-06-01T00:00:00Z';
+export const operationCount = 25;
+
+export interface Bed {
+  /** As its owner: what a test changes behind the apps' backs. */
+  store: TestStore;
+  /** As the daemon, which fills it. */
+  daemon: Store;
+  app: ReturnType<typeof createApp>;
+  /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees that organization alone). */
+  tokens: Record<string, string>;
+  ask(path: string, asked?: Asked): Promise<Answer>;
+  makeToken(name: string, role: 'viewer' | 'auditor' | 'operator', organizationIds?: string[] | null): Promise<string>;
+  planId: string;
+  /** The store's numbers of the keys, by id: 9007199254740993 and 12 of acme, 13 of other. */
+  keys: Record<string, string>;
+  close(): Promise<void>;
+}
+
+interface Asked {
+  /** A token's name, or its secret; null for none. */
+  as?: string | null;
+  method?: string;
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  // Tests look into answers of many shapes.
+  body: { items: Record<string, never>[]; next_cursor: string | null } & Record<string, never>;
+}
+
+export async function makeBed(postgresUrl: string): Promise<Bed> {
+  const store = await createTestStore(postgresUrl);
+  const daemon = await store.as('keywarden_daemon');
+  const { db, sql } = await store.as('keywarden_report');
+  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const transport = { isTls: false, proxies: [] };
+  const marks = createMarks({ sql, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
+  const app = createApp({ db, sql, log, marks, transport, peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1' });
+  const planId = await fill(store, daemon);
+  const tokens: Bed['tokens'] = {};
+  const bed: Bed = {
+    store,
+    daemon,
+    app,
+    tokens,
+    planId,
+    keys: Object.fromEntries(
+      (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
+    ),
+    async makeToken(name, role, organizationIds = null) {
+      const { number, secret } = await createToken(daemon.sql, { name, role, organizationIds });
+      tokens[name] = secret;
+      return number;
+    },
+    async ask(path, { as = 'viewer', method = 'GET', body, headers = {} } = {}) {
+      const secret = as === null ? undefined : (tokens[as] ?? as);
+      const response = await app.request(path, {
+        method,
+        headers: {
+          ...(secret === undefined ? {} : { authorization: `Bearer ${secret}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '');
+      return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+    },
+    close: async () => await store.close(),
+  };
+  for (const role of ['viewer', 'auditor', 'operator'] as const) await bed.makeToken(role, role);
+  await bed.makeToken('second operator', 'operator');
+  await bed.makeToken('acme', 'operator', ['acme']);
+  return bed;
+}
+
+/** Two organizations: acme with a project of 25 operations and two keys, other with a project and a key. Answers with the plan's id. */
+async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
+  const { sql } = daemon;
+  const controlPlane = await makeControlPlane(sql);
+  await makeOperationPartitions(sql, ['2026-05', present.slice(0, 7)]);
+  for (const [organizationId, projectId] of [
+    ['acme', 'quiet-river'],
+    ['other', 'bold-moon'],
+  ] as const) {
+    await owner`
+      insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
+      values (${controlPlane}, ${organizationId}, ${organizationId}, '2025-12-01', ${present}, ${present})`;
+    const project = {
+      id: projectId,
+      name: projectId,
+      createdAt: present,
+      updatedAt: present,
+      extra: { locked: false },
+    };
+    const place = { controlPlane, seenAt: present, organizationId, unavailableIds: [] };
+    await saveProjects(sql, place, [
+      { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17, deletedAt: undefined },
+    ]);
+    const keys =
+      organizationId === 'acme'
+        ? [makeWireKey('9007199254740993', { name: '50%_off' }), makeWireKey('12', { projectId })]
+        : [makeWireKey('13')];
+    const scope = `organization:${organizationId}`;
+    const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
+    // Two listings in a row, the second begun after the first had ended.
+    for (const begunAt of [present, '2999-01-01T00:00:00Z'])
+      await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
+  }
+  // The connection's own key is one that its listings show.
+  await owner`update keywarden.connection set own_key_id = '12'`;
+  const [row] = await owner`select number from keywarden.project where id = 'quiet-river'`;
+  const rows = Array.from({ length: operationCount }, (_, index) =>
+    makeWireOperation(index, {
+      ...(index < 20 ? { createdAt: '2026-05-03T00:00:00.5Z' } : {}),
+      ...(index === 3 ? { status: 'running' } : {}),
+    }),
+  );
+  const proof = { from: '2026-05-01T00:00:00Z', isFromIncluded: true, below: '2026-05-20T00:00:00Z' };
+  await saveOperationPage(sql, { project: String(row?.number), operations: rows, proof });
+  await saveOperationPage(sql, {
+    project: String(row?.number),
+    operations: [makeWireOperation(3, { createdAt: '2026-05-03T00:00:00.5Z', status: 'failed', updatedAt: present })],
+  });
+  const run = await startRun(sql, { kind: 'keys', connection: 'main' });
+  await finishRun(sql, run, { status: 'finished', counts: { keys: 3 } });
+  await openIncident(sql, { kind: 'breaker', scope: `${controlPlane}/organization:other`, detail: { percent: 50 } });
+  const planId = await plan(daemon);
+  await revokeOne({ owner, daemon: sql, planId });
+  return planId;
+}
+
+/** Judges the keys as they are stored, and stores the plan. */
+export async function plan(daemon: Store, settings: object = {}): Promise<string> {
+  const policy = policySchema.parse({
+    rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
+    ...settings,
+  });
+  const facts = await readFacts(daemon, {
+    nowMs: () => Date.parse(present),
+    maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
+    policySha256: '',
+    channels: [],
+    addressesSinceMs: null,
+    needsProjects: false,
+    otherKinds: [],
+    configured: [],
+  });
+  const made = makePlan(policy, facts);
+  await savePlan(daemon.sql, made, policy);
+  return made.id;
+}
+
+/** A key of other's that was revoked by a plan, and a rotation that is under way. */
+async function revokeOne({
+  owner: sql,
+  daemon,
+  planId,
+}: {
+  owner: Store['sql'];
+  daemon: Store['sql'];
+  planId: string;
+}): Promise<void> {
+  const [key] = await sql`select number, control_plane_number, scope from keywarden.key where id = '13'`;
+  const [listing] = await sql`select max(number) as number from keywarden.key_listing`;
+  const [approval] = await sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${planId}, 'ada', 'command line', now() - interval '2 days')
+    returning number`;
+  const [intent] = await sql`
+    insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number, judged_at)
+    values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${present}) returning number`;
+  await sql`insert into keywarden.revocation_outcome (intent_number, outcome) values (${String(intent?.number)}, 'failed')`;
+  const [old] = await sql`select number from keywarden.key where id = '9007199254740993'`;
+  await openRotation(daemon, {
+    id: 'abcd2345',
+    key: String(old?.number),
+    rule: null,
+    sink: 'file',
+    quietForMs: 7 * 86_400_000,
+    adoptWithinMs: 14 * 86_400_000,
+    via: 'command line',
+    requestedBy: 'ada',
+    policySha256: 'x',
+    at: present,
+  });
+}
+
+/** A credential that is no API key, of branch br-main in acme's project, unless told otherwise. */
+export const makeCredential = (
+  change: Pick<WireCredential, 'id' | 'kind'> & Partial<WireCredential>,
+): WireCredential => ({
+  name: change.id,
+  projectId: 'quiet-river',
+  branchId: 'br-main',
+  holder: null,
+  expiresAt: null,
+  revokedAt: null,
+  createdBy: { id: unknownCreator, name: null },
+  createdAt: '2025-12-05T00:00:00Z',
+  lastUsedAt: null,
+  lastUsedFromAddr: null,
+  extra: null,
+  ...change,
+});
+
+/** Saves a listing of credentials of one kind and project; answers with the store's numbers of those that are there, by id. */
+export async function listCredentials(
+  { store, daemon }: Bed,
+  { organizationId, listedAt, keys }: { organizationId: string; listedAt: string; keys: WireCredential[] },
+): Promise<Record<string, string>> {
+  const [{ number: controlPlane } = {}] = await store.sql`select number from keywarden.control_plane`;
+  const [first] = keys;
+  const scope = `${first?.kind}:${organizationId}/${first?.projectId}`;
+  const place = { controlPlane: String(controlPlane), scope, organizationId, connection: 'main', run: null };
+  await saveKeyListing(daemon.sql, { ...place, listedAt, begunAt: listedAt, keys });
+  const rows = await store.sql`select id, number from keywarden.credential where scope = ${scope}`;
+  return Object.fromEntries(rows.map((row) => [String(row.id), String(row.number)]));
+}

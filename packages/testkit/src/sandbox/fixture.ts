@@ -1,0 +1,118 @@
+import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
+import { onTestFinished } from 'vitest';
+
+interface Answer<T> {
+  status: number;
+  body: T;
+}
+
+interface Asking {
+  method?: string;
+  body?: unknown;
+  /** The administrator's when absent. */
+  key?: string;
+  headers?: Record<string, string>;
+}
+
+/** A sandbox for one test, and ways to ask it: `api` of the service, `control` of its controls. Callers say what shape they expect. */
+export interface Bed {
+  sandbox: Sandbox;
+  api: <T = { message: string }>(path: string, asking?: Asking) => Promise<Answer<T>>;
+  control: <T = unknown>(path: string, asking?: Omit<Asking, 'key'>) => Promise<Answer<T>>;
+  advance: (seconds: number) => Promise<void>;
+  /** Advances until no operation of the project is going on, and answers with the list of them all. */
+  settle: (projectId: string) => Promise<Operation[]>;
+}
+
+export interface Operation {
+  id: string;
+  action: string;
+  status: string;
+  branch_id?: string;
+  endpoint_id?: string;
+  failures_count: number;
+  error?: string;
+  retry_at?: string;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Opens a sandbox without limits that ends with the test. */
+export async function openBed(options: SandboxOptions = {}): Promise<Bed> {
+  const sandbox = await createSandbox({ limits: noLimits, ...options });
+  onTestFinished(async () => await sandbox.close());
+  return bedOf(sandbox);
+}
+
+export function bedOf(sandbox: Sandbox): Bed {
+  const ask = async <T>(url: string, { method, body, headers }: Asking): Promise<Answer<T>> => {
+    const response = await fetch(url, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T };
+  };
+  const bed: Bed = {
+    sandbox,
+    api: async (path, { key = sandbox.adminKey, ...asking } = {}) =>
+      await ask(`${sandbox.url}${path}`, { ...asking, headers: { authorization: `Bearer ${key}`, ...asking.headers } }),
+    control: async (path, asking = {}) => await ask(`${sandbox.controlUrl}${path}`, asking),
+    advance: async (seconds) => {
+      await bed.control('/clock', { body: { advance_seconds: seconds } });
+    },
+    settle: async (projectId) => {
+      for (;;) {
+        const { operations } = (
+          await bed.api<{ operations: Operation[] }>(`/projects/${projectId}/operations?limit=1000`)
+        ).body;
+        if (!operations.some(isGoingOn)) return operations;
+        await bed.advance(5);
+      }
+    },
+  };
+  return bed;
+}
+
+/** What failed and is tried again says when; a failure of a made-up history does not. */
+function isGoingOn({ status, retry_at: retryAt }: Operation): boolean {
+  return ['scheduling', 'running', 'cancelling'].includes(status) || retryAt !== undefined;
+}
+
+/** A company of two organizations with four projects; `organization` and `project` are the first that lists show. */
+export async function companyBed(options: SandboxOptions = {}) {
+  const bed = await openBed(options);
+  const company = { organizations: 2, projects: 4, keys: 40, operations: 6000, months: 9, seed: 3 };
+  const { body: counts } = await bed.control<Record<string, number>>('/generate', { body: company });
+  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+  const organization = organizations[0]?.id ?? '';
+  const { projects } = (await bed.api<{ projects: { id: string }[] }>(`/projects?org_id=${organization}&limit=400`))
+    .body;
+  return { ...bed, counts, organization, project: projects[0]?.id ?? '' };
+}
+
+/** A new project of the first organization of a small company, its first operations done. */
+export async function projectBed(options: SandboxOptions = {}) {
+  const bed = await openBed(options);
+  await bed.control('/generate', { body: { organizations: 2, projects: 0, keys: 0, operations: 0 } });
+  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+  const [organization = '', other = ''] = organizations.map(({ id }) => id);
+  const made = await bed.api<{
+    project: { id: string };
+    branch: { id: string };
+    endpoints: { id: string }[];
+    operations: Operation[];
+  }>('/projects', { body: { project: { org_id: organization, name: 'shop' } } });
+  const project = made.body.project.id;
+  await bed.settle(project);
+  return {
+    ...bed,
+    organization,
+    other,
+    project,
+    made: made.body,
+    branch: made.body.branch.id,
+    endpoint: made.body.endpoints[0]?.id ?? '',
+  };
+}

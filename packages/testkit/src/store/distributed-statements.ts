@@ -1,0 +1,180 @@
+import { distributedTables, referenceTables } from '@keywarden/db/citus';
+import { type DeleteStmt, type Node, parseSync, type SelectStmt, type UpdateStmt } from 'libpg-query';
+
+// By Postgres's own parser: what a cluster asks of a statement on more than one project. For tests.
+
+/** Why a select stands where it does: within another's FROM, as one side of a union, or as an expression. */
+interface Step {
+  within: SelectStmt;
+  as: 'from' | 'side' | 'expression';
+  /** Nothing stands beside it in the FROM. */
+  isAlone: boolean;
+  isLateral: boolean;
+}
+
+const inner = (table: string) => table.replace(/_\d{4}_\d\d$/, '');
+export const isDistributed = (table: string) => distributedTables.some((each) => each === inner(table));
+export const isReference = (table: string) => referenceTables.some((each) => each === table);
+
+/** What a cluster would refuse of a statement that is not bound to one project; see docs/adr/0017. Empty where it would take it. */
+export function findRefusals(statement: string): string[] {
+  const refusals: string[] = [];
+  for (const { stmt } of parseSync(statement).stmts ?? [])
+    if (stmt !== undefined) visitStatement(stmt, (text) => refusals.push(text));
+  return refusals;
+}
+
+type Refuse = (text: string) => void;
+
+/** What stands in another's FROM beside something else: it must be cut before that. */
+const beside: Step = { within: {}, as: 'from', isAlone: false, isLateral: false };
+
+function visitStatement(node: Node, refuse: Refuse): void {
+  if ('SelectStmt' in node) return visitSelect(node.SelectStmt, [], refuse);
+  if ('DeclareCursorStmt' in node) return visitQuery(node.DeclareCursorStmt.query, refuse);
+  if ('ExplainStmt' in node) return visitQuery(node.ExplainStmt.query, refuse);
+  if ('DeleteStmt' in node) return visitChange(node.DeleteStmt, node.DeleteStmt.usingClause, refuse);
+  if ('UpdateStmt' in node) return visitChange(node.UpdateStmt, node.UpdateStmt.fromClause, refuse);
+  if (mentionsDistributed(node)) refuse(`${Object.keys(node)[0]} is of no form that is known to be taken`);
+}
+
+function visitQuery(query: Node | undefined, refuse: Refuse): void {
+  if (query !== undefined) visitStatement(query, refuse);
+}
+
+function visitChange(change: DeleteStmt | UpdateStmt, from: Node[] | undefined, refuse: Refuse): void {
+  const isOwn = isDistributed(change.relation?.relname ?? '');
+  if (isOwn && (from !== undefined || subqueriesOf(change.whereClause).length > 0))
+    refuse(`${change.relation?.relname} is changed by what other tables hold`);
+  if (!isOwn && mentionsDistributed(change)) refuse('another table is changed by what distributed tables hold');
+}
+
+const mentionsDistributed = (tree: unknown): boolean =>
+  partsOf(tree, ['RangeVar', 'relation']).some((table) =>
+    isDistributed(String((table as { relname?: string }).relname)),
+  );
+
+function visitSelect(select: SelectStmt, path: Step[], refuse: Refuse): void {
+  const into = (as: Step['as'], { isAlone = true, isLateral = false } = {}): Step[] => [
+    ...path,
+    { within: select, as, isAlone, isLateral },
+  ];
+  for (const cte of select.withClause?.ctes ?? [])
+    if ('CommonTableExpr' in cte) {
+      const { ctequery: query } = cte.CommonTableExpr;
+      if (query !== undefined && 'SelectStmt' in query) visitSelect(query.SelectStmt, [beside], refuse);
+      else visitQuery(query, refuse);
+    }
+  for (const side of [select.larg, select.rarg]) if (side !== undefined) visitSelect(side, into('side'), refuse);
+  const items = (select.fromClause ?? []).flatMap(itemsOf);
+  for (const item of items) {
+    if ('RangeVar' in item && isDistributed(item.RangeVar.relname ?? '')) check(select, items, path, refuse);
+    if ('RangeSubselect' in item && item.RangeSubselect.subquery !== undefined) {
+      const { subquery, lateral: isLateral = false } = item.RangeSubselect;
+      if ('SelectStmt' in subquery)
+        visitSelect(subquery.SelectStmt, into('from', { isAlone: items.length === 1, isLateral }), refuse);
+    }
+  }
+  for (const subquery of subqueriesOf(expressionsOf(select))) visitSelect(subquery, into('expression'), refuse);
+}
+
+/** A select that has a distributed table in its own FROM. */
+function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse): void {
+  for (const item of items) {
+    const table = 'RangeVar' in item ? (item.RangeVar.relname ?? '') : undefined;
+    if (table === undefined || !(isDistributed(table) || isReference(table)))
+      refuse(`${table ?? Object.keys(item)[0]} stands beside a distributed table`);
+  }
+  if (items.filter((item) => 'RangeVar' in item && isDistributed(item.RangeVar.relname ?? '')).length > 1)
+    refuse('distributed tables are joined');
+  if (subqueriesOf(expressionsOf(select)).length > 0) refuse('a subquery is asked for each distributed row');
+  if (select.lockingClause !== undefined) refuse('distributed rows are locked');
+  if (path.some(({ as, isLateral }) => as === 'expression' || isLateral))
+    refuse('distributed rows are asked for each row of something else');
+  let isCut = isCutting(select);
+  for (const { within, as, isAlone } of path.toReversed()) {
+    if (as === 'from' && !isAlone) {
+      if (!isCut) refuse('distributed rows are joined before they are cut to a page or counted');
+      return;
+    }
+    isCut ||= isCutting(within);
+  }
+}
+
+/** Its rows are put together on the coordinator, as a result of their own, before anything else is done with them. */
+function isCutting({ limitCount, limitOffset, groupClause }: SelectStmt): boolean {
+  return limitCount !== undefined || limitOffset !== undefined || groupClause !== undefined;
+}
+
+/** What stands in a FROM, without its joins. */
+function itemsOf(item: Node): Node[] {
+  if (!('JoinExpr' in item)) return [item];
+  return [item.JoinExpr.larg, item.JoinExpr.rarg].flatMap((side) => (side === undefined ? [] : itemsOf(side)));
+}
+
+function expressionsOf({ targetList, whereClause, havingClause, sortClause, fromClause }: SelectStmt): unknown[] {
+  return [targetList, whereClause, havingClause, sortClause, ...(fromClause ?? []).flatMap(conditionsOf)];
+}
+
+function conditionsOf(item: Node | undefined): unknown[] {
+  if (item === undefined || !('JoinExpr' in item)) return [];
+  const { larg, rarg, quals } = item.JoinExpr;
+  return [quals, ...conditionsOf(larg), ...conditionsOf(rarg)];
+}
+
+/** The subqueries within an expression, not those within them. */
+function subqueriesOf(expression: unknown): SelectStmt[] {
+  if (typeof expression !== 'object' || expression === null) return [];
+  if ('SubLink' in expression) {
+    const { subselect } = expression.SubLink as { subselect?: Node };
+    return subselect !== undefined && 'SelectStmt' in subselect ? [subselect.SelectStmt] : [];
+  }
+  return Object.values(expression).flatMap(subqueriesOf);
+}
+
+/**
+ * What a cluster would refuse of any change of its tables, bound or not: within a case or a coalesce nothing may depend on settings or the clock.
+ * By form alone, for the parser knows no types: no function, no cast, no sum, and no interval that is taken from a time.
+ */
+export function findMutableCases(statement: string): string[] {
+  return changesIn(parseSync(statement)).flatMap((change) =>
+    partsOf(change, ['CaseExpr', 'CoalesceExpr']).flatMap((part) => [
+      ...partsOf(part, ['FuncCall', 'SQLValueFunction']).map(() => 'a function within a case'),
+      ...partsOf(part, ['A_Expr'])
+        .filter(isTimeAndInterval)
+        .map(() => 'a time and an interval within a case'),
+      ...partsOf(part, ['TypeCast'])
+        .filter(isCastOfColumn)
+        .map(() => 'a cast within a case'),
+    ]),
+  );
+}
+
+function changesIn(tree: unknown): unknown[] {
+  return partsOf(tree, ['UpdateStmt', 'InsertStmt', 'DeleteStmt']).filter((change) => {
+    const { relation } = change as { relation?: { relname?: string } };
+    return isDistributed(relation?.relname ?? '') || isReference(relation?.relname ?? '');
+  });
+}
+
+function isTimeAndInterval(expression: unknown): boolean {
+  const { name, lexpr, rexpr } = expression as Record<'name' | 'lexpr' | 'rexpr', unknown>;
+  if (JSON.stringify(name).includes('"sval":"+"')) return true;
+  const isInterval = (side: unknown) => /^\{"TypeCast".*"sval":"interval"/.test(JSON.stringify(side));
+  return JSON.stringify(name).includes('"sval":"-"') && [lexpr, rexpr].some(isInterval);
+}
+
+/** A parameter and a constant are of their type from the beginning; anything else is converted when it is asked for. */
+function isCastOfColumn(cast: unknown): boolean {
+  const { arg } = cast as { arg?: Node };
+  return arg !== undefined && !('ParamRef' in arg) && !('A_Const' in arg);
+}
+
+/** The parts of these kinds anywhere in a tree, in each other, too. */
+function partsOf(tree: unknown, kinds: string[]): unknown[] {
+  if (typeof tree !== 'object' || tree === null) return [];
+  return Object.entries(tree).flatMap(([kind, part]) => [
+    ...(kinds.includes(kind) ? [part] : []),
+    ...partsOf(part, kinds),
+  ]);
+}

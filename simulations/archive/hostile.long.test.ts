@@ -1,0 +1,107 @@
+import type { Store } from '@keywarden/db/store';
+import { masks } from '@keywarden/testkit';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { type GovernLife, govern } from '../governance/live.ts';
+import { type Simulation, simulate } from './simulate.ts';
+
+// Counter-tests of the hostile control plane: each takes one protection out, and harm must be found within so many seeds.
+
+const mostRuns = 500;
+
+let store: TestStore;
+let daemon: Store;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+});
+afterAll(async () => await store.close());
+
+/** The first harm of so many seeds, or none; a failure of another kind is one. */
+async function firstHarm(run: (seed: number) => Promise<unknown>, first: number, isHarm: RegExp): Promise<string> {
+  for (let seed = first; seed < first + mostRuns; seed += 1) {
+    try {
+      await run(seed);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      if (isHarm.test(message)) return message;
+    }
+  }
+  return `no harm in ${mostRuns} runs`;
+}
+
+type ArchiveChange = Pick<Simulation, 'only' | 'mask'>;
+const falseClaim = /claims .* and has not operation|which never was/;
+
+test.each<[string, number, ArchiveChange]>([
+  ['the age of answers', 1, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
+  ['empty pages with cursors', 2, { only: ['empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
+  ['lists that end at round numbers', 3, { only: ['capped silently'], mask: () => masks.hideRoundNumbers }],
+  ['short pages that differ', 4, { only: ['dropped'], mask: () => masks.hideDifferences }],
+  ['rows of other projects', 5, { only: ['foreign rows'], mask: () => masks.hideProjects }],
+  [
+    'times that cannot be',
+    6,
+    { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['operations'], () => '2026-06-14T00:00:00Z') },
+  ],
+])(
+  'A2: without a look at %s the archive claims what it has not',
+  async (_what, number, change) => {
+    const run = async (seed: number) =>
+      await simulate({ seed, store: daemon, databaseUrl: store.url, isShort: true, isHostile: true, ...change });
+    expect(await firstHarm(run, number * 1_000_000, falseClaim)).toMatch(falseClaim);
+  },
+  600_000,
+);
+
+type GovernChange = Omit<GovernLife, 'seed' | 'store'>;
+const wrongRevocation = /was revoked at .* and|th within a day/;
+
+test.each<[string, number, GovernChange]>([
+  ['R1: the age of answers', 1, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
+  ['R1: empty pages with cursors', 2, { only: ['capped', 'empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
+  ['R1: what makes a key another key', 3, { only: ['reused ids'], mask: () => masks.hideIdentity() }],
+  [
+    'R1: creations that cannot be',
+    4,
+    { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['keys'], () => '2026-01-01T00:00:00Z') },
+  ],
+  [
+    'R1: what happened before a revocation is sent again',
+    5,
+    { only: ['busy'], mask: ({ sleep }) => masks.repeatRevocations(sleep) },
+  ],
+  [
+    'R1: the members of this moment',
+    6,
+    { only: ['reordered'], mask: ({ now }) => masks.hideChangesOfMembers(now, 12 * 3_600_000) },
+  ],
+  [
+    'R3: calls that may have been carried out',
+    7,
+    {
+      only: ['any status', 'contrary answers', 'lost lines', 'redirects'],
+      forget: async ({ sql }) => {
+        await sql`update keywarden.revocation_outcome set outcome = 'not_revoked' where outcome = 'failed'`;
+        await sql`
+          insert into keywarden.revocation_outcome (intent_number, outcome)
+          select number, 'not_revoked' from keywarden.revocation_intent i
+          where not exists (select from keywarden.revocation_outcome o where o.intent_number = i.number)`;
+      },
+    },
+  ],
+])(
+  '%s: without a look at it a key goes that should have stayed',
+  async (_what, number, change) => {
+    const run = async (seed: number) => {
+      const own = await createTestStore(inject('postgresUrl'));
+      try {
+        await govern({ seed, store: own, ...change });
+      } finally {
+        await own.close();
+      }
+    };
+    expect(await firstHarm(run, number * 1_000_000, wrongRevocation)).toMatch(wrongRevocation);
+  },
+  600_000,
+);

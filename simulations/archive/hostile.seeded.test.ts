@@ -1,0 +1,49 @@
+import { sized } from '@keywarden/testkit';
+import { createTestStore } from '@keywarden/testkit/store/test-store';
+import { expect, inject, test } from 'vitest';
+import { govern } from '../governance/live.ts';
+import { simulate } from './simulate.ts';
+
+const runs = sized(60);
+
+/** Three at once: each waits for Postgres a part of its time. */
+async function eachSeed(first: number, run: (seed: number) => Promise<void>): Promise<void> {
+  const seeds = Array.from({ length: runs }, (_, index) => first + index).values();
+  const lane = async () => {
+    for (const seed of seeds) await run(seed);
+  };
+  await Promise.all([lane(), lane(), lane()]);
+}
+
+test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that they have not, and are whole a day after it is calm`, async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const daemon = await store.as('keywarden_daemon');
+  const total = { claimed: 0, failedPasses: 0 };
+  const struck = new Set<string>();
+  await eachSeed(1, async (seed) => {
+    const result = await simulate({ seed, store: daemon, databaseUrl: store.url, isShort: true, isHostile: true });
+    total.claimed += result.claimed;
+    total.failedPasses += result.failedPasses;
+    for (const kind of result.struck.keys()) struck.add(kind);
+  });
+  expect(total.claimed).toBeGreaterThan(runs * 50);
+  expect(total.failedPasses).toBeGreaterThan(runs / 10);
+  expect(struck.size).toBeGreaterThan(10);
+  await store.close();
+}, 900_000);
+
+test(`R1 to R8, T1, T2: ${runs} companies under a hostile control plane lose no key that they should keep, and the others a day after it is calm`, async () => {
+  const total = { revoked: 0, rotated: 0, failedPasses: 0 };
+  const struck = new Set<string>();
+  await eachSeed(1, async (seed) => {
+    const store = await createTestStore(inject('postgresUrl'));
+    const end = await govern({ seed, store });
+    for (const name of ['revoked', 'rotated', 'failedPasses'] as const) total[name] += end[name];
+    for (const kind of end.struck.keys()) struck.add(kind);
+    await store.close();
+  });
+  expect(total.revoked).toBeGreaterThan(runs / 2);
+  expect(total.rotated).toBeGreaterThan(runs / 2);
+  expect(total.failedPasses).toBeGreaterThan(runs / 10);
+  expect(struck.size).toBeGreaterThan(10);
+}, 900_000);

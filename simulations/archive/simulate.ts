@@ -1,0 +1,246 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { ControlPlaneError } from '@keywarden/core/client';
+import type { Steps } from '@keywarden/daemon';
+import type { Store } from '@keywarden/db/store';
+import { UserError } from '@keywarden/runtime';
+import { createRandom } from '@keywarden/sandbox';
+import { copy, crashStdio, createHostileControlPlane, type Mask, realTime } from '@keywarden/testkit';
+import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
+import type { Order } from './crash-process.ts';
+import { type Subject, syncOnce } from './subject.ts';
+import { createWorld, type World } from './world.ts';
+
+export interface Simulation {
+  seed: number;
+  /** As the daemon's role. */
+  store: Store;
+  databaseUrl: string;
+  /** A process that syncs is killed with kill -9 in each pass. */
+  kills?: boolean;
+  /** Less history, and one pass or two before the last. */
+  isShort?: boolean;
+  /** A control plane stands between that is not as its description says. */
+  isHostile?: boolean;
+  /** Only these distortions; all by default. */
+  only?: readonly string[];
+  /** For twins: stands between the daemon and everything else, and hides what a guard looks at. */
+  mask?: (world: World) => Mask;
+  /** For twins: without a guard. */
+  steps?: Steps;
+  settleMs?: number;
+}
+
+export interface Result extends Tally {
+  /** Of `claimed` and `unclaimed`, those of the last check, after a pass that nothing disturbed. */
+  claimedAtEnd: number;
+  unclaimedAtEnd: number;
+  /** Walks that went on where an earlier pass was cut short. */
+  resumedWalks: number;
+  passes: number;
+  failedPasses: number;
+  kills: number;
+  /** How often each distortion struck. */
+  struck: Map<string, number>;
+}
+
+const minute = 60;
+const day = 86_400;
+
+/**
+ * One life of a control plane and its archive, decided by the seed: history, ties, late rows, rows that come while walks go on, pruning,
+ * deletions, transfers, faults, and passes that are cut short. Throws what is wrong, with the seed.
+ */
+export async function simulate(simulation: Simulation): Promise<Result> {
+  const doing: string[] = [];
+  try {
+    return await live(simulation, doing);
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    const how = simulation.kills ? ' (with kills)' : '';
+    throw new Error([`seed ${simulation.seed}${how}: ${what}`, ...doing.slice(-4)].join('\n  '), { cause: error });
+  }
+}
+
+async function live(
+  {
+    seed,
+    store,
+    databaseUrl,
+    kills = false,
+    isShort = false,
+    isHostile = false,
+    only,
+    mask,
+    steps,
+    settleMs,
+  }: Simulation,
+  doing: string[],
+): Promise<Result> {
+  const random = createRandom(seed);
+  const pageLimit = random.pick([2, 3, 10, 50, 100, 1000, random.between(2, 1000)]);
+  const world = await createWorld({
+    seed: seed + 1,
+    largestGroup: random.chance(0.15) ? 700 : 20,
+    history: Math.min(isShort ? 150 : 600, pageLimit * 10),
+    hasReplicas: isHostile,
+    isFrozen: isHostile,
+  });
+  const { url, adminKey: apiKey } = world.sandbox;
+  const subject: Subject = {
+    name: `simulation-${seed}`,
+    url,
+    apiKey,
+    pageLimit,
+    ...(settleMs === undefined ? {} : { settleMs }),
+  };
+  const masked = mask?.(world) ?? ((fetch) => fetch);
+  const served: Served = new Map();
+  let way = world.fetch;
+  const hostile = createHostileControlPlane({
+    random,
+    now: world.now,
+    forward: async (input, init) => await way(input, init),
+    topics: ['identity', 'organizations', 'projects', 'operations', 'operation'],
+    ...(only === undefined ? {} : { only }),
+  });
+  const result: Result = {
+    checks: 0,
+    claimed: 0,
+    unclaimed: 0,
+    versions: 0,
+    claimedAtEnd: 0,
+    unclaimedAtEnd: 0,
+    resumedWalks: 0,
+    passes: 0,
+    failedPasses: 0,
+    kills: 0,
+    struck: hostile.struck,
+  };
+  const check = async () => {
+    const tally = await checkArchive(store, world, kills ? null : served);
+    for (const key of ['checks', 'claimed', 'unclaimed', 'versions'] as const) result[key] += tally[key];
+    [result.claimedAtEnd, result.unclaimedAtEnd] = [tally.claimed, tally.unclaimed];
+  };
+  /** One pass, in which the world is disturbed between requests. */
+  const sync = async ({ disturbance, abort, abortAfter }: Disturbed): Promise<number> => {
+    way = disturbed(world, { disturbance, abort, abortAfter });
+    const fetch = noting(served, isHostile ? masked(hostile.fetch) : way);
+    const time = isHostile ? { time: { now: world.now, sleep: world.sleep } } : {};
+    return await syncOnce(store, subject, { signal: abort.signal, fetch, ...time, ...(steps ? { steps } : {}) });
+  };
+  try {
+    const passes = isHostile ? random.between(2, 5) : random.between(1, isShort ? 2 : 3);
+    for (let pass = 0; pass < passes; pass += 1) {
+      await world.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
+      if (isHostile) {
+        way = world.fetch;
+        await hostile.refresh();
+        hostile.worsen();
+        doing.push(`pass ${pass}: ${hostile.describe()}`);
+        await world.live(random.below(4 * minute));
+      }
+      const isArmed = random.chance(0.4);
+      if (isArmed) await world.breakSomething();
+      const abort = new AbortController();
+      const disturbance = random.pick([0, 0.1, 0.4]);
+      const abortAfter = random.chance(0.3) ? random.below(30) : null;
+      result.passes += 1;
+      if (kills) {
+        result.kills += Number(await killedSync({ databaseUrl, subject }, random.below(250)));
+      } else {
+        result.resumedWalks += await sync({ disturbance, abort, abortAfter }).catch((error: unknown) => {
+          const isTroubled = isArmed || isHostile || abort.signal.aborted;
+          const isExpected = isForeseen(error) ? isTroubled : isAbort(error, abort.signal);
+          if (!isExpected && steps === undefined) throw error;
+          result.failedPasses += 1;
+          return 0;
+        });
+      }
+      await world.control('PUT', 'faults', []);
+      await check();
+    }
+    hostile.calm();
+    doing.push('calm');
+    const undisturbed = async () => await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
+    // What a walk that goes on leaves out, a later one of that day looks for; holes that were looked for, one of the next.
+    if (isHostile) await undisturbed();
+    await world.sleep(isHostile ? day * 1000 : 3_600_000);
+    const passBeganAt = new Date(world.now()).toISOString();
+    result.resumedWalks += await undisturbed();
+    await check();
+    if (settleMs === undefined && steps === undefined)
+      await checkCurrent(store, world, { pageLimit, passBeganAt, isHostile });
+    return result;
+  } finally {
+    await world.close();
+  }
+}
+
+/** What faults of the control plane come to; anything else is a defect of ours. */
+function isForeseen(error: unknown): boolean {
+  return error instanceof UserError || error instanceof ControlPlaneError;
+}
+
+function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
+  return aborted && (error === reason || (error instanceof Error && error.name === 'AbortError'));
+}
+
+interface Disturbed {
+  /** The chance that something happens between two requests. */
+  disturbance: number;
+  abort: AbortController;
+  /** After so many requests the pass is cut short. */
+  abortAfter: number | null;
+}
+
+/** Disturbs the world between requests, and cuts the pass short after so many. */
+function disturbed(world: World, { disturbance, abort, abortAfter }: Disturbed): typeof fetch {
+  let requests = 0;
+  return async (input, init) => {
+    requests += 1;
+    if (requests === abortAfter) abort.abort();
+    if (world.random.chance(disturbance)) await world.disturb();
+    return await world.fetch(input, init);
+  };
+}
+
+/** Notes what is served. */
+function noting(served: Served, way: typeof fetch): typeof fetch {
+  return async (input, init) => {
+    const response = await way(input, init);
+    const url = input instanceof Request ? input.url : input.toString();
+    if (!url.includes('/operations') || !response.ok) return response;
+    const text = await response.text();
+    note(served, text);
+    return copy(response, text);
+  };
+}
+
+function note(served: Served, text: string): void {
+  let page: { operations?: ServedRow[]; operation?: ServedRow } | null;
+  try {
+    page = JSON.parse(text) as typeof page;
+  } catch {
+    return; // no answer that anybody could store
+  }
+  for (const row of page?.operations ?? (page?.operation ? [page.operation] : [])) {
+    const versions = served.get(row.id) ?? new Set();
+    served.set(row.id, versions.add(versionOf(row)));
+  }
+}
+
+/** A pass in a process of its own, ended with kill -9 after some ms. Answers whether it was still alive then. */
+async function killedSync(order: Order, afterMs: number): Promise<boolean> {
+  const child = fork(new URL('crash-process.ts', import.meta.url), { stdio: crashStdio() });
+  const ended = once(child, 'exit');
+  await once(child, 'message'); // ready
+  const begun = once(child, 'message');
+  child.send(order);
+  await Promise.race([begun, ended]);
+  await Promise.race([realTime(afterMs, 'the kill may come at any moment of the pass'), ended]);
+  const isAlive = child.exitCode === null;
+  child.kill('SIGKILL');
+  await ended;
+  return isAlive;
+}

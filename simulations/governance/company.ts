@@ -1,0 +1,210 @@
+import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { directTo } from '../archive/direct.ts';
+import { drawSettings } from '../archive/world.ts';
+
+/** A company at a control plane, as it truly is: who is there, which keys live, who uses them. Times are in ms. */
+export interface Company {
+  random: Random;
+  sandbox: Sandbox;
+  organizations: string[];
+  /** Keys that the company made, by their ids. */
+  keys: Map<string, CompanyKey>;
+  now: () => number;
+  sleep: (ms: number) => Promise<void>;
+  advance(ms: number): Promise<void>;
+  /** What may happen as soon as somebody begins to wait. */
+  onSleep: () => Promise<void>;
+  /** The way to the sandbox itself. */
+  direct: typeof fetch;
+  /** The way to the control plane: members who are away are in no list. */
+  fetch: typeof fetch;
+  /** Made by a member, if one is asked for and there to make it, and otherwise by the administrator. */
+  mint(key: { name: string; organization?: string; project?: string; by?: string }): Promise<CompanyKey>;
+  /** A request with the key's secret. Answers with the status. */
+  use(key: CompanyKey): Promise<number>;
+  /** A member who makes keys leaves, or comes back. */
+  leaveOrReturn(): void;
+  /** Whether the user is a member, and has been for so long, in ms. */
+  isMember(userId: string, forMs: number): boolean;
+  truth: () => Promise<TrueKey[]>;
+  close(): Promise<void>;
+}
+
+export interface CompanyKey {
+  id: string;
+  name: string;
+  secret: string;
+  /** Its uses, in ms, oldest first. */
+  uses: number[];
+}
+
+/** A key as the control plane itself has it. */
+export interface TrueKey {
+  id: string;
+  kind: string;
+  name: string;
+  organizationId: string | null;
+  creatorId: string;
+  createdMs: number;
+  lastUsedMs: number | null;
+  isLive: boolean;
+}
+
+/** Time begins here, and passes only where it is told to: a seed always gives the same. */
+const startMs = Date.parse('2026-06-15T09:30:00.250Z');
+
+export async function createCompany(seed: number): Promise<Company> {
+  const random = createRandom(seed);
+  const secrets: string[] = [];
+  const sandbox = await createSandbox({
+    limits: noLimits,
+    realNowMs: () => startMs,
+    onSecret: (secret) => void secrets.push(secret),
+  });
+  const fetch = directTo(sandbox);
+  let offsetMs = 0;
+  const now = () => startMs + offsetMs;
+  const send = async <T>(url: string, { method = 'GET', body, secret = sandbox.adminKey }: Sent = {}): Promise<T> => {
+    const headers = { authorization: `Bearer ${secret}`, 'content-type': 'application/json' };
+    const response = await fetch(url, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}`);
+    return (await response.json()) as T; // the sandbox's own shapes
+  };
+  const advance = async (ms: number) => {
+    const body = { advance_seconds: ms / 1000 };
+    const { now: at } = await send<{ now: string }>(`${sandbox.controlUrl}/clock`, { method: 'POST', body });
+    offsetMs = Date.parse(at) - startMs;
+  };
+  const settings = { ...drawSettings(seed), project_keys: 'members' };
+  await send(`${sandbox.controlUrl}/settings`, { method: 'PUT', body: settings });
+  await send(`${sandbox.controlUrl}/generate`, {
+    method: 'POST',
+    body: { organizations: random.between(1, 2), projects: 2, keys: 10, operations: 0, seed },
+  });
+  await advance(0);
+  const { organizations } = await send<{ organizations: { id: string }[] }>(`${sandbox.url}/users/me/organizations`);
+  const makers = await findMakers(
+    organizations.map(({ id }) => id),
+    secrets,
+    { url: sandbox.url, send },
+  );
+  const away = new Set<string>();
+  const returnedAt = new Map<string, number>();
+  const keys = new Map<string, CompanyKey>();
+
+  const company: Company = {
+    random,
+    sandbox,
+    organizations: organizations.map(({ id }) => id),
+    keys,
+    direct: fetch,
+    now,
+    advance,
+    onSleep: async () => {},
+    async sleep(ms) {
+      await company.onSleep();
+      await advance(ms);
+    },
+    async fetch(input, init) {
+      const response = await fetch(input, init);
+      const { pathname } = new URL(input instanceof Request ? input.url : input);
+      if (!pathname.endsWith('/members') || !response.ok || away.size === 0) return response;
+      const body = (await response.json()) as { members: { member: { user_id: string } }[] };
+      const members = body.members.filter(({ member }) => !away.has(member.user_id));
+      return Response.json({ ...body, members }, { headers: { date: response.headers.get('date') ?? '' } });
+    },
+    async mint({ name, organization, by }) {
+      const there = makers.filter(({ organizationId, userId }) => organizationId === organization && !away.has(userId));
+      const maker = by === undefined ? undefined : there[0];
+      const path = organization === undefined ? '/api_keys' : `/organizations/${organization}/api_keys`;
+      const body = { key_name: name, ...(maker === undefined ? {} : { project_id: maker.projectId }) };
+      const secret = maker?.secret ?? sandbox.adminKey;
+      const made = await send<{ id: number; key: string }>(`${sandbox.url}${path}`, { method: 'POST', body, secret });
+      const key = { id: String(made.id), name, secret: made.key, uses: [] };
+      keys.set(key.id, key);
+      return key;
+    },
+    async use(key) {
+      const response = await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${key.secret}` } });
+      await response.body?.cancel();
+      if (response.ok) key.uses.push(now());
+      return response.status;
+    },
+    leaveOrReturn() {
+      if (makers.length === 0) return;
+      const { userId } = random.pick(makers);
+      if (away.delete(userId)) returnedAt.set(userId, now());
+      else away.add(userId);
+    },
+    isMember: (userId, forMs) => !away.has(userId) && (returnedAt.get(userId) ?? 0) <= now() - forMs,
+    async truth() {
+      const rows = await send<TrueRow[]>(`${sandbox.controlUrl}/keys`);
+      return rows.map((row) => ({
+        id: String(row.id),
+        kind: row.kind,
+        name: row.name,
+        organizationId: row.organization_id,
+        creatorId: row.user_id,
+        createdMs: Date.parse(row.created_at),
+        lastUsedMs: row.last_used_at === null ? null : Date.parse(row.last_used_at),
+        isLive: row.revoked_at === null,
+      }));
+    },
+    close: () => sandbox.close(),
+  };
+  return company;
+}
+
+interface Sent {
+  method?: string;
+  body?: unknown;
+  secret?: string;
+}
+
+interface TrueRow {
+  id: number;
+  kind: string;
+  name: string;
+  organization_id: string | null;
+  user_id: string;
+  created_at: string;
+  last_used_at: string | null;
+  revoked_at: string | null;
+}
+
+interface Maker {
+  userId: string;
+  secret: string;
+  organizationId: string;
+  projectId: string;
+}
+
+/** Members who are no administrators and whose personal keys are at hand: one for each organization. */
+async function findMakers(
+  organizationIds: string[],
+  secrets: string[],
+  { url, send }: { url: string; send: <T>(url: string, sent?: Sent) => Promise<T> },
+): Promise<Maker[]> {
+  const makers: Maker[] = [];
+  for (const organizationId of organizationIds) {
+    const { members } = await send<{ members: { member: { user_id: string; role: string } }[] }>(
+      `${url}/organizations/${organizationId}/members?limit=500`,
+    );
+    const { projects } = await send<{ projects: { id: string }[] }>(`${url}/projects?org_id=${organizationId}`);
+    const plain = new Set(members.filter(({ member }) => member.role === 'member').map(({ member }) => member.user_id));
+    for (const secret of secrets) {
+      const whose = await send<{ account_id: string; auth_method: string }>(`${url}/auth`, { secret }).catch(
+        () => null,
+      );
+      const projectId = projects[0]?.id;
+      if (whose?.auth_method !== 'api_key_user' || !plain.has(whose.account_id) || projectId === undefined) continue;
+      makers.push({ userId: whose.account_id, secret, organizationId, projectId });
+      break;
+    }
+  }
+  return makers;
+}

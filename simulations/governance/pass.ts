@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ControlPlaneError } from '@keywarden/core/client';
+import type { Context } from '@keywarden/daemon';
+import { applyPlan, type Connection, enforce, openConnections, planKeys, rotate, syncKeys } from '@keywarden/daemon';
+import { UserError } from '@keywarden/runtime';
+import type { HostileControlPlane, Mask } from '@keywarden/testkit';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { letOwnClockPass } from '../archive/own-clock.ts';
+import type { Company, CompanyKey } from './company.ts';
+import type { Judge } from './judge.ts';
+
+export interface GovernEnd {
+  passes: number;
+  failedPasses: number;
+  revoked: number;
+  rotated: number;
+  /** Keys that a person would have to look at, at the end. */
+  incidents: number;
+  struck: Map<string, number>;
+}
+
+export const hour = 3_600_000;
+export const day = 24 * hour;
+
+export interface World {
+  company: Company;
+  hostile: HostileControlPlane;
+  judge: Judge;
+  context: Context;
+  folder: string;
+  consumers: Consumer[];
+  store: TestStore;
+  mask: Mask;
+  forget: (store: TestStore) => Promise<void>;
+  end: GovernEnd;
+}
+
+/** A program that uses a key, and takes its successor from the sink. */
+interface Consumer {
+  key: CompanyKey;
+  everyDays: number;
+  usedAt: number;
+}
+
+/** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
+export async function consume({ company, consumers, folder, judge }: World): Promise<void> {
+  for (const consumer of consumers) {
+    if (company.now() - consumer.usedAt < consumer.everyDays * day) continue;
+    const secret = readSink(join(folder, `key-${consumer.key.id}`)) ?? consumer.key.secret;
+    const status = await company.use({ ...consumer.key, secret, uses: [] });
+    consumer.usedAt = company.now();
+    if (status !== 200) judge.harms.push(`${consumer.key.name} was answered ${status}`);
+  }
+}
+
+function readSink(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // nothing was delivered yet
+  }
+}
+
+/** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
+export async function pass(world: World): Promise<void> {
+  const { company, context, store, end, forget } = world;
+  end.passes += 1;
+  await letOwnClockPass(store.sql);
+  await forget(store);
+  await attempt(world, async () => {
+    for (const connection of await reconnect(world)) await syncKeys(context, connection);
+  });
+  await company.advance(1.02 * hour);
+  await attempt(world, async () => {
+    const connections = await reconnect(world);
+    for (const connection of connections) await attempt(world, async () => void (await syncKeys(context, connection)));
+    await attempt(world, async () => void (await enforce(context, connections)));
+    await attempt(world, async () => void (await rotate(context, connections)));
+    if (company.random.chance(0.1)) await attempt(world, async () => await applyByHand(context, connections));
+  });
+}
+
+export async function reconnect({ company, context, hostile, mask }: World): Promise<Connection[]> {
+  const time = { now: company.now, sleep: company.sleep };
+  context.limiters.clear();
+  return await openConnections(
+    context.store.sql,
+    { ...context, time, random: () => 0.5, fetch: mask(hostile.fetch) },
+    (_name, error) => {
+      throw error;
+    },
+  );
+}
+
+export async function applyByHand(context: Context, connections: Connection[]): Promise<void> {
+  const plan = await planKeys(context, connections);
+  const approver = { via: 'command line', approvedBy: 'ada' } as const;
+  await applyPlan(context, { planId: plan.id, items: plan.document.items, approver, connections });
+}
+
+/** What answers of a control plane come to; anything else is a crash of the pass. */
+export async function attempt({ end }: World, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
+    end.failedPasses += 1;
+  }
+}
+
+export function assertUnharmed({ harms }: Judge): void {
+  if (harms.length > 0) throw new Error(harms.join('; '));
+}

@@ -1,0 +1,175 @@
+import { jobKinds } from '@keywarden/db/jobs';
+import { parseConfig } from '@keywarden/runtime/config';
+import { createRandom, createSandbox, documentedLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { realTime, until } from '@keywarden/testkit';
+import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { Cron } from 'croner';
+import { checkLife, type Lived } from './check.ts';
+import { type Fleet, startFleet } from './fleet.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+export interface Life {
+  store: TestStore;
+  seed: number;
+  replicas: number;
+  /** Simulated days. */
+  days: number;
+  /** Ends earlier, after so many real ones. */
+  minutes?: number;
+  /** How many times one of the replicas is killed on the way. */
+  kills: number;
+  /** One more than a route's burst makes each pass wait for its turns. */
+  projects?: number;
+  /** Counts no requests: for the twin of a test. */
+  isUnlimited?: boolean;
+  /** Called after each simulated day. */
+  onDay?: (day: number, fleet: Fleet) => Promise<void>;
+  nodeOptions?: string[];
+}
+
+/** What a life has at hand. */
+export interface Scene {
+  store: TestStore;
+  sandbox: Sandbox;
+  receiver: Receiver;
+  fleet: Fleet;
+  control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+  /** The times of schedules that were gone to, by schedule. */
+  times: Map<string, number[]>;
+  /** When the first of them was gone to, by the sandbox's clock. */
+  beganMs: number;
+  kills: number;
+}
+
+const dayMs = 86_400_000;
+const { schedules } = parseConfig('{}', 'no file');
+const crons = jobKinds.map((kind) => [kind, new Cron(schedules[kind], { paused: true, timezone: 'UTC' })] as const);
+
+/** Notices, a canary and revocations, all within days. */
+const policy = {
+  enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1h' },
+  rules: [{ ...neverUsedRule, mode: 'enforce', notices: ['2d', '1d'] }],
+};
+
+/**
+ * Replicas that live through simulated days of schedules beside a sandbox with its limits on: its clock goes to each time of a schedule, all
+ * replicas tick at once, and the next time comes when the work is done.
+ */
+export async function live({
+  store,
+  seed,
+  replicas,
+  days,
+  minutes,
+  kills,
+  onDay,
+  nodeOptions,
+  projects: count = 9,
+  isUnlimited = false,
+}: Life): Promise<Lived> {
+  const random = createRandom(seed);
+  const sandbox = await createSandbox({ limits: documentedLimits });
+  const receiver = await startReceiver();
+  const control: Scene['control'] = async (method, path, body) => {
+    const init = {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+    return (await (await fetch(`${sandbox.controlUrl}/${path}`, init)).json()) as never;
+  };
+  await control('POST', 'generate', { organizations: 3, projects: count, keys: 60, operations: 2000, months: 8, seed });
+  // What a killed replica had begun is taken over sooner than in earnest.
+  await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
+  const { url, adminKey: apiKey, controlUrl } = sandbox;
+  const connection = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 0.9 };
+  const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl, isUnlimited };
+  const fleet = await startFleet(replicas, order, { nodeOptions: nodeOptions ?? process.execArgv });
+  const scene: Scene = { store, sandbox, receiver, fleet, control, times: new Map(), beganMs: 0, kills: 0 };
+  try {
+    await settled(store);
+    const projects = await control<{ id: string }[]>('GET', 'projects');
+    const beganMs = await nowMs(scene);
+    scene.beganMs = beganMs;
+    const stopAtMs = performance.now() + (minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+    const killsAt = Array.from({ length: kills }, () => beganMs + random.next() * days * dayMs);
+    let day = 0;
+    for (
+      let atMs = beganMs;
+      atMs < beganMs + days * dayMs && performance.now() < stopAtMs;
+      atMs = await goOn(scene, atMs)
+    ) {
+      await addWork(scene, random, projects);
+      if (killsAt.some((killMs) => killMs <= atMs)) {
+        killsAt.splice(
+          killsAt.findIndex((killMs) => killMs <= atMs),
+          1,
+        );
+        // Somewhere within the work that the tick has begun.
+        await realTime(random.below(120), 'the kill may come at any moment of the work');
+        await fleet.kill(random.below(replicas));
+        scene.kills += 1;
+      }
+      await settled(store);
+      if (Math.floor((atMs - beganMs) / dayMs) > day) {
+        day += 1;
+        await onDay?.(day, fleet);
+      }
+    }
+    await settled(store);
+    return await checkLife(scene, { days: ((await nowMs(scene)) - beganMs) / dayMs });
+  } finally {
+    await fleet.close();
+    await receiver.close();
+    await sandbox.close();
+  }
+}
+
+/** Goes to the next time of any schedule after the last one, also if the clock has come there by itself, and lets all replicas tick. */
+async function goOn(scene: Scene, from: number): Promise<number> {
+  const next = crons.map(
+    ([kind, cron]) => [kind, cron.nextRun(new Date(from))?.getTime() ?? Number.POSITIVE_INFINITY] as const,
+  );
+  const atMs = Math.min(...next.map(([, time]) => time));
+  for (const [kind, time] of next) if (time === atMs) scene.times.set(kind, [...(scene.times.get(kind) ?? []), atMs]);
+  const aheadMs = atMs + 1000 - (await nowMs(scene));
+  if (aheadMs > 0) await scene.control('POST', 'clock', { advance_seconds: aheadMs / 1000 });
+  // A tick may come between two reads of the clock: they tick until the time was taken.
+  await until(async () => {
+    scene.fleet.tick();
+    const [taken] = await scene.store.sql`
+      select count(distinct schedule)::int as schedules from keywarden.schedule_slot where slot_at = to_timestamp(${atMs / 1000})`;
+    return taken?.schedules === next.filter(([, time]) => time === atMs).length;
+  });
+  return atMs;
+}
+
+async function nowMs({ control }: Pick<Scene, 'control'>): Promise<number> {
+  return Date.parse((await control<{ now: string }>('GET', 'clock')).now);
+}
+
+/** Some projects have new operations; some go on for a while. */
+async function addWork({ control }: Scene, random: Random, projects: { id: string }[]): Promise<void> {
+  const groups = [
+    {
+      count: random.between(1, 4),
+      age_seconds: random.below(240),
+      late_seconds: 0,
+      going_on_seconds: random.chance(0.2) ? 5000 : 0,
+    },
+  ];
+  await control('POST', 'operations', { project_id: random.pick(projects).id, groups });
+}
+
+/** Waits until no job waits or runs. */
+async function settled({ sql }: TestStore): Promise<void> {
+  await until(
+    async () => {
+      const [row] =
+        await sql`select count(*)::int as jobs from keywarden_jobs.job where name <> 'failed' and state <= 'active'`;
+      return row?.jobs === 0;
+    },
+    { everyMs: 15, withinMs: 900_000, what: 'all jobs to end' },
+  );
+}

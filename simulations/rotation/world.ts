@@ -1,0 +1,168 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Bed } from '@keywarden/testkit/daemon/fixture';
+
+/** How a consumer comes to a new secret: it reads its sink so many days after that changed; null for one that never does. */
+interface Habit {
+  adoptsAfter: number | null;
+  usesEvery: number;
+}
+
+/** A program that works with a key, and the secret that it holds. */
+interface Consumer extends Habit {
+  line: string;
+  held: string;
+  /** The secret that it has seen in its sink and will take, and on which day. */
+  next: { secret: string; day: number } | null;
+}
+
+interface Line {
+  id: string;
+  name: string;
+  consumers: Consumer[];
+}
+
+export interface World {
+  lines: Line[];
+  /** Members who created keys and have not left yet, by their member ids. */
+  leavers: string[];
+  organization: string;
+}
+
+interface Made {
+  id: number;
+  key: string;
+}
+
+/** Numbers from 0 to 1 that a seed decides (mulberry32). */
+export function makeRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * An organization with so many keys of every kind that can be rotated, some made by members who will leave, each with consumers of its own.
+ */
+export async function makeWorld(
+  bed: Bed,
+  { keys, random, secrets }: { keys: number; random: () => number; secrets: string[] },
+): Promise<World> {
+  const before = secrets.length;
+  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 20, operations: 0 });
+  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const organization = organizations[0]?.id ?? '';
+  const members = await makers(bed, { organization, made: secrets.slice(before) });
+  const { projects } = await bed.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
+  const lines: Line[] = [];
+  for (let index = 0; index < keys; index += 1) {
+    const name = `app-${index}`;
+    const member = members[index % Math.max(1, members.length)];
+    const project = projects[index % projects.length]?.id;
+    const made = await make(bed, { index, name, organization, project, member: member?.secret });
+    lines.push({ id: String(made.id), name, consumers: makeConsumers(made, random) });
+  }
+  return { lines, leavers: members.map(({ memberId }) => memberId), organization };
+}
+
+/** Personal keys of members who are no administrators: what they make with them stays when they leave. */
+async function makers(
+  bed: Bed,
+  { organization, made }: { organization: string; made: string[] },
+): Promise<{ memberId: string; secret: string }[]> {
+  const { members } = await bed.ask<{ members: { member: { id: string; user_id: string; role: string } }[] }>(
+    'GET',
+    `/organizations/${organization}/members`,
+  );
+  const found: { memberId: string; secret: string }[] = [];
+  for (const secret of made) {
+    const response = await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
+    const whose = (await response.json()) as { account_id: string; auth_method: string };
+    const member = members.find((each) => each.member.user_id === whose.account_id)?.member;
+    if (whose.auth_method === 'api_key_user' && member?.role === 'member') found.push({ memberId: member.id, secret });
+  }
+  return found;
+}
+
+/** Of ten keys six are the organization's, three a project's, of which a member has made two, and one is personal. */
+async function make(
+  bed: Bed,
+  {
+    index,
+    name,
+    organization,
+    project,
+    member,
+  }: { index: number; name: string; organization: string; project: string | undefined; member: string | undefined },
+): Promise<Made> {
+  const path = `/organizations/${organization}/api_keys`;
+  if (index % 10 === 9) return await bed.ask<Made>('POST', '/api_keys', { key_name: name });
+  if (index % 10 < 6) return await bed.ask<Made>('POST', path, { key_name: name });
+  if (index % 10 === 6 || member === undefined)
+    return await bed.ask<Made>('POST', path, { key_name: name, project_id: project });
+  const response = await fetch(`${bed.sandbox.url}${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${member}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ key_name: name, project_id: project }),
+  });
+  return (await response.json()) as Made;
+}
+
+/** Most adopt at once, some weeks late, some in part, few never. */
+function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
+  const kind = random();
+  const consumer = (adoptsAfter: number | null, usesEvery = 1 + Math.floor(random() * 3)): Consumer => ({
+    line: String(id),
+    held: key,
+    next: null,
+    adoptsAfter,
+    usesEvery,
+  });
+  if (kind < 0.6) return [consumer(Math.floor(random() * 2))];
+  if (kind < 0.75) return [consumer(Math.floor(random() * 25))];
+  if (kind < 0.9) return [consumer(0), consumer(5 + Math.floor(random() * 40))];
+  return kind < 0.97 ? [consumer(0, 7)] : [consumer(null)];
+}
+
+/** One day of all consumers: each looks into its sink, takes what it finds when its time has come, and uses what it holds. */
+export async function liveDay(
+  bed: Bed,
+  world: World,
+  { day, folder }: { day: number; folder: string },
+): Promise<string[]> {
+  const outages: string[] = [];
+  for (const { name, consumers } of world.lines) {
+    for (const consumer of consumers) {
+      adopt(consumer, { day, folder });
+      if (day % consumer.usesEvery !== 0) continue;
+      const headers = { authorization: `Bearer ${consumer.held}` };
+      const response = await fetch(`${bed.sandbox.url}/auth`, { headers });
+      await response.body?.cancel();
+      if (response.status !== 200) outages.push(`day ${day}: ${name} was answered ${response.status}`);
+    }
+  }
+  return outages;
+}
+
+function adopt(consumer: Consumer, { day, folder }: { day: number; folder: string }): void {
+  const found = readSink(join(folder, `key-${consumer.line}`));
+  if (found === null || consumer.adoptsAfter === null) return;
+  if (found !== consumer.held && found !== consumer.next?.secret)
+    consumer.next = { secret: found, day: day + consumer.adoptsAfter };
+  if (consumer.next !== null && day >= consumer.next.day) {
+    consumer.held = consumer.next.secret;
+    consumer.next = null;
+  }
+}
+
+function readSink(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null; // nothing was delivered yet
+  }
+}
