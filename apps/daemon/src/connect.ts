@@ -13,9 +13,9 @@ import {
   systemTime,
   type Time,
 } from '@keywarden/core/client';
-import { createBudgetRows, saveConnection, staleWords } from '@keywarden/db/daemon';
+import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
-import { UserError } from '@keywarden/runtime';
+import { type Logger, UserError, usageError } from '@keywarden/runtime';
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
 import type { Observer } from './observe/observer.ts';
 
@@ -206,51 +206,42 @@ function describeFailure(
 }
 
 /**
- * One wrong Date that a walk began with would be claimed for good, and one that a listing bears would outlive all later ones, so that nothing is
- * stored through a connection whose control plane and we are minutes apart: one of both clocks is wrong. A sandbox's time is moved on purpose.
+ * All connections, or those that are named; each has authenticated. A command ends at the first that cannot; with
+ * `goesOn` such a one is logged and left out, and only when none is left it is an error.
  */
-export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
-  if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
-  throw new UserError(
-    `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and nothing is stored through it until both agree; set the clock right.`,
+export async function connectionsOf(
+  context: OpenOptions & { store: Store; log: Logger },
+  { name, names, goesOn = false }: { name?: string | undefined; names?: string[]; goesOn?: boolean } = {},
+): Promise<Connection[]> {
+  const { store, config, log } = context;
+  const wanted = names ?? (name === undefined ? config.connections.map((each) => each.name) : [name]);
+  const chosen = config.connections.filter((each) => wanted.includes(each.name));
+  if (chosen.length === 0) {
+    throw usageError(
+      `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,
+    );
+  }
+  return await openConnections(
+    store.sql,
+    { ...context, config: { ...config, connections: chosen } },
+    (failed, error) => {
+      if (!goesOn || chosen.length === 1) throw error;
+      log.error({ connection: failed, err: error }, 'the connection cannot be used, and the others go on');
+    },
   );
 }
 
-/** An answer of the control plane itself is made after it was asked for; clocks drift by seconds, and a Date has whole ones. */
-const driftMs = 30_000;
-
-/** A Date has whole seconds: after this time, in ms, another answer has another. */
-const dateMovesMs = 2000;
-
 /**
- * Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. A named `list` is compared with
- * its last answer, too.
+ * The connections that can be used, and of the others one sentence each: what a person says must not wait for all of them. Throws when
+ * none can.
  */
-export function whyStale(
-  { skewMs, lastDates, time }: Pick<Connection, 'skewMs' | 'lastDates' | 'time'>,
-  { dateMs, ageMs, begunMs, list }: { dateMs: number | null; ageMs: number; begunMs: number; list?: string },
-): string | null {
-  const last = list === undefined ? undefined : lastDates.get(list);
-  if (list !== undefined && dateMs !== null && dateMs !== last?.dateMs)
-    lastDates.set(list, { dateMs, endedMs: time.now() });
-  if (last !== undefined && last.dateMs === dateMs && begunMs - last.endedMs > dateMovesMs)
-    return `its Date is that of an answer of ${Math.round((begunMs - last.endedMs) / 1000)} s before: ${staleWords}`;
-  if (ageMs > 0) return `${staleWords}, as its Age says`;
-  const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
-  return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;
-}
-
-/** How far an answer's Date may lie from where the control plane's clock must be by now. */
-const dateToleranceMs = 300_000;
-
-/**
- * The Date of an answer as RFC 3339. One wrong Date that was stored would spoil every later judgement, so that one which does
- * not fit what the connection knows of the control plane's clock is refused. A sandbox's time is moved on purpose.
- */
-export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: number | null): string {
-  const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (time.now() + skewMs));
-  if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
-  throw new UserError(
-    `An answer to connection ${name} bears no Date, or one that does not fit the answers before it; nothing of it is stored.`,
-  );
+export async function usableConnections(
+  context: OpenOptions & { store: Store },
+): Promise<{ connections: Connection[]; failures: string[] }> {
+  const failures: string[] = [];
+  const connections = await openConnections(context.store.sql, context, (name, error) => {
+    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
+    failures.push(`Connection ${name} cannot be used, and nothing was done through it: ${error.message}`);
+  });
+  return { connections, failures };
 }

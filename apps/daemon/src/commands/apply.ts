@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { readStanding } from '@keywarden/db/daemon';
 import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/runtime';
+import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
@@ -8,7 +9,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { printJson, usableConnections, withContext } from './session.ts';
+import { printJson, withContext } from './session.ts';
 import { userName } from './user.ts';
 
 export interface ApplyOptions {

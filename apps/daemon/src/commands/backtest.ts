@@ -3,8 +3,9 @@ import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
 import { readHistory } from '@keywarden/db/daemon';
 import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
-import { presentOf } from '../sync/organizations.ts';
-import { connectionsOf, printJson, withContext } from './session.ts';
+import { connectionsOf } from '../connect.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
+import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** Replays a policy over what was observed. Changes nothing anywhere. */
@@ -22,7 +23,7 @@ export async function backtestCommand({
     throw usageError(`${from} is not a date; write it as 2026-03-31.`);
   return await withContext(async (context) => {
     const policy = file === undefined ? context.config.policy : readPolicy(file);
-    const presents = (await connectionsOf(context)).map((connection) => Date.parse(presentOf(connection)));
+    const presents = (await connectionsOf(context)).map((connection) => Date.parse(controlPlaneNow(connection)));
     const toMs = Math.max(...presents);
     if (fromMs > toMs) throw usageError(`${from} is still to come; name a day that has been.`);
     const history = await readHistory(context.store, new Date(fromMs).toISOString());

@@ -12,7 +12,7 @@ import {
 } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
-import { isClockTrusted } from '../enforce/plan.ts';
+import { isClockTrusted } from '../control-plane-clock.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/sink.ts';

@@ -1,12 +1,12 @@
 import { reviewRule } from '@keywarden/core/policy';
 import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
-import type { Connection } from '../connect.ts';
+import { type Connection, usableConnections } from '../connect.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
-import { presentOf } from '../sync/organizations.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil } from './parse-until.ts';
-import { printJson, usableConnections, withContext } from './session.ts';
+import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';
 
@@ -70,7 +70,7 @@ export async function exemptionsCommand({
 }
 
 /** The control planes' present; of several the latest. */
-const latestPresent = (connections: Connection[]) => connections.map(presentOf).toSorted().at(-1) ?? '';
+const latestPresent = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
 function render(exemptions: StoredExemption[], now: string): string {
   if (exemptions.length === 0) return 'No exemption is in force.';

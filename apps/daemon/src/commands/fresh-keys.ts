@@ -1,8 +1,7 @@
 import { UserError } from '@keywarden/runtime';
-import type { Connection } from '../connect.ts';
+import { type Connection, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncKeys } from '../sync/keys.ts';
-import { usableConnections } from './session.ts';
 
 /** Lists all keys afresh through every connection that can be used; what could not be done is a sentence each. */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {

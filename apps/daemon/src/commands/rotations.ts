@@ -3,7 +3,7 @@ import { listOpenRotations, listRotations, moveRotation, type StoredRotation } f
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
-import { withProcessLock } from '../sync/run.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 import { userName } from './user.ts';

@@ -1,19 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
+import { before } from '@keywarden/core/values';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { readTotals } from '@keywarden/db/read';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
-import type { Connection } from '../connect.ts';
+import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
 import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
-import { presentOf } from '../sync/organizations.ts';
-import { before } from '../sync/proof.ts';
-import { connectionsOf, withContext } from './session.ts';
+import { withContext } from './session.ts';
 
 /** The daemon: does by schedule what it is configured to, until it is told to stop. Revokes by itself only what is in mode: enforce (R6). */
 export async function runCommand(): Promise<number> {
@@ -118,6 +118,6 @@ function mayPass(error: unknown): boolean {
 const unservedMs = 184 * 86_400_000;
 
 function unservedBefore(connections: Connection[]): string {
-  const presents = connections.map(presentOf).toSorted();
+  const presents = connections.map(controlPlaneNow).toSorted();
   return before(presents[0] ?? new Date().toISOString(), unservedMs);
 }

@@ -9,10 +9,9 @@ import {
   readEnvironment,
   stopSignal,
   UserError,
-  usageError,
 } from '@keywarden/runtime';
 import { readConfig } from '@keywarden/runtime/config';
-import { type Connection, openBudgets, openConnections } from '../connect.ts';
+import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { openWhenThere } from '../open-when-there.ts';
 import { createProgress } from '../progress.ts';
@@ -70,45 +69,6 @@ export async function withContext<T>(
     if (replica !== null) await endReplica(store.sql, replica).catch(() => undefined);
     await store.close();
   }
-}
-
-/**
- * All connections, or those that are named; each has authenticated. A command ends at the first that cannot; with
- * `goesOn` such a one is logged and left out, and only when none is left it is an error.
- */
-export async function connectionsOf(
-  context: Context,
-  { name, names, goesOn = false }: { name?: string | undefined; names?: string[]; goesOn?: boolean } = {},
-): Promise<Connection[]> {
-  const { store, config, log } = context;
-  const wanted = names ?? (name === undefined ? config.connections.map((each) => each.name) : [name]);
-  const chosen = config.connections.filter((each) => wanted.includes(each.name));
-  if (chosen.length === 0) {
-    throw usageError(
-      `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,
-    );
-  }
-  return await openConnections(
-    store.sql,
-    { ...context, config: { ...config, connections: chosen } },
-    (failed, error) => {
-      if (!goesOn || chosen.length === 1) throw error;
-      log.error({ connection: failed, err: error }, 'the connection cannot be used, and the others go on');
-    },
-  );
-}
-
-/**
- * The connections that can be used, and of the others one sentence each: what a person says must not wait for all of them. Throws when
- * none can.
- */
-export async function usableConnections(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
-  const failures: string[] = [];
-  const connections = await openConnections(context.store.sql, context, (name, error) => {
-    if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
-    failures.push(`Connection ${name} cannot be used, and nothing was done through it: ${error.message}`);
-  });
-  return { connections, failures };
 }
 
 /** Prints a command's result for machines. */

@@ -1,13 +1,13 @@
 import type { RunKind } from '@keywarden/db/daemon';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { exitCode, printError, UserError } from '@keywarden/runtime';
-import type { Connection } from '../connect.ts';
+import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import type { Counts } from '../sync/run.ts';
-import { connectionsOf, printJson, withContext } from './session.ts';
+import { printJson, withContext } from './session.ts';
 
 export interface SyncOptions {
   connection?: string;

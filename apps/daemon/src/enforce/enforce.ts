@@ -4,7 +4,7 @@ import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
-import { withProcessLock } from '../sync/run.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { governed } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';

@@ -13,9 +13,9 @@ import {
 import { describeError, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { syncMembers } from '../sync/keys.ts';
-import { presentOf } from '../sync/organizations.ts';
-import { withProcessLock } from '../sync/run.ts';
 import { isProjectScope, listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
 import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
 
@@ -118,7 +118,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
         key: task.key.number,
         connection: place.connection.name,
         listing: ready.listing,
-        judgedAt: presentOf(place.connection),
+        judgedAt: controlPlaneNow(place.connection),
         policySha256: ready.policySha256,
         lease: context.lease,
       });
@@ -271,7 +271,7 @@ async function callAndRecord(
     );
   const usedInFlight = isLater(revoked.lastUsedAt, ready.listed.key.lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
-  const at = presentOf(connection);
+  const at = controlPlaneNow(connection);
   await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }

@@ -6,7 +6,6 @@ import {
   mentions,
   type Plan,
   type PlanDocument,
-  type Policy,
   planVersion,
 } from '@keywarden/core/policy';
 import { sha256 } from '@keywarden/core/values';
@@ -15,6 +14,7 @@ import { readFacts, readPlan, type ScopePlace, savePlan } from '@keywarden/db/da
 import { UserError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { clockOf } from '../control-plane-clock.ts';
 
 /** Judges the stored keys, lays down a plan and stores it. Changes nothing upstream. `isNew` is false for a plan known before. */
 export async function planKeys(
@@ -63,25 +63,6 @@ async function gatherFacts(
     }),
     ...(scope === undefined ? {} : { scope }),
   });
-}
-
-/**
- * The present of each control plane by its own clock (R1): null, so that nothing is judged, where no connection of this process
- * has asked for it, or where our clock is off it by more than allowed. A sandbox's time is moved on purpose.
- */
-function clockOf(policy: Policy, connections: Connection[]): (controlPlane: string) => number | null {
-  return (controlPlane) => {
-    const known = connections.find((connection) => connection.controlPlane === controlPlane);
-    if (known === undefined) return null;
-    return isClockTrusted(policy, known) ? known.time.now() + known.skewMs : null;
-  };
-}
-
-export function isClockTrusted(
-  policy: Policy,
-  { skewMs, isSandbox }: Pick<Connection, 'skewMs' | 'isSandbox'>,
-): boolean {
-  return isSandbox || Math.abs(skewMs) <= policy.max_clock_skew.ms;
 }
 
 /** A stored plan's document, if it is what it was when it was made. Throws a UserError that names the mend. */

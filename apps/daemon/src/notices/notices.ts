@@ -10,8 +10,7 @@ import {
 import type { ChannelConfig } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { isClockTrusted } from '../enforce/plan.ts';
-import { presentOf } from '../sync/organizations.ts';
+import { controlPlaneNow, isClockTrusted } from '../control-plane-clock.ts';
 import { deliver } from './channel.ts';
 import { toBody } from './message.ts';
 
@@ -63,7 +62,7 @@ async function writeNotices(
         const [first] = notices;
         if (first === undefined) continue;
         const { owner } = first.key;
-        const at = presentOf(connection);
+        const at = controlPlaneNow(connection);
         const body = toBody(notices, { owner, controlPlane: connection.identity, step: first.step, at });
         const { controlPlane } = connection;
         await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
@@ -90,7 +89,7 @@ export async function sendPending(
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal });
     if (delivery.isAccepted) {
-      await recordAttempt(store.sql, message.number, { acceptedAt: presentOf(connection) });
+      await recordAttempt(store.sql, message.number, { acceptedAt: controlPlaneNow(connection) });
       accepted += 1;
       wasDown = false;
       continue;

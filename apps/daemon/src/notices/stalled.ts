@@ -2,7 +2,7 @@ import type { Facts } from '@keywarden/core/policy';
 import { listUntoldStalls, writeMessage } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf } from '../sync/organizations.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { Body } from './message.ts';
 import { sendPending } from './notices.ts';
 
@@ -31,7 +31,7 @@ export async function tellStalled(
       const owner = facts.keys.find(({ number }) => number === key.number)?.owner ?? key.creatorId;
       const body: Body = {
         type: 'key.rotation_stalled',
-        timestamp: presentOf(connection),
+        timestamp: controlPlaneNow(connection),
         data: { owner, control_plane: connection.identity, step: `incident ${incident}`, keys: [told] },
       };
       await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices: [], incident });

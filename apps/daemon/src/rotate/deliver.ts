@@ -2,7 +2,7 @@ import type { SinkAnswer } from '@keywarden/core/rotation';
 import { moveRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf } from '../sync/organizations.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { Delivered, OpenSink } from './sinks/sink.ts';
 
 /** A secret that did not get there is tried once more: afterwards nobody has it. */
@@ -26,7 +26,7 @@ export async function deliver(
   const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId, signal });
   signal.throwIfAborted();
   const why = delivered.isDelivered ? null : delivered.why;
-  const ended = { event: 'delivery_ended', answer, why, at: presentOf(minter) } as const;
+  const ended = { event: 'delivery_ended', answer, why, at: controlPlaneNow(minter) } as const;
   if ((await moveRotation(store.sql, rotation, ended)) !== undefined) return why;
   log.error({ rotation: rotation.id }, 'a rotation moved on elsewhere while its secret was delivered');
   return 'the rotation moved on elsewhere';

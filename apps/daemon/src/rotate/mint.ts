@@ -7,8 +7,8 @@ import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRot
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf } from '../sync/organizations.ts';
-import { withProcessLock } from '../sync/run.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';
@@ -90,14 +90,19 @@ async function create(
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });
-      begun = await moveRotation(store.sql, rotation, { event: 'mint_begun', mint, at: presentOf(minter), lease });
+      begun = await moveRotation(store.sql, rotation, {
+        event: 'mint_begun',
+        mint,
+        at: controlPlaneNow(minter),
+        lease,
+      });
       if (begun === undefined) return notNow('another process moves it on');
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
         throw new ControlPlaneError('outcome_unknown', 'the answer to a mint names a key that was there before');
       const { id: keyId, secret } = created;
-      const minted = { event: 'minted', keyId, ...place, at: presentOf(minter) } as const;
+      const minted = { event: 'minted', keyId, ...place, at: controlPlaneNow(minter) } as const;
       const moved = await moveRotation(store.sql, begun, minted);
       // Whoever moved it on takes this key for lost: its secret must not get anywhere.
       return moved === undefined ? null : { rotation: moved, secret, keyId };
@@ -152,6 +157,11 @@ async function refuse(
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to take back.
   if (begun === undefined) return notNow(why);
-  const moved = await moveRotation(store.sql, begun, { event: 'mint_refused', why, isFinal, at: presentOf(minter) });
+  const moved = await moveRotation(store.sql, begun, {
+    event: 'mint_refused',
+    why,
+    isFinal,
+    at: controlPlaneNow(minter),
+  });
   return moved !== undefined && isFinal ? null : notNow(why);
 }

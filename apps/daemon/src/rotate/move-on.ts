@@ -1,8 +1,8 @@
 import { decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
 import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyDisagreeing } from '../current-policy.ts';
-import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
@@ -92,6 +92,6 @@ async function take(
 /** The control plane's present; where nobody knows it, ours. */
 export function atOf({ key }: StoredRotation, run: Run): string {
   const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
-  if (connection !== undefined) return presentOf(connection);
+  if (connection !== undefined) return controlPlaneNow(connection);
   return new Date(nowMsOf(run, key.factScope) ?? Date.now()).toISOString();
 }

@@ -2,9 +2,9 @@ import { revocationHold, unwantedRotationHold } from '@keywarden/core/policy';
 import { decide } from '@keywarden/core/rotation';
 import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import { type Listed, notNow, type Revocation, revokeGuarded, type Skip } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
-import { presentOf } from '../sync/organizations.ts';
 import { factsOf } from './facts-of.ts';
 import type { Run } from './run.ts';
 import { ownUsers } from './settings.ts';
@@ -27,7 +27,7 @@ export async function retire(
     async judge(listed) {
       const judged = await judgeRetirement(context, { number: rotation.number, run }, listed);
       if ('why' in judged) return judged;
-      const begun = { event: 'retirement_begun', at: presentOf(listed.connection) } as const;
+      const begun = { event: 'retirement_begun', at: controlPlaneNow(listed.connection) } as const;
       const retiring = await moveRotation(context.store.sql, judged.rotation, begun);
       if (retiring === undefined) return notNow('another process moves it on');
       rotation = retiring;

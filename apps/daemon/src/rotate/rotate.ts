@@ -6,7 +6,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { tellStalled } from '../notices/stalled.ts';
-import { withProcessLock } from '../sync/run.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
 import { type Opened, open, openRequested, type Wish } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';

@@ -1,8 +1,7 @@
 import { forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
 import { UserError } from '@keywarden/runtime';
-import { connectionsOf } from '../commands/session.ts';
-import type { Connection } from '../connect.ts';
+import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withCurrentPolicy } from '../current-policy.ts';
 import { type Enforced, enforce } from '../enforce/enforce.ts';

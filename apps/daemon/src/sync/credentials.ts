@@ -2,13 +2,14 @@ import { ControlPlaneError } from '@keywarden/core/client';
 import { otherKinds } from '@keywarden/core/wire';
 import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
-import { assertSaneClock, type Connection } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
+import { withProcessLock } from '../process-lock.ts';
 import { syncProjects } from './discover.ts';
 import { eachAtOnce } from './each-at-once.ts';
-import { presentOf } from './organizations.ts';
 import { isOfOneProject, isOutage } from './project-operations.ts';
-import { add, type Counts, recordRun, withProcessLock } from './run.ts';
+import { add, type Counts, recordRun } from './run.ts';
 import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
 
 /** So many projects that fail with an outage, one after the other, end the pass. */
@@ -44,7 +45,7 @@ export async function syncCredentials(context: Context, connection: Connection):
     });
     await endCredentialsOfGoneProjects(context.store.sql, {
       controlPlane: connection.controlPlane,
-      seenAt: presentOf(connection),
+      seenAt: controlPlaneNow(connection),
       run,
       lease: context.lease,
     });

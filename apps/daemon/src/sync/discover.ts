@@ -1,10 +1,11 @@
 import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
-import { toMs } from '@keywarden/core/values';
+import { before, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
-import { type Connection, whyStale } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf, syncOrganizations } from './organizations.ts';
-import { before, servedMs } from './proof.ts';
+import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
+import { syncOrganizations } from './organizations.ts';
+import { servedMs } from './proof.ts';
 import { keepRejected } from './rejected.ts';
 import type { Counts } from './run.ts';
 
@@ -23,7 +24,7 @@ export async function syncProjects(context: Context, connection: Connection, cou
   const { client, controlPlane } = connection;
   const shown: ShownProjects[] = [];
   for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
-    const seenAt = presentOf(connection);
+    const seenAt = controlPlaneNow(connection);
     const unavailableIds: string[] = [];
     const begunMs = connection.time.now();
     const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
@@ -56,7 +57,7 @@ export async function discoverProjects(
   const { controlPlane } = connection;
   const shown = await syncProjects(context, connection, counts);
   const organizationIds = shown.map(({ organizationId }) => organizationId);
-  const now = presentOf(connection);
+  const now = controlPlaneNow(connection);
   const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
   const overlapMs = context.config.operations.overlap.ms;
   return await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });

@@ -1,11 +1,13 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
 import { saveMembers } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { assertSaneClock, type Connection, whyStale } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { presentOf, syncOrganizations } from './organizations.ts';
+import { assertSaneClock, controlPlaneNow, whyStale } from '../control-plane-clock.ts';
+import { withProcessLock } from '../process-lock.ts';
+import { syncOrganizations } from './organizations.ts';
 import { keepRejected } from './rejected.ts';
-import { add, type Counts, recordRun, withProcessLock } from './run.ts';
+import { add, type Counts, recordRun } from './run.ts';
 import { listScope, type Scope, scopeLock } from './scopes.ts';
 
 /** One pass over the keys that a connection can list, and over the members of its organizations. */
@@ -71,7 +73,7 @@ export async function syncMembers(
   const { store, signal } = context;
   const { client, controlPlane } = connection;
   try {
-    const seenAt = presentOf(connection);
+    const seenAt = controlPlaneNow(connection);
     const begunMs = connection.time.now();
     const answer = await collect(client.members(organizationId, { signal }));
     const { items, rejected } = answer;

@@ -1,11 +1,11 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { markWalkRefused } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { assertSaneClock, type Connection } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { discoverProjects } from './discover.ts';
 import { eachAtOnce } from './each-at-once.ts';
-import { presentOf } from './organizations.ts';
 import { guardedSteps, isOfOneProject, isOutage, makePartitionsAhead, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
 
@@ -20,7 +20,7 @@ export async function syncOperations(context: Context, connection: Connection, s
   const requestsBefore = connection.requests();
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
     assertSaneClock(connection);
-    await makePartitionsAhead(context.store.sql, presentOf(connection));
+    await makePartitionsAhead(context.store.sql, controlPlaneNow(connection));
     const projects = await discoverProjects(context, connection, counts);
     Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
     const say = paceOf(connection, { counts, total: projects.length });
@@ -42,7 +42,7 @@ export async function syncOperations(context: Context, connection: Connection, s
         if (hasVanished(project, error)) {
           add(counts, 'vanished_projects');
           if (project.deletedAt !== null)
-            await markWalkRefused(context.store.sql, { project: project.number, at: presentOf(connection) });
+            await markWalkRefused(context.store.sql, { project: project.number, at: controlPlaneNow(connection) });
         } else failures.push({ project: project.id, error });
       }
       done += 1;

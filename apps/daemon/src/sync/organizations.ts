@@ -3,6 +3,7 @@ import type { WireOrganization } from '@keywarden/core/wire';
 import { saveOrganizations } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { controlPlaneNow } from '../control-plane-clock.ts';
 import { keepRejected } from './rejected.ts';
 import type { Counts } from './run.ts';
 
@@ -19,11 +20,6 @@ export async function syncOrganizations(
     : { items: [await client.organization(connection.accountId, { signal })], rejected: [] };
   const place = connection.accountId;
   await keepRejected(context, connection, { list: 'organizations', place, rejected, ...(counts && { counts }) });
-  await saveOrganizations(store.sql, { controlPlane, seenAt: presentOf(connection) }, organizations);
+  await saveOrganizations(store.sql, { controlPlane, seenAt: controlPlaneNow(connection) }, organizations);
   return organizations;
-}
-
-/** The control plane's present, by its own clock. */
-export function presentOf({ skewMs, time }: Connection): string {
-  return new Date(time.now() + skewMs).toISOString();
 }

@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { compareInstants, secondOf, toMs } from '@keywarden/core/values';
+import { before, compareInstants, secondOf, toMs } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
@@ -16,11 +16,11 @@ import {
 } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 import { codeOf } from '@keywarden/runtime';
-import { type Connection, datedAt, whyStale } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
-import { presentOf } from './organizations.ts';
-import { before, proofOf, servedMs } from './proof.ts';
+import { proofOf, servedMs } from './proof.ts';
 import { keepRejected } from './rejected.ts';
 import { add, type Counts } from './run.ts';
 import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
@@ -64,7 +64,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const usual = planWalk({ floor, recent, open, maxLimit });
   const plan = deepened(task.project, { plan: usual, maxLimit });
   if (plan !== usual)
-    await markHolesTried(context.store.sql, { project: task.project.number, at: presentOf(task.connection) });
+    await markHolesTried(context.store.sql, { project: task.project.number, at: controlPlaneNow(task.connection) });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,
@@ -86,7 +86,7 @@ async function isKnownEnd(
   { connection, project }: Task,
   operations: WireOperation[],
 ): Promise<boolean> {
-  const since = before(presentOf(connection), servedMs);
+  const since = before(controlPlaneNow(connection), servedMs);
   return await isAllToTheEnd(store.sql, { project: project.number, since, ids: operations.map(({ id }) => id) });
 }
 
@@ -236,7 +236,7 @@ async function readOpen(
   return await listOpenOperations(store.db, {
     project: project.number,
     before: floor,
-    stillSince: before(presentOf(connection), watched.ms),
+    stillSince: before(controlPlaneNow(connection), watched.ms),
     limit: openOperationsAtOnce,
     maxDepth: openOperationsAtOnce * maxLimit,
   });
@@ -260,7 +260,7 @@ async function askEach(
     if (operation === null) continue;
     if (operation) await save(context, { project, counts, steps }, [operation]);
     // Younger ones must be there: the project itself may have gone, or be hidden, and come back (A7).
-    else if (compareInstants(createdAt, before(presentOf(connection), servedMs)) < 0)
+    else if (compareInstants(createdAt, before(controlPlaneNow(connection), servedMs)) < 0)
       await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
   if (unreadable !== undefined) throw unreadable;

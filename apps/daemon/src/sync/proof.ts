@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '@keywarden/core/values';
+import { before, compareInstants } from '@keywarden/core/values';
 import type { Proof } from '@keywarden/db/daemon';
 import type { WalkedPage } from './walk.ts';
 
@@ -32,9 +32,4 @@ export function proofOf(
   }
   const [from] = starts.toSorted(compareInstants);
   return from === undefined ? null : { from, isFromIncluded: true, below: end };
-}
-
-/** Whole milliseconds before an instant; what is below them is dropped, which only makes it earlier. */
-export function before(at: string, ms: number): string {
-  return new Date(toMs(at) - ms).toISOString();
 }

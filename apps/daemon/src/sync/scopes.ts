@@ -1,8 +1,9 @@
 import { ControlPlaneError, collect, type RejectedRow } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
-import { assertSaneClock, type Connection, datedAt, whyStale } from '../connect.ts';
+import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { assertSaneClock, datedAt, whyStale } from '../control-plane-clock.ts';
 import { keepRejected } from './rejected.ts';
 
 /** Credentials of one kind in one project: what one list of the control plane, or one a branch, shows. */

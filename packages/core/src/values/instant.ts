@@ -36,3 +36,8 @@ export function compareInstants(a: string, b: string): number {
 function fractionOf(at: string): number {
   return at[wholeSeconds] === '.' ? Number.parseFloat(`0${at.slice(wholeSeconds)}`) : 0;
 }
+
+/** Whole milliseconds before an instant; what is below them is dropped, which only makes it earlier. */
+export function before(at: string, ms: number): string {
+  return new Date(toMs(at) - ms).toISOString();
+}
