@@ -1,5 +1,5 @@
 import { serve } from '@hono/node-server';
-import { operationList, select, toStatement } from '@keywarden/db/read';
+import { operationList, select, toStatement } from '@keywarden/db/report';
 import { openStore } from '@keywarden/db/store';
 import { sql as fragment } from 'drizzle-orm';
 import { Hono } from 'hono';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { root } from './processes.ts';
 
 const pages = ['*.md', 'docs/**/*.md', 'packages/*/README.md'];
-const tests = ['{apps,packages}/*/src/**/*.test.ts', '{db,scripts}/**/*.test.ts'];
+const tests = ['{apps,packages}/*/src/**/*.test.ts', '{db,scripts,simulations}/**/*.test.ts'];
 const list = (patterns: string[]) =>
   globSync(patterns, { cwd: root, exclude: (path) => path.includes('node_modules') });
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { approvePlan, rejectPlan } from '@keywarden/db/report-write';
+import { approvePlan, rejectPlan } from '@keywarden/db/report';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Totals } from '@keywarden/db/read';
+import type { Totals } from '@keywarden/db/report';
 import {
   aborted,
   type Environment,

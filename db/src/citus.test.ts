@@ -1,7 +1,7 @@
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { distributedTables, distributeOperations, referenceTables } from './citus.ts';
-import { makeOperationPartitions } from './daemon/index.ts';
+import { makeOperationPartitions } from './daemon.ts';
 import { setOperationRetention } from './store.ts';
 
 // No Citus is at hand where this was written: what it is told is checked on functions of the same names that only remember it.

@@ -1,6 +1,6 @@
 import { UserError } from '@keywarden/runtime';
 import type postgres from 'postgres';
-import type { Sql } from './store.ts';
+import type { Sql } from './sql.ts';
 
 /** What operations are joined with, in the order of their foreign keys: a copy on every node. */
 export const referenceTables = ['project', 'completed_walk'] as const;

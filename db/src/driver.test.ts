@@ -3,7 +3,7 @@ import { until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import type { Sql } from './store.ts';
+import type { Sql } from './sql.ts';
 
 // What we rely on in the driver when sessions end under it: patches/ mends what it does not do by itself, see docs/adr/0013.
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Sql } from './store.ts';
+import type { Sql } from './sql.ts';
 
 // The daemon moves a mark with whatever it governs, the report with whatever persons say through it.
 

@@ -2,7 +2,7 @@ import { aborted } from '@keywarden/runtime';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
+import { makeOperationPartitions, saveOperationPage } from './daemon.ts';
 import { createLocks, type Lease } from './locks.ts';
 
 let store: TestStore;

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { within } from '@keywarden/runtime';
-import type { PoolOptions, Sql } from './store.ts';
+import type postgres from 'postgres';
+import type { PoolOptions, Sql } from './sql.ts';
 
 /** What is held while work under a lock goes on. */
 export interface Lease {
@@ -158,4 +159,25 @@ async function takeFromServer(sql: Sql, name: string, isShared: boolean): Promis
     insert into keywarden.work_fence (name, fence) select ${name}, 1 from tried where held
     on conflict (name) do update set fence = work_fence.fence + 1, taken_at = now() returning fence`;
   return tried === undefined ? undefined : String(tried.fence);
+}
+
+/**
+ * The beginning of a statement that is refused (KW002) once another process has taken the lock under which this one works. What follows
+ * must read `(select count(*) from held)`.
+ */
+export function withFence(sql: postgres.ISql, lease: Lease | undefined) {
+  const leases = allOf(lease);
+  return sql`with held as materialized (
+    select keywarden.hold_fence(name, fence)
+    from unnest(${leases.map(({ name }) => name)}::text[], ${leases.map(({ fence }) => fence)}::bigint[]) as l(name, fence))`;
+}
+
+/** The same for a transaction. */
+export async function holdFence(tx: postgres.ISql, lease: Lease | undefined): Promise<void> {
+  for (const { name, fence } of allOf(lease)) await tx`select keywarden.hold_fence(${name}, ${fence}::bigint)`;
+}
+
+/** A lease, with those within which it was taken. */
+function allOf(lease: Lease | undefined): Lease[] {
+  return lease === undefined ? [] : [lease, ...allOf(lease.outer)];
 }

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeOperationPartitions, saveOperationPage } from './daemon/index.ts';
-import type { Sql } from './store.ts';
+import { makeOperationPartitions, saveOperationPage } from './daemon.ts';
+import type { Sql } from './sql.ts';
 
 let store: TestStore;
 let daemon: Sql;

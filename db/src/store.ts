@@ -1,19 +1,17 @@
 import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
-import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
-import { setOperationRetention } from './retention.ts';
+import { setOperationRetention } from './operations/retention.ts';
+import type { Db, PoolOptions, Sql } from './sql.ts';
 
 export { distributeOperations } from './citus.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, migrateStore } from './migrate.ts';
-export { setOperationRetention } from './retention.ts';
-export { listUnsafeSettings } from './unsafe-settings.ts';
-
-export type Sql = postgres.Sql;
-export type Db = PostgresJsDatabase;
+export { setOperationRetention } from './operations/retention.ts';
+export type { Db, PoolOptions, Sql } from './sql.ts';
 
 /** The audit store: one pool, through drizzle for what it can say and as SQL for the rest. */
 export interface Store {
@@ -26,17 +24,6 @@ export interface Store {
   /** In words, without a secret: "embedded Postgres 18.4", "Postgres 17.2 at db.internal". */
   description: string;
   close(): Promise<void>;
-}
-
-/** A pool beside the store's own. */
-export interface PoolOptions {
-  max: number;
-  /** Called for each connection that ends, however it does. */
-  onclose?: () => void;
-  /** JSON comes parsed and goes as its text. */
-  parsesJson?: boolean;
-  /** Settings of its sessions. */
-  settings?: Record<string, string | number>;
 }
 
 /** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
@@ -194,4 +181,17 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     canRetry: deniedByDeno(error) === null,
     cause: error,
   });
+}
+
+/**
+ * Settings of the server by which what was committed may be lost in a crash, in words: an intent or an approval that is gone would let a key be
+ * revoked again, or more than a day allows. What the sessions of this store set for themselves is looked at, too.
+ */
+export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
+  const rows = await sql`
+    select name from pg_settings where name in ('fsync', 'full_page_writes', 'synchronous_commit') and setting = 'off' order by name`;
+  return rows.map(
+    ({ name }) =>
+      `${String(name)} is off: a crash may lose revocations and approvals that were recorded; set it on in the server's configuration`,
+  );
 }

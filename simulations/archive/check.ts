@@ -1,4 +1,4 @@
-import { listCoverage } from '@keywarden/db/read';
+import { listCoverage } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 import type { World } from './world.ts';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { revokeToken } from '@keywarden/db/daemon';
-import { authenticateToken } from '@keywarden/db/read';
+import { authenticateToken } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import { readDataFile } from '@keywarden/runtime';
 import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';

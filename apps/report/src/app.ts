@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { pingStore } from '@keywarden/db/read';
+import { pingStore } from '@keywarden/db/report';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Context } from 'hono';

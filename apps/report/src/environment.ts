@@ -1,4 +1,4 @@
-import type { Principal } from '@keywarden/db/read';
+import type { Principal } from '@keywarden/db/report';
 import type { Db, Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';

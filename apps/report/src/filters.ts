@@ -8,7 +8,7 @@ import {
   type OperationFilter,
   type RevocationFilter,
   type RotationFilter,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { digits, instant, lasting, range, word } from './parameters.ts';
 import { rotationStates } from './shapes/governance.ts';
 import { credentialTypes, kinds, states } from './shapes/keys.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { List, Position } from '@keywarden/db/read';
+import type { List, Position } from '@keywarden/db/report';
 import { Problem } from './problem.ts';
 
 export const pagingQuery = {

@@ -1,5 +1,5 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
-import { type List, type Page, type PageRequest, type Principal, type Reader, readPage } from '@keywarden/db/read';
+import { type List, type Page, type PageRequest, type Principal, type Reader, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { type Access, requireAccess } from './access/roles.ts';
 import type { Env } from './environment.ts';

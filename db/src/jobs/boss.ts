@@ -1,7 +1,7 @@
 import { UserError } from '@keywarden/runtime';
 import { type ConstructorOptions, PgBoss } from 'pg-boss';
 import type postgres from 'postgres';
-import type { Sql } from '../store.ts';
+import type { Sql } from '../sql.ts';
 import { jobSchema } from './queues.ts';
 
 type IDatabase = NonNullable<ConstructorOptions['db']>;

@@ -1,4 +1,4 @@
-import type { Sql } from '../store.ts';
+import type { Sql } from '../sql.ts';
 import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
 
 /** What the schema's comment says once its queues are these. A test holds the version to that of the package. */

@@ -1,4 +1,4 @@
-import type { Sql } from '../store.ts';
+import type { Sql } from '../sql.ts';
 import { jobSchema } from './queues.ts';
 
 /** What waits or runs in a queue. */

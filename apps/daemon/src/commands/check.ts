@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { listDoubtedScopes } from '@keywarden/db/read';
+import { listDoubtedScopes } from '@keywarden/db/daemon';
 import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import {
   ensureDataFolder,

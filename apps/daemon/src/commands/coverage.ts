@@ -1,12 +1,13 @@
-import { listRejectedRows, type StoredRejectedRow } from '@keywarden/db/daemon';
 import {
   type HoleReason,
   type Interval,
   type InventoryCoverage,
   listCoverage,
   listInventoryCoverage,
+  listRejectedRows,
   type ProjectCoverage,
-} from '@keywarden/db/read';
+  type StoredRejectedRow,
+} from '@keywarden/db/daemon';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import { printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { before } from '@keywarden/core/values';
-import { removeOtherConnections } from '@keywarden/db/daemon';
-import { readTotals } from '@keywarden/db/read';
+import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';

@@ -1,6 +1,6 @@
 import { policySchema } from '@keywarden/core/policy';
 import { listIncidents } from '@keywarden/db/daemon';
-import { keyList, listInventoryHoles, readPage } from '@keywarden/db/read';
+import { keyList, listInventoryHoles, readPage } from '@keywarden/db/report';
 import { apply, bed, day, outcomes, prepare, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
 import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
-import { listInventoryCoverage } from '@keywarden/db/read';
+import { listInventoryCoverage } from '@keywarden/db/report';
 import {
   apply,
   bed,

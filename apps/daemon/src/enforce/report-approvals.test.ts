@@ -1,5 +1,5 @@
 import { endApproval } from '@keywarden/db/daemon';
-import { rejectPlan } from '@keywarden/db/report-write';
+import { rejectPlan } from '@keywarden/db/report';
 import { until } from '@keywarden/testkit';
 import {
   bed,

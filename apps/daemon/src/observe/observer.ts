@@ -1,6 +1,6 @@
 import type { Hooks } from '@keywarden/core/client';
+import { type Gauge as Figure, gauges, readGauges } from '@keywarden/db/daemon';
 import { type QueueState, readQueues } from '@keywarden/db/jobs';
-import { type Gauge as Figure, gauges, readGauges } from '@keywarden/db/read';
 import type { Sql } from '@keywarden/db/store';
 import { traceEnded } from '@keywarden/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { listOpenRotations, moveRotation, openPause } from '@keywarden/db/daemon';
-import { requestRotation } from '@keywarden/db/report-write';
+import { requestRotation } from '@keywarden/db/report';
 import {
   ask,
   bed,

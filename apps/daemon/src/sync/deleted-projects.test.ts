@@ -1,4 +1,4 @@
-import { listCoverage } from '@keywarden/db/read';
+import { listCoverage } from '@keywarden/db/report';
 import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';

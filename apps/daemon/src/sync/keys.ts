@@ -1,5 +1,5 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
-import { saveMembers } from '@keywarden/db/daemon';
+import { isRefusedRow, saveMembers } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -100,8 +100,7 @@ const inWords = (error: Error) =>
 
 /** What one scope's answers are does not stop the others; a refused credential and an outage do (R7). */
 function isOfOneScope(error: unknown): error is Error {
-  // What its rows say may be what Postgres cannot hold: SQLSTATE classes 22 and 23.
-  if (error instanceof UserError || /^2[23]\d\w\w$/.test(codeOf(error))) return true;
+  if (error instanceof UserError || isRefusedRow(error)) return error instanceof Error;
   return (
     error instanceof ControlPlaneError && ['rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code)
   );

@@ -1,4 +1,4 @@
-import { listArchivedOperations, listCoverage } from '@keywarden/db/read';
+import { listArchivedOperations, listCoverage } from '@keywarden/db/report';
 import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';

@@ -1,5 +1,5 @@
 import { listProjectsToWalk } from '@keywarden/db/daemon';
-import { listCoverage } from '@keywarden/db/read';
+import { listCoverage } from '@keywarden/db/report';
 import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';

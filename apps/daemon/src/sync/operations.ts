@@ -1,12 +1,12 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { markWalkRefused } from '@keywarden/db/daemon';
+import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { discoverProjects } from './discover.ts';
 import { eachAtOnce } from './each-at-once.ts';
-import { guardedSteps, isOfOneProject, isOutage, makePartitionsAhead, syncProject } from './project-operations.ts';
+import { guardedSteps, isOfOneProject, isOutage, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
 
 /** So many projects that fail with an outage, one after the other, end the pass. */

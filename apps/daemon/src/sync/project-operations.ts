@@ -1,12 +1,12 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { before, compareInstants, secondOf, toMs } from '@keywarden/core/values';
+import { before, compareInstants } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
   forgetOpenWalk,
   isAllToTheEnd,
+  isRefusedRow,
   listOpenOperations,
-  makeOperationPartitions,
   markHolesTried,
   markOperationPruned,
   type OpenOperation,
@@ -14,8 +14,6 @@ import {
   saveOperationPage,
   type WalkedProject,
 } from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
-import { codeOf } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
@@ -130,7 +128,7 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
 export function isOfOneProject(error: unknown): boolean {
   if (error instanceof ControlPlaneError)
     return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
-  return /^2[23]/.test(codeOf(error));
+  return isRefusedRow(error);
 }
 
 /** The control plane, or the way to it, is down. */
@@ -207,14 +205,7 @@ async function save(
   walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
 ): Promise<void> {
   const page = { project: project.number, operations, lease, ...walked };
-  await makePartitions(sql, operations);
-  const { inserted, changed } = await steps.saveOperationPage(sql, page).catch(async (error: unknown) => {
-    // A month that this process made may have been dropped since.
-    if (codeOf(error) !== noPartition) throw error;
-    madeMonths.delete(sql);
-    await makePartitions(sql, operations);
-    return await steps.saveOperationPage(sql, page);
-  });
+  const { inserted, changed } = await steps.saveOperationPage(sql, page);
   add(counts, 'operations', operations.length);
   add(counts, 'inserted', inserted);
   add(counts, 'changed', changed);
@@ -264,33 +255,4 @@ async function askEach(
       await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
   if (unreadable !== undefined) throw unreadable;
-}
-
-/** check_violation, which Postgres also says where a row has no partition. */
-const noPartition = '23514';
-const madeMonths = new WeakMap<Sql, Set<string>>();
-
-/** Makes the partitions that a page needs and that this process has not seen yet. */
-async function makePartitions(sql: Sql, operations: WireOperation[]): Promise<void> {
-  const made = madeMonths.get(sql) ?? new Set();
-  madeMonths.set(sql, made);
-  const months = new Set(operations.map(({ createdAt }) => monthOf(createdAt)));
-  const missing = [...months].filter((month) => !made.has(month));
-  if (missing.length === 0) return;
-  await makeOperationPartitions(sql, missing);
-  for (const month of missing) made.add(month);
-}
-
-/** YYYY-MM in UTC. */
-function monthOf(at: string): string {
-  return secondOf(at).slice(0, 'YYYY-MM'.length);
-}
-
-/** Makes the partitions of this month and the next two, so that no page waits for them. */
-export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
-  const first = new Date(toMs(now));
-  const months = [0, 1, 2].map((ahead) =>
-    new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead)).toISOString().slice(0, 7),
-  );
-  await makeOperationPartitions(sql, months);
 }

@@ -1,4 +1,4 @@
-import { type Access, recordAccess } from '@keywarden/db/report-write';
+import { type Access, recordAccess } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 
 export interface AccessLog {

@@ -1,4 +1,4 @@
-import { authenticateToken, type Principal } from '@keywarden/db/read';
+import { authenticateToken, type Principal } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Context } from 'hono';
 import { getCookie } from 'hono/cookie';

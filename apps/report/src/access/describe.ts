@@ -1,4 +1,4 @@
-import type { Access } from '@keywarden/db/report-write';
+import type { Access } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import type { Env } from '../environment.ts';
 

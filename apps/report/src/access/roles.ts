@@ -1,4 +1,4 @@
-import type { Principal } from '@keywarden/db/read';
+import type { Principal } from '@keywarden/db/report';
 import { Problem } from '../problem.ts';
 
 export type Role = Principal['role'];

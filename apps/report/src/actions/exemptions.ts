@@ -1,3 +1,4 @@
+import * as store from '@keywarden/db/report';
 import {
   coversOnly,
   exemptionList,
@@ -6,8 +7,7 @@ import {
   readOne,
   readPresent,
   seesKey,
-} from '@keywarden/db/read';
-import * as store from '@keywarden/db/report-write';
+} from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { reportMarkFile } from '@keywarden/db/report-write';
+import { reportMarkFile } from '@keywarden/db/report';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { createMarks } from './marks.ts';

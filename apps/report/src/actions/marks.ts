@@ -1,4 +1,4 @@
-import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report-write';
+import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 

@@ -1,5 +1,5 @@
-import type { Principal } from '@keywarden/db/read';
-import * as store from '@keywarden/db/report-write';
+import type { Principal } from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { Problem } from '../problem.ts';

@@ -1,3 +1,4 @@
+import * as store from '@keywarden/db/report';
 import {
   findReview,
   type Inventoried,
@@ -5,8 +6,7 @@ import {
   listInventoryHoles,
   type Principal,
   readPresent,
-} from '@keywarden/db/read';
-import * as store from '@keywarden/db/report-write';
+} from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';

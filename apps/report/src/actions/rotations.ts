@@ -1,5 +1,5 @@
-import { keyList, type Principal, readOne } from '@keywarden/db/read';
-import * as store from '@keywarden/db/report-write';
+import * as store from '@keywarden/db/report';
+import { keyList, type Principal, readOne } from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';

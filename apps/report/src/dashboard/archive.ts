@@ -10,7 +10,7 @@ import {
   readOne,
   readPage,
   readPresent,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Services } from '../environment.ts';
 import { operationFilters, toOperationFilter } from '../filters.ts';

@@ -1,4 +1,4 @@
-import type { ProjectCoverage } from '@keywarden/db/read';
+import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Html } from './html.ts';
 

@@ -7,7 +7,7 @@ import {
   revocationList,
   rotationList,
   rotationRequestList,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
 import { endExemption } from '../actions/exemptions.ts';

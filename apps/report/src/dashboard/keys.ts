@@ -17,7 +17,7 @@ import {
   revocationList,
   rotationList,
   rotationRequestList,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';

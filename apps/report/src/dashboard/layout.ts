@@ -1,4 +1,4 @@
-import type { Principal } from '@keywarden/db/read';
+import type { Principal } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { mayAct, type Role } from '../access/roles.ts';
 import type { Html, Part } from './html.ts';

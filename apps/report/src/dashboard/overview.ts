@@ -16,7 +16,7 @@ import {
   readPresent,
   reviewList,
   rotationList,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Services } from '../environment.ts';
 import { exemptionItem, findingItem, planItem, rotationItem } from '../shapes/governance.ts';

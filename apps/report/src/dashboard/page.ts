@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { type List, type Principal, readPage } from '@keywarden/db/read';
+import { type List, type Principal, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { findPrincipal } from '../access/authenticate.ts';

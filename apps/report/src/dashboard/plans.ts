@@ -1,6 +1,12 @@
 import { z } from '@hono/zod-openapi';
-import { findingList, planDecisionList, planList, readOne, readPage } from '@keywarden/db/read';
-import { hasApproved as hasApprovedPlan } from '@keywarden/db/report-write';
+import {
+  findingList,
+  hasApproved as hasApprovedPlan,
+  planDecisionList,
+  planList,
+  readOne,
+  readPage,
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';

@@ -1,4 +1,4 @@
-import { accessList, connectionList, readPresent, runList } from '@keywarden/db/read';
+import { accessList, connectionList, readPresent, runList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Services } from '../environment.ts';
 import { readControls } from '../evidence/controls.ts';

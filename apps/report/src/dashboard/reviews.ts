@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { readOne, reviewItemList, reviewList } from '@keywarden/db/read';
+import { readOne, reviewItemList, reviewList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';

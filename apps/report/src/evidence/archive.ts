@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { listBlindSpots, listInventoryHoles, type Snapshot } from '@keywarden/db/read';
+import { listBlindSpots, listInventoryHoles, type Snapshot } from '@keywarden/db/report';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import type { Ending } from '../export/stream.ts';
 import type { Control, Measure } from './controls.ts';

@@ -14,7 +14,7 @@ import {
   revocationList,
   rotationList,
   type Snapshot,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import { planItem } from '../shapes/governance.ts';
 import type { Measure } from './controls.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { saveOperationPage } from '@keywarden/db/daemon';
-import { operationList, type Snapshot } from '@keywarden/db/read';
+import { operationList, type Snapshot } from '@keywarden/db/report';
 import { createLogger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
 import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';

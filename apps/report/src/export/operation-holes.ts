@@ -1,4 +1,4 @@
-import { type HoleReason, listCoverage, type ProjectCoverage, type Reader, readPresent } from '@keywarden/db/read';
+import { type HoleReason, listCoverage, type ProjectCoverage, type Reader, readPresent } from '@keywarden/db/report';
 
 /** A time of a project for which the archive may lack operations, and why. */
 export interface OperationHole {

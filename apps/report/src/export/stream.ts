@@ -1,4 +1,4 @@
-import { openSnapshot, type Snapshot } from '@keywarden/db/read';
+import { openSnapshot, type Snapshot } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';

@@ -6,7 +6,7 @@ import {
   listArchivedOrganizations,
   listArchivedProjects,
   type Position,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { findPrincipal } from '../access/authenticate.ts';

@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { keyList, keyObservationList, keyUseList, listInventoryHoles, readOne, seesKey } from '@keywarden/db/read';
+import { keyList, keyObservationList, keyUseList, listInventoryHoles, readOne, seesKey } from '@keywarden/db/report';
 import type { Dependencies, Env } from '../environment.ts';
 import { credentialFilters, toCredentialFilter } from '../filters.ts';
 import { digits } from '../parameters.ts';

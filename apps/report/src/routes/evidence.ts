@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { readPresent } from '@keywarden/db/read';
+import { readPresent } from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { writeEvidence } from '../evidence/archive.ts';

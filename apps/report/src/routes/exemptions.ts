@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { exemptionList, readOne } from '@keywarden/db/read';
+import { exemptionList, readOne } from '@keywarden/db/report';
 import { endExemption, grantExemption } from '../actions/exemptions.ts';
 import type { Dependencies, Env } from '../environment.ts';
 import { exemptionFilters, toExemptionFilter } from '../filters.ts';

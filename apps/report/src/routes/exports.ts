@@ -14,7 +14,7 @@ import {
   reviewList,
   revocationList,
   type Snapshot,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import type { Env, Services } from '../environment.ts';
 import { contentTypes, encode, formats } from '../export/encode.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';

@@ -1,5 +1,5 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import { findingList, incidentList, revocationList } from '@keywarden/db/read';
+import { findingList, incidentList, revocationList } from '@keywarden/db/report';
 import type { Dependencies, Env } from '../environment.ts';
 import {
   findingFilters,

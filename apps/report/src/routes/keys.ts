@@ -7,7 +7,7 @@ import {
   readOne,
   readPresent,
   seesKey,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import type { Dependencies, Env } from '../environment.ts';
 import { keyFilters, toKeyFilter } from '../filters.ts';
 import { digits } from '../parameters.ts';

@@ -6,7 +6,7 @@ import {
   operationVersionList,
   organizationList,
   projectList,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import type { Dependencies, Env } from '../environment.ts';
 import { operationFilters, toOperationFilter } from '../filters.ts';
 import { instant, word } from '../parameters.ts';

@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { planDecisionList, planList, readOne, readPlanDocument } from '@keywarden/db/read';
+import { planDecisionList, planList, readOne, readPlanDocument } from '@keywarden/db/report';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import type { Dependencies, Env } from '../environment.ts';
 import { reason, word } from '../parameters.ts';

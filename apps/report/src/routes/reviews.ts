@@ -1,6 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { readOne, reviewDecisionList, reviewItemList, reviewList } from '@keywarden/db/read';
-import { readReviewDocument } from '@keywarden/db/report-write';
+import { readOne, readReviewDocument, reviewDecisionList, reviewItemList, reviewList } from '@keywarden/db/report';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
 import type { Dependencies, Env } from '../environment.ts';
 import { credentialFilters, keyFilters, toCredentialFilter, toKeyFilter } from '../filters.ts';

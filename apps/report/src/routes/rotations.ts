@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { readOne, rotationList, rotationRequestList } from '@keywarden/db/read';
+import { readOne, rotationList, rotationRequestList } from '@keywarden/db/report';
 import { requestRotation } from '../actions/rotations.ts';
 import type { Dependencies, Env } from '../environment.ts';
 import { rotationFilters, toRotationFilter } from '../filters.ts';

@@ -7,7 +7,7 @@ import {
   listInventoryCoverage,
   type ProjectCoverage,
   runList,
-} from '@keywarden/db/read';
+} from '@keywarden/db/report';
 import type { Dependencies, Env } from '../environment.ts';
 import { listOf } from '../paging.ts';
 import { digits, range, word } from '../parameters.ts';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { incidentKinds } from '@keywarden/db/read';
+import { incidentKinds } from '@keywarden/db/report';
 import { allKinds } from './keys.ts';
 
 // What plans and findings, and what became of them, look like in every answer.

@@ -1,0 +1,115 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeOperationPartitions, saveOperationPage, saveRejectedRows } from '../daemon.ts';
+import { readPage } from '../list.ts';
+import { operationList } from '../operations/list.ts';
+import type { Store } from '../store.ts';
+import { type HoleReason, listCoverage } from './coverage.ts';
+
+let store: TestStore;
+let daemon: Store;
+let report: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
+});
+afterAll(async () => await store.close());
+
+const day = (number: number) => `2026-05-${String(number).padStart(2, '0')}T00:00:00Z`;
+
+/** A project of 1 May, last listed on 20 May, with these proofs. */
+async function coverageOf(
+  proofs: [from: number, below: number][],
+  { isWalked = true, goneAt = null }: { isWalked?: boolean; goneAt?: string | null } = {},
+) {
+  const project = await makeProject(daemon.sql, controlPlane);
+  const walkedAt = isWalked ? day(19) : null;
+  await store.sql`
+    update keywarden.project set created_at = ${day(1)}, last_seen_at = ${day(20)}, walked_at = ${walkedAt}, gone_at = ${goneAt},
+      missing_since = ${goneAt} where number = ${project}`;
+  for (const [from, below] of proofs) {
+    const proof = { from: day(from), isFromIncluded: false, below: day(below) };
+    await saveOperationPage(daemon.sql, { project, operations: [], proof });
+  }
+  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+  return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
+}
+
+test('what lies before the first proof was pruned, what lies after the last is recent', async () => {
+  expect(await coverageOf([[5, 19]])).toEqual([
+    [day(1), day(5), 'pruned'],
+    [day(19), day(20), 'recent'],
+  ]);
+});
+
+test('an instant between two proofs, a gap, and a first walk that has not come so far are told apart', async () => {
+  expect(
+    await coverageOf([
+      [1, 5],
+      [5, 7],
+      [9, 19],
+    ]),
+  ).toEqual([
+    [day(1), day(1), 'instant'],
+    [day(5), day(5), 'instant'],
+    [day(7), day(9), 'gap'],
+    [day(19), day(20), 'recent'],
+  ]);
+  expect(await coverageOf([[10, 19]], { isWalked: false })).toContainEqual([day(1), day(10), 'not_walked']);
+  expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), day(20), 'not_walked']]);
+});
+
+test('a project that was walked minutes after it was made is recent, and one with rows that cannot be read is named as that', async () => {
+  const project = await makeProject(daemon.sql, controlPlane);
+  const [row] = await store.sql`
+    update keywarden.project set created_at = ${day(1)}, last_seen_at = '2026-05-01T00:03:00Z', walked_at = '2026-05-01T00:03:00Z'
+    where number = ${project} returning id`;
+  const reasons = async () => {
+    const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+    return coverage?.unknown.map(({ reason }) => reason);
+  };
+  expect(await reasons()).toEqual(['recent']);
+  await store.sql`update keywarden.project set last_seen_at = ${day(20)}, walked_at = ${day(20)} where number = ${project}`;
+  expect(await reasons()).toEqual(['pruned']);
+  const rejected = [{ id: null, why: 'created_at not an RFC 3339 time', record: {} }];
+  await saveRejectedRows(daemon.sql, { controlPlane, list: 'operations', place: String(row?.id) }, rejected);
+  expect(await reasons()).toEqual(['unreadable']);
+});
+
+test('what was not walked before a project was deleted is named as that', async () => {
+  expect((await coverageOf([[1, 15]], { goneAt: day(18) }))?.at(-1)).toEqual([day(15), day(18), 'deleted']);
+});
+
+test('A6: what is served no more is marked with the last walk that found it', async () => {
+  const project = await makeProject(daemon.sql, controlPlane);
+  await makeOperationPartitions(daemon.sql, ['2026-05']);
+  const operations = [makeWireOperation(86_400 * 5), makeWireOperation(86_400)];
+  const walk = (began: number, reached: number, isEnd: boolean) => ({
+    beganAt: day(began),
+    floor: null,
+    next: null,
+    reached: day(reached),
+    isEnd,
+  });
+  await saveOperationPage(daemon.sql, { project, operations, walk: walk(10, 2, true) });
+  await saveOperationPage(daemon.sql, { project, operations: [], walk: walk(15, 4, false) });
+  const page = { limit: 10, after: null };
+  const { items } = await readPage(report.db, operationList({}, null), page);
+  const rows = items.map((item) => JSON.parse(item) as { created_at: string; last_seen_upstream_at: string });
+  expect(rows.map((row) => [row.created_at, row.last_seen_upstream_at])).toEqual([
+    [day(6), day(15)],
+    [day(2), day(10)],
+  ]);
+});
+
+test('digits below the millisecond are kept', async () => {
+  const project = await makeProject(daemon.sql, controlPlane);
+  const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
+  await saveOperationPage(daemon.sql, { project, operations: [], proof });
+  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+  expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, isFromIncluded: true, isToIncluded: false }]);
+});

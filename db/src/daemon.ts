@@ -1,0 +1,146 @@
+export {
+  endReplica,
+  listAccounts,
+  removeOtherConnections,
+  type SeenConnection,
+  saveConnection,
+} from './connections/connections.ts';
+export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage/coverage.ts';
+export {
+  endExemption,
+  grantExemption,
+  listExemptions,
+  type NewExemption,
+  type StoredExemption,
+} from './exemptions/exemptions.ts';
+export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
+export { addMark, readMark, reportMarkFile } from './high-water-mark.ts';
+export {
+  closeIncident,
+  closeIncidentsOf,
+  closeSettledBreakers,
+  hasOpenIncident,
+  type Incident,
+  listIncidents,
+  openIncident,
+  openIncidentOfKey,
+  readIncidentOfKey,
+} from './incidents/incidents.ts';
+export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './jobs/runs.ts';
+export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './jobs/slots.ts';
+export { type FactsAsked, readFacts, type ScopePlace } from './keys/facts.ts';
+export { endCredentialsOfGoneProjects } from './keys/gone-projects.ts';
+export { readHistory } from './keys/history.ts';
+export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './keys/inventory.ts';
+export type { KeyListing } from './keys/key-listing.ts';
+export { factScope } from './keys/key-listing.ts';
+export { type SavedListing, saveKeyListing } from './keys/listing.ts';
+export { isCutOff, staleWords } from './keys/listing-doubts.ts';
+export { createBudgetRows } from './limits/request-budgets.ts';
+export {
+  endAnnouncements,
+  listPending,
+  listUntoldStalls,
+  listWritten,
+  type NewMessage,
+  type PendingMessage,
+  recordAttempt,
+  writeMessage,
+} from './notifications/notices.ts';
+export {
+  markOperationPruned,
+  type Proof,
+  saveOperationPage,
+  type WalkStep,
+} from './operations/pages.ts';
+export { makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
+export {
+  announceExpiredMonths,
+  dropExpiredMonth,
+  type ExpiredMonth,
+  forgetAccesses,
+  readOperationRetention,
+} from './operations/retention.ts';
+export { readTotals } from './operations/totals.ts';
+export {
+  countOperationsSince,
+  forgetOpenWalk,
+  isAllToTheEnd,
+  listOpenOperations,
+  listProjectsToWalk,
+  markHolesTried,
+  type OpenOperation,
+  type OpenWalk,
+  type WalkedProject,
+} from './operations/walks.ts';
+export { readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
+export { type Assignment, assignOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
+export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses/pauses.ts';
+export {
+  type Approval,
+  approvePlan,
+  endApproval,
+  listReportApprovals,
+  readPlan,
+  readStanding,
+  savePlan,
+} from './plans/plans.ts';
+export {
+  markWalkRefused,
+  saveDeletedProjects,
+  saveProjects,
+} from './projects/projects.ts';
+export {
+  forgetRejectedRows,
+  listRejectedRows,
+  type RejectedPlace,
+  type StoredRejectedRow,
+  saveRejectedRows,
+} from './rejected-rows/rejected-rows.ts';
+export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replicas/policies.ts';
+export {
+  beginRevocation,
+  listGoneKeys,
+  listObservers,
+  listUnsettledScopes,
+  type Outcome,
+  type RevocationCause,
+  readNow,
+  reconcileIntents,
+  recordOutcome,
+} from './revocations/revocations.ts';
+export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from './rotations/facts.ts';
+export {
+  countUnclear,
+  hasOpenOrphan,
+  isPlaceTaken,
+  listOpenRotations,
+  listRotations,
+  readCanaries,
+  readFailures,
+  readLineKey,
+  readRotation,
+} from './rotations/reads.ts';
+export {
+  answerRotationRequest,
+  listRotationRequests,
+  type RotationRequest,
+} from './rotations/requests.ts';
+export {
+  moveRotation,
+  openRotation,
+  type RotatedKey,
+  type StoredRotation,
+} from './rotations/rotations.ts';
+export { endSlot, isSlotDue } from './rotations/slots.ts';
+export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
+export { isRefusedRow } from './sql.ts';
+export {
+  createToken,
+  ensureToken,
+  listTokens,
+  type Role,
+  revokeToken,
+  roles,
+  type StoredToken,
+} from './tokens/tokens.ts';

@@ -1,0 +1,77 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Reader, visible } from '../list.ts';
+
+/** One bar of a chart: how many of a group. */
+export interface Figure {
+  group: string;
+  count: number;
+}
+
+type Organizations = string[] | null;
+
+const seen = (organizations: Organizations): SQL => visible(sql`k.organization_id`, organizations) ?? sql`true`;
+
+async function read(db: Reader, query: SQL): Promise<Figure[]> {
+  const rows = await db.execute(query);
+  return rows.map((row) => ({ group: String(row.group), count: Number(row.count) }));
+}
+
+/** Live keys by how long ago they were created, and by how long ago they were used; ages by the control plane's clock. */
+export async function countKeysByAge(
+  db: Reader,
+  of: 'created' | 'used',
+  organizations: Organizations,
+): Promise<Figure[]> {
+  const days = sql`extract(epoch from p.at - ${of === 'created' ? sql`k.created_at` : sql`k.last_used_at`}) / 86400`;
+  return await read(
+    db,
+    sql`with aged as (
+      select case when ${days} is null then 5 else width_bucket(${days}, array[7, 30, 90, 365]) end as slot
+      from keywarden.key k join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      where k.gone_at is null and ${seen(organizations)}
+    )
+    select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never'])[s + 1] as "group",
+      count(a.slot)::int as count
+    from generate_series(0, ${of === 'created' ? 4 : 5}::int) s left join aged a on a.slot = s group by s order by s`,
+  );
+}
+
+/** Keys of the newest plan by the rules that hold for them. */
+export async function countFindingsByRule(db: Reader, organizations: Organizations): Promise<Figure[]> {
+  return await read(
+    db,
+    sql`select f.rule as "group", count(*)::int as count from keywarden.finding f join keywarden.credential k on k.number = f.key_number
+    where f.plan_id = (select id from keywarden.plan order by last_made_at desc, sequence desc limit 1) and ${seen(organizations)}
+    group by 1 order by 2 desc, 1 limit 20`,
+  );
+}
+
+/** Keys that were revoked, or rotations that ended well, in each of the last months. */
+export async function countByMonth(
+  db: Reader,
+  of: 'revoked' | 'rotated',
+  organizations: Organizations,
+): Promise<Figure[]> {
+  const ended =
+    of === 'revoked'
+      ? sql`select coalesce(i.judged_at, i.created_at) as at from keywarden.revocation_intent i
+          join keywarden.revocation_outcome o on o.intent_number = i.number join keywarden.credential k on k.number = i.key_number
+          where o.outcome = 'revoked' and ${seen(organizations)}`
+      : sql`select e.at from keywarden.rotation_event e join keywarden.rotation r on r.number = e.rotation_number
+          join keywarden.credential k on k.number = r.key_number where e.state = 'retired' and ${seen(organizations)}`;
+  return await read(
+    db,
+    sql`with present as (select coalesce(max(at), now()) as at from keywarden.control_plane_present), ended as (${ended})
+    select to_char(m.month at time zone 'UTC', 'YYYY-MM') as "group",
+      (select count(*)::int from ended where ended.at >= m.month and ended.at < m.month + interval '1 month') as count
+    from present, generate_series(date_trunc('month', present.at, 'UTC') - interval '11 months', present.at, interval '1 month') as m(month)
+    order by 1`,
+  );
+}
+
+/** The time of the control planes as the store knows it; of several the latest. */
+export async function readPresent(db: Reader): Promise<string> {
+  const [row] = await db.execute(sql`
+    select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_present`);
+  return String(row?.at);
+}

@@ -1,0 +1,94 @@
+import type { Sql } from '../sql.ts';
+
+/** One figure with the labels that tell it from its like. */
+export interface Gauge {
+  name: GaugeName;
+  labels: Record<string, string>;
+  value: number;
+}
+
+/** What is measured, with what it means. Times are the database's; those of coverage the control plane's. */
+export const gauges = {
+  keywarden_sync_age_seconds: 'Since the last pass of a kind that finished through a connection',
+  keywarden_operations_unknown_age_seconds:
+    'Age of the oldest time of which a connection’s walked projects may lack operations that the control plane still has',
+  keywarden_operations_known_ratio: 'Part of the life of a connection’s projects of which every operation is known',
+  keywarden_projects: 'Projects of a connection by whether they were ever walked whole',
+  keywarden_keys: 'Keys by kind and state',
+  keywarden_credentials: 'Other credentials by kind and state',
+  keywarden_findings: 'Findings of the newest plan by rule and disposition',
+  keywarden_revocations: 'Revocations that have ended, by outcome, and those that have not',
+  keywarden_rotations: 'Rotations by state',
+  keywarden_incidents_open: 'What a person has to look at, by kind',
+  keywarden_paused: 'Whether revoking is paused',
+  keywarden_job_done_age_seconds: 'Since a job of a kind was last done for an account',
+  keywarden_notices_unaccepted: 'Notices that no channel has accepted yet',
+} as const;
+type GaugeName = keyof typeof gauges;
+
+/** What the store says of the work, as it stands. */
+export async function readGauges(sql: Sql): Promise<Gauge[]> {
+  const rows = await sql`
+    with live as (
+      select c.name as connection, p.number, p.created_at, p.walked_at, cp.at, v.known
+      from keywarden.connection c join keywarden.control_plane_present cp on cp.control_plane_number = c.control_plane_number
+        join keywarden.project p on p.control_plane_number = c.control_plane_number
+        left join keywarden.operation_coverage v on v.project_number = p.number
+      where c.removed_at is null and p.missing_since is null
+    )
+    select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
+      extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
+    from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
+      cross join (values ('keys'), ('operations'), ('credentials')) k(kind) left join lateral (
+        select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
+        order by number desc limit 1) r on true
+    where c.removed_at is null group by c.name, k.kind
+    union all
+    -- Of what is younger than the control plane keeps, and than what it still had when the project was first walked.
+    select 'keywarden_operations_unknown_age_seconds', jsonb_build_object('connection', connection),
+      coalesce(max(extract(epoch from at - u.since)), 0)::float8
+    from live left join lateral (
+      select min(lower(r)) as since from unnest(
+        tstzmultirange(tstzrange(least(at, greatest(lower(known), at - interval '180 days')), at)) - known) r
+      where upper(r) - lower(r) > interval '1 second') u on true
+    where known is not null group by connection
+    union all
+    select 'keywarden_operations_known_ratio', jsonb_build_object('connection', connection), least(1, sum(k.seconds) /
+      nullif(sum(extract(epoch from greatest(at - created_at, interval '1 second'))), 0))::float8
+    from live cross join lateral (
+      select coalesce(sum(extract(epoch from upper(r) - lower(r))), 0) as seconds from unnest(coalesce(known, '{}')) r) k
+    group by connection
+    union all
+    select 'keywarden_projects', jsonb_build_object('connection', connection, 'walked', (walked_at is not null)::text), count(*)
+    from live group by connection, walked_at is not null
+    union all
+    select 'keywarden_keys', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
+      when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.key group by 2
+    union all
+    select 'keywarden_credentials', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
+      when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.credential
+    where kind not in ('personal', 'organization', 'project') group by 2
+    union all
+    select 'keywarden_findings', jsonb_build_object('rule', f.rule, 'disposition', f.disposition), count(*) from keywarden.finding f
+    where f.plan_id = (select id from keywarden.plan order by last_made_at desc limit 1) group by f.rule, f.disposition
+    union all
+    select 'keywarden_revocations', jsonb_build_object('outcome', coalesce(o.outcome, 'open')), count(*)
+    from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number group by 2
+    union all
+    select 'keywarden_rotations', jsonb_build_object('state', state), count(*) from (
+      select distinct on (e.rotation_number) e.state from keywarden.rotation_event e order by e.rotation_number, e.sequence desc) s group by state
+    union all
+    select 'keywarden_incidents_open', jsonb_build_object('kind', kind), count(*) from keywarden.incident where closed_at is null group by kind
+    union all
+    select 'keywarden_paused', '{}', (exists (select from keywarden.pause where resumed_at is null))::int
+    union all
+    select 'keywarden_job_done_age_seconds', jsonb_build_object('kind', kind, 'account', account),
+      extract(epoch from now() - max(finished_at))::float8 from keywarden.job_run where outcome = 'done' group by kind, account
+    union all
+    select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null`;
+  return rows.map(({ name, labels, value }) => ({
+    name: name as GaugeName,
+    labels: labels as Record<string, string>,
+    value: Number(value),
+  }));
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import type { Sql } from '../sql.ts';
+import { finishJobRun, openJobIncident, startJobRun } from './runs.ts';
+
+let store: TestStore;
+let daemon: Sql;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = (await store.as('keywarden_daemon')).sql;
+});
+beforeEach(async () => {
+  await store.sql`delete from keywarden.job_run`;
+  await store.sql`truncate keywarden.incident cascade`;
+});
+afterAll(async () => await store.close());
+
+const begin = async (jobId: string, account: string) =>
+  await startJobRun(daemon, { jobId, kind: 'keys', account, slotAt: null, attempt: 1, replica: randomUUID() });
+const done = async (account: string, connections: string[]) =>
+  await finishJobRun(daemon, { number: await begin(randomUUID(), account), outcome: 'done', connections });
+const openIncidents = async () => await store.sql`select scope, detail from keywarden.incident where closed_at is null`;
+
+test('a job whose processes died is an incident without an error, however often others of its account were done before', async () => {
+  await done('1/a', ['main']);
+  const jobId = randomUUID();
+  for (let attempt = 0; attempt < 4; attempt += 1) await begin(jobId, '1/a');
+  const died = { kind: 'keys', account: '1/a', connections: ['main'], jobId };
+  await openJobIncident(daemon, { ...died, diedAt: new Date(Date.now() + 1000) });
+  const [incident] = await openIncidents();
+  expect(incident).toMatchObject({ scope: 'job keys 1/a', detail: { kind: 'keys', error: null } });
+  await done('1/a', ['main']);
+  expect(await openIncidents()).toEqual([]);
+});
+
+test('one that was told late, when a later job has been done, is none', async () => {
+  const diedAt = new Date(Date.now() - 60_000);
+  await done('1/a', ['main']);
+  await openJobIncident(daemon, { kind: 'keys', account: '1/a', connections: ['main'], jobId: null, diedAt });
+  expect(await openIncidents()).toEqual([]);
+});
+
+test('a connection that authenticates again, as another account, settles what was told of it before', async () => {
+  const told = { kind: 'keys', jobId: null, diedAt: new Date() };
+  await openJobIncident(daemon, { ...told, account: 'main', connections: ['main'] });
+  await openJobIncident(daemon, { ...told, account: 'other', connections: ['other'] });
+  await done('1/a', ['main', 'second']);
+  expect((await openIncidents()).map(({ scope }) => scope)).toEqual(['job keys other']);
+});

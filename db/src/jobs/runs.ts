@@ -1,0 +1,69 @@
+import type { Sql } from '../sql.ts';
+
+export interface NewJobRun {
+  jobId: string;
+  kind: string;
+  account: string;
+  /** The time of its schedule, RFC 3339; null for what no schedule asked for. */
+  slotAt: string | null;
+  /** From 1. */
+  attempt: number;
+  replica: string;
+}
+
+/** Begins an attempt at a job. */
+export async function startJobRun(sql: Sql, run: NewJobRun): Promise<string> {
+  const [row] = await sql`
+    insert into keywarden.job_run (job_id, kind, account, slot_at, attempt, replica)
+    values (${run.jobId}::uuid, ${run.kind}, ${run.account}, ${run.slotAt}::timestamptz, ${run.attempt}, ${run.replica}::uuid)
+    returning number`;
+  return String(row?.number);
+}
+
+/** Ends it; one that was done settles what a person was told of earlier ones of its account, or of its connections by another name. */
+export async function finishJobRun(
+  sql: Sql,
+  {
+    number,
+    outcome,
+    error = null,
+    connections = [],
+  }: { number: string; outcome: 'done' | 'failed' | 'handed_back'; error?: object | null; connections?: string[] },
+): Promise<void> {
+  await sql`
+    with finished as (
+      update keywarden.job_run set finished_at = now(), outcome = ${outcome},
+        error = ${error === null ? null : JSON.stringify(error)}::jsonb
+      where number = ${number} returning kind, account, outcome
+    )
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job was done'
+    from finished f where incident.kind = 'job_failed' and incident.closed_at is null and f.outcome = 'done'
+      and (incident.scope = 'job ' || f.kind || ' ' || f.account or incident.detail ->> 'kind' = f.kind
+        and incident.detail -> 'connections' <> '[]' and incident.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)`;
+}
+
+/** A job failed as often as it is tried: an incident, with its last error if it had one, unless another of its account was done since. */
+export async function openJobIncident(
+  sql: Sql,
+  {
+    kind,
+    account,
+    connections,
+    jobId,
+    diedAt,
+  }: { kind: string; account: string; connections: string[]; jobId: string | null; diedAt: Date },
+): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, scope, detail)
+    select 'job_failed', 'job ' || ${kind}::text || ' ' || ${account}::text, jsonb_build_object('kind', ${kind}::text, 'account', ${account}::text,
+      'connections', ${JSON.stringify(connections)}::jsonb, 'error', (select error from keywarden.job_run
+        where job_id = ${jobId}::uuid and outcome = 'failed' order by number desc limit 1))
+    where not exists (select from keywarden.job_run r where r.kind = ${kind} and r.account = ${account} and r.outcome = 'done'
+      and r.finished_at > ${diedAt.toISOString()}::timestamptz)
+    on conflict (kind, scope) where closed_at is null and key_number is null do update set detail = excluded.detail`;
+}
+
+/** Forgets the times and attempts that are older than this. */
+export async function forgetOldJobs(sql: Sql, beforeMs: number): Promise<void> {
+  await sql`select keywarden.forget_old_jobs(make_interval(secs => ${beforeMs / 1000}))`;
+}

@@ -1,0 +1,41 @@
+import type postgres from 'postgres';
+import type { Sql } from '../sql.ts';
+
+/** The database's present, in ms since 1970, and of each schedule the last time up to `at` that was enqueued. */
+export interface SlotState {
+  nowMs: number;
+  lastMs: Map<string, number>;
+}
+
+/** `at`, in ms since 1970, stands in for the database's present: for simulations. */
+export async function readSlots(sql: Sql, at: number | null = null): Promise<SlotState> {
+  const [now] = await sql`
+    select coalesce(${at}::float8, extract(epoch from clock_timestamp())::float8 * 1000) as ms`;
+  const nowMs = Number(now?.ms);
+  const rows = await sql`
+    select schedule, extract(epoch from max(slot_at))::float8 * 1000 as ms from keywarden.schedule_slot
+    where slot_at <= to_timestamp(${nowMs}::float8 / 1000) group by schedule`;
+  return { nowMs, lastMs: new Map(rows.map(({ schedule, ms }) => [String(schedule), Number(ms)])) };
+}
+
+/** Takes a time of a schedule for whoever asks first; false for everybody else. */
+export async function claimSlot(
+  sql: postgres.ISql,
+  { schedule, slotMs, replica }: { schedule: string; slotMs: number; replica: string | null },
+): Promise<boolean> {
+  const claimed = await sql`
+    insert into keywarden.schedule_slot (schedule, slot_at, replica, jobs)
+    values (${schedule}, to_timestamp(${slotMs}::float8 / 1000), ${replica}::uuid, 0)
+    on conflict do nothing returning schedule`;
+  return claimed.length > 0;
+}
+
+/** How many jobs a slot enqueued. */
+export async function recordSlotJobs(
+  sql: postgres.ISql,
+  { schedule, slotMs, jobs }: { schedule: string; slotMs: number; jobs: number },
+): Promise<void> {
+  await sql`
+    update keywarden.schedule_slot set jobs = ${jobs}
+    where schedule = ${schedule} and slot_at = to_timestamp(${slotMs}::float8 / 1000)`;
+}

@@ -1,0 +1,131 @@
+import { unknownCreator, type WireMember } from '@keywarden/core/wire';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { saveMembers, saveOrganizations } from '../organizations/organizations.ts';
+import type { Store } from '../store.ts';
+import { readFacts } from './facts.ts';
+import { saveKeyListing } from './listing.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+  const acme = { id: 'acme', name: 'Acme', createdAt: '2026-01-01T00:00:00Z', extra: null };
+  await saveOrganizations(daemon.sql, { controlPlane, seenAt: hour(0) }, [acme]);
+  const keys = ['ada', 'bela', 'carl'].map((id, index) =>
+    makeWireKey(String(index + 1), { createdBy: { id, name: id } }),
+  );
+  await saveKeyListing(daemon.sql, {
+    controlPlane,
+    scope: 'organization:acme',
+    organizationId: 'acme',
+    connection: 'main',
+    run: null,
+    listedAt: hour(0),
+    begunAt: hour(0),
+    keys,
+  });
+});
+afterAll(async () => await store.close());
+
+const hour = (number: number) => `2026-06-01T0${number}:00:00Z`;
+const memberOf = (userId: string): WireMember => ({
+  id: userId,
+  userId,
+  role: 'member',
+  joinedAt: null,
+  email: `${userId}@acme.example`,
+});
+
+/** What is known of the creators of keys 1 to 3 after a listing of these members. */
+async function creatorsAfter(at: string, members: string[]) {
+  await saveMembers(daemon.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
+  const { keys } = await readFacts(daemon, {
+    nowMs: () => Date.parse(at),
+    maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
+    policySha256: '',
+    channels: [],
+    addressesSinceMs: null,
+    needsProjects: false,
+    otherKinds: [],
+    configured: [],
+  });
+  return keys.map(({ creator }) => creator);
+}
+
+test('a creator nobody has ever listed is unknown for a key that is younger than the listings', async () => {
+  await creatorsAfter(hour(1), ['ada', 'bela']);
+  await creatorsAfter(hour(2), ['ada', 'bela']);
+  await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
+  expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('unknown');
+  await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
+  expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('left');
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+});
+
+test('A7: members of whom most are suddenly absent have not left before a day of it', async () => {
+  const many = ['ada', 'bela', 'carl', 'dora', 'emil', 'fay'];
+  await creatorsAfter(hour(1), many);
+  await creatorsAfter(hour(2), ['fay']);
+  expect(await creatorsAfter(hour(3), ['fay'])).toEqual(['unknown', 'unknown', 'unknown']);
+  expect(await creatorsAfter('2026-06-02T03:00:00Z', ['fay'])).toEqual(['left', 'left', 'left']);
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+});
+
+test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
+  // Carl had left before anybody looked: one listing does not say so, two do.
+  expect(await creatorsAfter(hour(1), ['ada', 'bela'])).toEqual(['member', 'member', 'unknown']);
+  expect(await creatorsAfter(hour(2), ['ada'])).toEqual(['member', 'unknown', 'left']);
+  expect(await creatorsAfter(hour(3), [])).toEqual(['member', 'unknown', 'left']);
+  expect(await creatorsAfter(hour(4), ['ada'])).toEqual(['member', 'left', 'left']);
+  expect(await creatorsAfter(hour(5), ['ada', 'bela'])).toEqual(['member', 'member', 'left']);
+});
+
+test('A7: a listing that is believed after one that was suddenly short is the first without a member, not the second', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  const many = ['ada', 'bela', 'carl', ...Array.from({ length: 17 }, (_, index) => `user-${index}`)];
+  for (const at of [1, 2]) await creatorsAfter(hour(at), many);
+  await creatorsAfter(hour(3), many.slice(17));
+  expect(await creatorsAfter(hour(4), many.slice(8))).toEqual(['unknown', 'unknown', 'unknown']);
+  expect(await creatorsAfter(hour(5), many.slice(8))).toEqual(['left', 'left', 'left']);
+});
+
+test('R1: whether a creator has left is unknown where no list names one', async () => {
+  await store.sql`update keywarden.key set creator_id = ${unknownCreator} where creator_id = 'carl'`;
+  for (const at of [1, 2, 3]) expect((await creatorsAfter(hour(at), ['ada', 'bela']))[2]).toBe('unknown');
+  await store.sql`update keywarden.key set creator_id = 'carl' where creator_id = ${unknownCreator}`;
+});
+
+test('A7: a creator nobody ever listed has not left by lists that are suddenly short', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  const many = Array.from({ length: 10 }, (_, index) => `user-${index}`);
+  for (const at of [1, 2]) await creatorsAfter(hour(at), many);
+  await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
+  for (const at of [4, 5]) expect((await creatorsAfter(hour(at), many.slice(0, 2 * (6 - at))))[2]).toBe('unknown');
+  for (const at of [6, 7]) await creatorsAfter(hour(at), many);
+  expect((await creatorsAfter(hour(8), many))[2]).toBe('left');
+  await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
+});
+
+test('A7: a list of members that proves no absence says so: it is empty, or suddenly much shorter', async () => {
+  const organization = { id: 'cut off', name: 'cut off', createdAt: '2026-01-01T00:00:00Z', extra: null };
+  await saveOrganizations(daemon.sql, { controlPlane, seenAt: '2026-06-01T00:00:00Z' }, [organization]);
+  const save = async (at: string, count: number) =>
+    await saveMembers(
+      daemon.sql,
+      { controlPlane, seenAt: at, organizationId: 'cut off' },
+      Array.from({ length: count }, (_, index) => memberOf(`user-${index}`)),
+    );
+  expect(await save('2026-06-01T00:00:00Z', 120)).toEqual({ isSudden: false });
+  expect(await save('2026-06-01T01:00:00Z', 100)).toEqual({ isSudden: true });
+  expect(await save('2026-06-01T02:00:00Z', 0)).toEqual({ isSudden: true });
+  expect(await save('2026-06-01T03:00:00Z', 119)).toEqual({ isSudden: false });
+});

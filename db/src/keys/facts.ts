@@ -1,0 +1,222 @@
+import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
+import { toMs } from '@keywarden/core/values';
+import { keyKinds, type OtherKind, showsUse, unknownCreator } from '@keywarden/core/wire';
+import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
+import { mayHaveRevoked } from '../revocations/revocations.ts';
+import { toInstant } from '../schema/columns.ts';
+import { credential } from '../schema/tables.ts';
+import type { Sql } from '../sql.ts';
+import type { Store } from '../store.ts';
+import {
+  readAcknowledged,
+  readAddresses,
+  readAnnouncements,
+  readExemptions,
+  readFailedLately,
+  readLines,
+  readOwners,
+  readReviewedOut,
+} from './key-facts.ts';
+import { factScope } from './key-listing.ts';
+import { readCreators, readScopes } from './scope-facts.ts';
+
+export interface FactsAsked {
+  /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
+  nowMs: (controlPlane: string) => number | null;
+  /** How old evidence may be, in ms. */
+  maxEvidenceAgeMs: number;
+  /** The policy in force. */
+  policySha256: string;
+  /** Channels that must all have accepted a notice. */
+  channels: string[];
+  /** What only some policies ask for. */
+  addressesSinceMs: number | null;
+  needsProjects: boolean;
+  /** Kinds of credentials that are no API keys and that rules name; of the others only what a review wants gone is read. */
+  otherKinds: OtherKind[];
+  /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
+  configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
+  /** Only this scope's keys. */
+  scope?: ScopePlace;
+}
+
+export interface ScopePlace {
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
+}
+
+/**
+ * Reads what keys are judged on: those that are there, and of each scope its last listings that are believed and who sees it.
+ */
+export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
+  const { db, sql } = store;
+  const reviewedOut = await readReviewedOut(sql);
+  const rows = await db
+    .select()
+    .from(credential)
+    .where(
+      and(
+        isNull(credential.goneAt),
+        isNull(credential.missingSince),
+        or(
+          inArray(credential.kind, [...keyKinds, ...asked.otherKinds]),
+          inArray(credential.number, ['0', ...reviewedOut.keys()]),
+        ),
+        asked.scope && eq(credential.controlPlaneNumber, asked.scope.controlPlane),
+        asked.scope && eq(credential.scope, asked.scope.scope),
+      ),
+    )
+    .orderBy(asc(credential.number));
+  const changedKeys = await readChanged(sql);
+  const otherScopeOf = await readOtherScopes(sql, asked.scope);
+  const creationKnown = await readOrganizationsCreated(sql);
+  const creatorOf = await readCreators(store, asked);
+  const lineOf = await readLines(sql, asked.scope);
+  const ownerOf = await readOwners(sql, lineOf);
+  const exemptionsOf = await readExemptions(sql, asked.nowMs, lineOf);
+  const announcementsOf = await readAnnouncements(sql, asked.channels);
+  const acknowledged = await readAcknowledged(sql, asked.policySha256);
+  const failed = await readFailedLately(sql);
+  const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(sql, asked.addressesSinceMs);
+  const keys = rows.map(
+    (row): KeyFacts => ({
+      ...toKeyFacts(row),
+      ...(isPlausible(row, creationKnown) ? {} : { isCreationUnknown: true }),
+      ...(changedKeys.has(row.number) ? { isInQuestion: true } : {}),
+      ...otherScopeOf(row.number),
+      creator: creatorOf(row),
+      owner: ownerOf(row),
+      exemptions: exemptionsOf(row.number),
+      announcements: announcementsOf(row.number),
+      isAcknowledged: acknowledged.has(row.number),
+      hasFailedLately: failed.has(row.number),
+      ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
+      ...withReview(reviewedOut.get(row.number)),
+      ...withLine(lineOf(row.number)),
+    }),
+  );
+  return {
+    keys,
+    ...(await readScopes(store, asked)),
+    revokedLastDay: await countRevokedLastDay(store, asked.nowMs),
+  };
+}
+
+/** Keys whose id was another's, while no person has looked. */
+async function readChanged(sql: Sql): Promise<Set<string>> {
+  const rows = await sql`select key_number from keywarden.incident where kind = 'key_changed' and closed_at is null`;
+  return new Set(rows.map((row) => String(row.key_number)));
+}
+
+async function readOrganizationsCreated(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql`select control_plane_number, id, created_at from keywarden.organization`;
+  return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.created_at))]));
+}
+
+/**
+ * Of live keys that lists of two scopes show, as one whose rows come from another list does, the other one. A scope that nothing lists any more
+ * says nothing.
+ */
+async function readOtherScopes(
+  sql: Sql,
+  one: ScopePlace | undefined,
+): Promise<(number: string) => Pick<KeyFacts, 'otherScope'>> {
+  const rows = await sql`
+    select k.number, min(o.scope) as scope from keywarden.key k join keywarden.key o on o.control_plane_number = k.control_plane_number
+      and o.id = k.id and o.scope <> k.scope and o.gone_at is null and o.superseded_at is null
+      and (o.creator_id = k.creator_id or ${unknownCreator} in (o.creator_id, k.creator_id))
+      and date_trunc('second', o.created_at) = date_trunc('second', k.created_at) and exists (
+        select from keywarden.connection_scope s join keywarden.connection c on c.name = s.connection and c.removed_at is null
+        where s.control_plane_number = o.control_plane_number and s.scope = o.scope)
+    where k.gone_at is null and k.superseded_at is null and (${one === undefined} or
+      k.control_plane_number = ${one?.controlPlane ?? null}::bigint and k.scope = ${one?.scope ?? null}::text)
+    group by k.number`;
+  const scopes = new Map(rows.map((row) => [String(row.number), { otherScope: String(row.scope) }]));
+  return (number) => scopes.get(number) ?? {};
+}
+
+const dayMs = 86_400_000;
+/** No key of any such service is older, RFC 3339. */
+const oldest = '2000-01-01T00:00:00Z';
+
+/** Whether a key may have been created when its record says: not before its organization, nor after it was first seen. */
+function isPlausible(
+  { createdAt, firstSeenAt, controlPlaneNumber, organizationId }: KeyRow,
+  organizations: Map<string, string>,
+): boolean {
+  const at = toMs(createdAt);
+  const from = Math.max(
+    toMs(oldest),
+    toMs(organizations.get(`${controlPlaneNumber}/${organizationId}`) ?? oldest) - dayMs,
+  );
+  return at >= from && at <= toMs(firstSeenAt) + dayMs;
+}
+
+const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
+const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
+
+type CredentialRow = typeof credential.$inferSelect;
+type OfOthers = 'branchId' | 'holder' | 'expiresAt';
+/** The row of any credential, or of a key, which has less. */
+type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthers>>;
+type Known =
+  | 'isCreationUnknown'
+  | 'isInQuestion'
+  | 'otherScope'
+  | 'line'
+  | 'reviewedOut'
+  | 'creator'
+  | 'owner'
+  | 'exemptions'
+  | 'announcements'
+  | 'isAcknowledged'
+  | 'hasFailedLately'
+  | 'addresses';
+
+/** What a key's own row says of it. */
+export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
+  const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
+  const scope = factScope(row.controlPlaneNumber, row.scope);
+  const { presentSince, firstSeenAt, expiresAt, branchId } = row;
+  const identity = { number, scope, id, kind, name, organizationId, projectId, creatorId, creatorName };
+  return {
+    ...identity,
+    createdAt,
+    presentSince,
+    firstSeenAt,
+    use: useOf(row),
+    ...(expiresAt == null ? {} : { expiresAt }),
+    ...(branchId == null ? {} : { branchId }),
+  };
+}
+
+/**
+ * A last use that went backwards, lies before the key's creation (by more than a rounded second), or has an address and no time, says
+ * nothing.
+ */
+function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
+  if (!showsUse(kind)) return { state: 'unknown' };
+  if (lastUsedAt === null) return useWentBack || lastUsedFrom !== null ? { state: 'unknown' } : { state: 'never' };
+  if (useWentBack || !(toMs(lastUsedAt) >= toMs(createdAt) - 1000)) return { state: 'unknown' };
+  return { state: 'used', at: lastUsedAt, from: lastUsedFrom };
+}
+
+/**
+ * Revocations of the last 24 hours by each control plane's own clock. Whatever was sent counts while it may have
+ * revoked.
+ */
+async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAsked['nowMs']): Promise<number> {
+  const planes = await sql`select number from keywarden.control_plane order by number`;
+  let revoked = 0;
+  for (const { number } of planes) {
+    const now = new Date(nowMs(String(number)) ?? Date.now()).toISOString();
+    const [row] = await sql`
+      select count(*)::int as n from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
+        left join keywarden.revocation_outcome o on o.intent_number = i.number
+      where k.control_plane_number = ${String(number)} and ${mayHaveRevoked(sql)}
+        and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;
+    revoked += Number(row?.n);
+  }
+  return revoked;
+}

@@ -1,0 +1,79 @@
+import type { History, KeyHistory } from '@keywarden/core/policy';
+import { asc } from 'drizzle-orm';
+import { toInstant } from '../schema/columns.ts';
+import { key } from '../schema/tables.ts';
+import type { Sql } from '../sql.ts';
+import type { Store } from '../store.ts';
+import { toKeyFacts } from './facts.ts';
+import { readLines, readOwners } from './key-facts.ts';
+import { factScope } from './key-listing.ts';
+import { readCreators } from './scope-facts.ts';
+
+/** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
+export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
+  const rows = await db.select().from(key).orderBy(asc(key.number));
+  const ownerOf = await readOwners(sql, await readLines(sql, undefined));
+  const uses = await readUses(sql, from);
+  // A replay judges by all that is remembered, however old.
+  const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
+  const left = await readLeavers(sql);
+  const ownKeys =
+    await sql`select name, own_key_id from keywarden.connection where own_key_id is not null order by name`;
+  return {
+    keys: rows.map((row) => ({
+      key: {
+        ...toKeyFacts(row),
+        owner: ownerOf(row),
+        creator: 'unknown',
+        exemptions: [],
+        announcements: [],
+        isAcknowledged: false,
+        hasFailedLately: false,
+      },
+      goneAt: row.goneAt,
+      creatorLeftAt:
+        left.get(`${row.controlPlaneNumber}/${row.organizationId}/${row.creatorId}`) ??
+        (creatorOf(row) === 'left' ? row.firstSeenAt : null),
+      uses: uses.get(row.number) ?? [],
+    })),
+    listings: await readListingDays(sql, from),
+    ownKeys: ownKeys.map((row) => ({ connection: String(row.name), keyId: String(row.own_key_id) })),
+  };
+}
+
+/** Of each key its uses from a time on, and the last one before. */
+async function readUses(sql: Sql, from: string): Promise<Map<string, KeyHistory['uses']>> {
+  const rows = await sql`
+    select key_number, last_used_at, address from keywarden.key_use where last_used_at >= ${from}::timestamptz
+    union all (
+      select distinct on (key_number) key_number, last_used_at, address from keywarden.key_use where last_used_at < ${from}::timestamptz
+      order by key_number, last_used_at desc)
+    order by 1, 2`;
+  const groups = Map.groupBy(rows, (row) => String(row.key_number));
+  const toUse = (row: (typeof rows)[number]) => ({
+    at: toInstant(String(row.last_used_at)),
+    from: row.address === '' ? null : String(row.address),
+  });
+  return new Map([...groups].map(([number, group]) => [number, group.map(toUse)]));
+}
+
+async function readLeavers(sql: Sql): Promise<Map<string, string>> {
+  const rows = await sql`
+    select control_plane_number, organization_id, user_id, left_at from keywarden.member where left_at is not null`;
+  return new Map(
+    rows.map((row) => [
+      `${row.control_plane_number}/${row.organization_id}/${row.user_id}`,
+      toInstant(String(row.left_at)),
+    ]),
+  );
+}
+
+/** The complete listings of each scope, one an hour at most: more say nothing more about a day. */
+async function readListingDays(sql: Sql, from: string): Promise<Map<string, string[]>> {
+  const rows = await sql`
+    select control_plane_number, scope, max(listed_at) as at from keywarden.key_listing
+    where doubt is null and listed_at > ${from}::timestamptz - interval '2 days'
+    group by control_plane_number, scope, date_trunc('hour', listed_at) order by 1, 2, 3`;
+  const groups = Map.groupBy(rows, (row) => factScope(String(row.control_plane_number), String(row.scope)));
+  return new Map([...groups].map(([scope, group]) => [scope, group.map((row) => toInstant(String(row.at)))]));
+}

@@ -1,0 +1,88 @@
+import { otherKinds } from '@keywarden/core/wire';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Reader, visible } from '../list.ts';
+import { toInstant } from '../schema/columns.ts';
+import type { Inventoried } from './source.ts';
+
+/** Times of which nobody knows whether other keys came and went in a scope. Null: since ever, or until now. */
+export interface InventoryHole {
+  control_plane: string;
+  scope: string;
+  from: string | null;
+  to: string | null;
+}
+
+/** The organization of a scope: `organization:ID`, or `KIND:ORGANIZATION/PROJECT`; null for a user's. */
+const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;
+
+const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
+
+/** Of each inventory: its listings, how long after one the next is due, when the last was, and what was never listed. */
+const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL }> = {
+  keys: {
+    isListing: isOfKeys,
+    due: sql`interval '1 day'`,
+    over: sql`null::timestamptz`,
+    never: sql`select o.control_plane_number, 'organization:' || o.id, null::timestamptz, null::timestamptz from keywarden.organization o
+      where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)`,
+  },
+  credentials: {
+    isListing: sql`not ${isOfKeys}`,
+    due: sql`interval '2 days'`,
+    // With its project what gave access to it is gone, too.
+    over: sql`(select p.gone_at from keywarden.project p where p.control_plane_number = listing.control_plane_number
+      and p.id = regexp_replace(listing.scope, '^.*/', ''))`,
+    never: sql`select p.control_plane_number, n.kind || ':' || p.organization_id || '/' || p.id, null::timestamptz, p.gone_at
+      from keywarden.project p cross join unnest(${sql.param([...otherKinds])}::text[]) n(kind)
+      where not exists (select from listing l where l.control_plane_number = p.control_plane_number
+        and l.scope = n.kind || ':' || p.organization_id || '/' || p.id)
+      union all
+      select o.control_plane_number, 'credentials:' || o.id, null, null from keywarden.organization o
+      where not exists (select from keywarden.project p where p.control_plane_number = o.control_plane_number and p.organization_id = o.id)
+        and not exists (select from keywarden.sync_run r where r.kind = 'credentials' and r.status = 'finished')`,
+  },
+};
+
+/**
+ * Where the inventory of keys, or of other credentials, is not known between two times (or at one), scope by scope: before its first complete listing,
+ * where more than a day (of other credentials two) lies between two, and after the last one once that is as old; what was never listed whole is one
+ * hole.
+ */
+export async function listInventoryHoles(
+  db: Reader,
+  {
+    from,
+    to,
+    organizations,
+    of = 'keys',
+  }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
+): Promise<InventoryHole[]> {
+  const { isListing, due, over, never } = inventories[of];
+  const rows = await db.execute(sql`
+    with listing as (
+      select control_plane_number, scope, listed_at from keywarden.key_listing where doubt is null and ${isListing}
+    ), gap as (
+      select control_plane_number, scope, lag(listed_at) over w as opens, listed_at as closes from listing
+      window w as (partition by control_plane_number, scope order by listed_at)
+      union all
+      select control_plane_number, scope, max(listed_at), ${over} from listing group by control_plane_number, scope
+      union all
+      ${never}
+    )
+    select c.base_url as control_plane, s.scope, s.opens, s.closes from gap s
+      join keywarden.control_plane c on c.number = s.control_plane_number
+    where ${visible(organizationOf, organizations) ?? sql`true`}
+      and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
+      and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
+    order by c.base_url, s.scope, s.opens nulls first`);
+  return rows.map((row) => ({
+    control_plane: String(row.control_plane),
+    scope: String(row.scope),
+    from: toTime(row.opens),
+    to: toTime(row.closes),
+  }));
+}
+
+function toTime(value: unknown): string | null {
+  return typeof value === 'string' ? toInstant(value) : null;
+}

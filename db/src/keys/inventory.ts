@@ -1,0 +1,73 @@
+import { toInstant } from '../schema/columns.ts';
+import type { Sql } from '../sql.ts';
+
+/** When a scope's keys were listed completely, and between which listings more than a day lies. Times are RFC 3339. */
+export interface InventoryCoverage {
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
+  /** Null where no listing could be believed so far. */
+  firstListedAt: string | null;
+  lastListedAt: string | null;
+  listings: number;
+  /** A key that came and went within one of these may never have been seen. */
+  gaps: { from: string; to: string }[];
+  /** Why the newest listings conclude nothing, and since when; null where the newest is believed. */
+  doubt: { since: string; why: string } | null;
+}
+
+/** Scopes that some connection lists and whose newest listing is doubted, with since when and why. */
+export async function listDoubtedScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
+  const rows = await sql`
+    select s.scope, since.listed_at as since, newest.doubt as why from (
+      select distinct s.control_plane_number, s.scope from keywarden.connection_scope s
+        join keywarden.connection c on c.name = s.connection and c.removed_at is null) s
+    cross join lateral (
+      select number, doubt from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
+      order by l.number desc limit 1) newest
+    cross join lateral (
+      select coalesce(max(number), 0) as number from keywarden.key_listing l
+      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null) believed
+    cross join lateral (
+      select listed_at from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
+        and l.number > believed.number order by l.number limit 1) since
+    where newest.doubt is not null order by s.scope`;
+  return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
+}
+
+/** The coverage of the key inventory: each complete listing proves its own time, and says something of the day around it. */
+export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage[]> {
+  const rows = await sql`
+    with listing as (
+      select control_plane_number, scope, listed_at, doubt,
+        lag(listed_at) over (partition by control_plane_number, scope, doubt is null order by listed_at) as before
+      from keywarden.key_listing where split_part(scope, ':', 1) in ('user', 'organization')
+    ), believed as (
+      select control_plane_number, scope, max(number) as last from keywarden.key_listing where doubt is null group by 1, 2
+    ), doubted as (
+      select d.control_plane_number, d.scope, (array_agg(d.listed_at order by d.number))[1] as since,
+        (array_agg(d.doubt order by d.number desc))[1] as why
+      from keywarden.key_listing d left join believed b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
+      where d.doubt is not null and d.number > coalesce(b.last, 0) group by 1, 2
+    )
+    select c.base_url, l.scope, min(l.listed_at) filter (where l.doubt is null) as first,
+      max(l.listed_at) filter (where l.doubt is null) as last, count(*) filter (where l.doubt is null)::int as listings,
+      coalesce(json_agg(json_build_object('from', l.before, 'to', l.listed_at) order by l.listed_at)
+        filter (where l.doubt is null and l.listed_at - l.before > interval '1 day'), '[]') as gaps, d.since, d.why
+    from listing l join keywarden.control_plane c on c.number = l.control_plane_number
+      left join doubted d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
+    group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`;
+  const instant = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
+  return rows.map((row) => ({
+    controlPlane: String(row.base_url),
+    scope: String(row.scope),
+    firstListedAt: instant(row.first),
+    lastListedAt: instant(row.last),
+    listings: Number(row.listings),
+    gaps: (row.gaps as { from: string; to: string }[]).map(({ from, to }) => ({
+      from: toInstant(from),
+      to: toInstant(to),
+    })),
+    doubt: row.why === null ? null : { since: toInstant(String(row.since)), why: String(row.why) },
+  }));
+}

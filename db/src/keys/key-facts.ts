@@ -1,0 +1,178 @@
+import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
+import { toMs } from '@keywarden/core/values';
+import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
+import { toInstant } from '../schema/columns.ts';
+import type { Sql } from '../sql.ts';
+
+/** The line of a key, by its number; undefined for a key that is a line of its own. */
+export type LineOf = (number: string) => Line | undefined;
+
+/** The lines that rotations have made, and which of their keys are in an open one. */
+export async function readLines(sql: Sql, one: { controlPlane: string; scope: string } | undefined): Promise<LineOf> {
+  const rows = await sql`
+    with kin as (
+      select l.key_number, l.line_number from keywarden.key_line l
+      union select r.key_number, r.line_number from keywarden.rotation r)
+    select distinct on (n.key_number) n.key_number, n.line_number, f.creator_id, f.name, o.id, o.key_number = n.key_number as is_old
+    from kin n join keywarden.key f on f.number = n.line_number
+      left join keywarden.rotation o on o.line_number = n.line_number and o.ended_at is null and (o.key_number = n.key_number
+        or exists (select from keywarden.key_line l where l.key_number = n.key_number and l.rotation_number = o.number))
+    where ${one === undefined} or f.control_plane_number = ${one?.controlPlane ?? null}::bigint and f.scope = ${one?.scope ?? null}::text
+    order by n.key_number, o.number`;
+  const lines = new Map(
+    rows.map((row) => {
+      const role: 'old' | 'successor' = row.is_old ? 'old' : 'successor';
+      const rotation = row.id === null ? null : { id: String(row.id), role };
+      const facts: Line = {
+        number: String(row.line_number),
+        creatorId: String(row.creator_id),
+        name: String(row.name),
+        rotation,
+      };
+      return [String(row.key_number), facts] as const;
+    }),
+  );
+  return (number) => lines.get(number);
+}
+
+/**
+ * Who answers for each key: whom it, or another of its line, was assigned to last, else its line's creator, by e-mail where members are
+ * listed. Of other credentials nothing says who made them: the owner of their project answers for those.
+ */
+export async function readOwners(sql: Sql, lineOf: LineOf): Promise<(row: Owned) => string> {
+  const rows = await sql`select key_number, owner from keywarden.key_owner order by number`;
+  const members = await sql`
+    select distinct on (control_plane_number, user_id) control_plane_number, user_id, email from keywarden.member
+    order by control_plane_number, user_id, left_at is null desc, last_seen_at desc, email`;
+  const projects =
+    await sql`select control_plane_number, id, owner_id from keywarden.project where owner_id is not null`;
+  const ownerOfProject = new Map(
+    projects.map((row) => [`${row.control_plane_number}/${row.id}`, String(row.owner_id)]),
+  );
+  const owners = new Map(
+    rows.map((row) => [firstOf(lineOf, String(row.key_number)), row.owner === null ? null : String(row.owner)]),
+  );
+  const emails = new Map(members.map((row) => [`${row.control_plane_number}/${row.user_id}`, String(row.email)]));
+  return ({ number, controlPlaneNumber, creatorId, kind, projectId }) => {
+    const made = lineOf(number)?.creatorId ?? creatorId;
+    const isNobodys = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
+    const creator = (isNobodys ? ownerOfProject.get(`${controlPlaneNumber}/${projectId}`) : undefined) ?? made;
+    return owners.get(firstOf(lineOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
+  };
+}
+
+interface Owned {
+  number: string;
+  controlPlaneNumber: string;
+  creatorId: string;
+  kind?: CredentialKind;
+  projectId?: string | null;
+}
+
+const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? number;
+
+/**
+ * The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. A record that
+ * another scope's list has shown, or shows, is the same key: it may have moved there.
+ */
+export async function readExemptions(
+  sql: Sql,
+  nowMs: (controlPlane: string) => number | null,
+  lineOf: LineOf,
+): Promise<(number: string) => Exemption[]> {
+  const rows = await sql`
+    select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
+    from keywarden.exemption e join keywarden.exemption_key x on x.exemption_number = e.number
+      join keywarden.credential k on k.number = x.key_number
+      join keywarden.credential s on s.control_plane_number = k.control_plane_number and s.id = k.id
+        and (s.creator_id = k.creator_id or ${unknownCreator} in (s.creator_id, k.creator_id))
+        and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
+    where e.ended_at is null order by e.number`;
+  const inForce = rows.filter(
+    (row) => toMs(toInstant(String(row.until))) > (nowMs(String(row.control_plane_number)) ?? Date.now()),
+  );
+  const toExemption = (row: (typeof inForce)[number]): Exemption => ({
+    number: String(row.number),
+    rules: Array.isArray(row.rules) ? row.rules.map(String) : null,
+    reason: String(row.reason),
+    grantedBy: String(row.granted_by),
+    until: toInstant(String(row.until)),
+  });
+  const exemptionsOf = byKey(inForce, toExemption, (number) => firstOf(lineOf, number));
+  return (number) => exemptionsOf(firstOf(lineOf, number));
+}
+
+/** The open announcements of each key, with the steps that every channel has accepted. */
+export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(number: string) => Announcement[]> {
+  const rows = await sql`
+    select a.key_number, a.rule, a.basis, coalesce(json_agg(json_build_object('step', s.step, 'at', s.accepted_at)
+      order by s.step) filter (where s.step is not null), '[]') as accepted
+    from keywarden.announcement a left join lateral (
+      select n.step, max(m.accepted_at) as accepted_at
+      from keywarden.notice n join keywarden.notice_message m on m.number = n.message_number
+      where n.announcement_number = a.number and n.channel = any(${channels}) and m.accepted_at is not null
+      group by n.step having count(distinct n.channel) = ${channels.length}) s on true
+    where a.ended_at is null group by a.number order by a.number`;
+  return byKey(rows, (row) => ({
+    rule: String(row.rule),
+    basis: String(row.basis),
+    accepted: (row.accepted as { step: string; at: string }[]).map(({ step, at }) => ({ step, at: toInstant(at) })),
+  }));
+}
+
+/**
+ * Keys that stand in a plan which a person has had carried out in the last 90 days, under the policy in force: to go, or to wait for a
+ * quota, a notice or a second listing.
+ */
+export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
+  const rows = await sql`
+    select distinct f.key_number from keywarden.plan_approval a join keywarden.plan p on p.id = a.plan_id
+      join keywarden.finding f on f.plan_id = a.plan_id
+    where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
+      and exists (select from keywarden.approval_end e where e.approval_number = a.number and e.how = 'done')
+      and f.action = 'revoke' and (f.disposition = 'planned' or f.hold_kind in ('over_quota', 'unannounced', 'seen_once'))`;
+  return new Set(rows.map((row) => String(row.key_number)));
+}
+
+/** Keys of which an attempt was refused, or led to nothing, in the last three days. */
+export async function readFailedLately(sql: Sql): Promise<Set<string>> {
+  const rows = await sql`
+    select distinct i.key_number from keywarden.revocation_intent i
+      join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.outcome in ('failed', 'not_revoked') and coalesce(o.detail ->> 'sent', 'true') <> 'false' and o.at > now() - interval '3 days'`;
+  return new Set(rows.map((row) => String(row.key_number)));
+}
+
+/** Keys that the newest signed access review that looked at them wants gone. */
+export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
+  const rows = await sql`
+    select key_number, review_number, decided_by, decided_at, reason from keywarden.review_verdict where decision = 'revoke'`;
+  const toDecision = (row: (typeof rows)[number]) => ({
+    review: String(row.review_number),
+    by: String(row.decided_by),
+    at: toInstant(String(row.decided_at)),
+    reason: String(row.reason),
+  });
+  return new Map(rows.map((row) => [String(row.key_number), toDecision(row)]));
+}
+
+/** From where each key was used since a time, newest use of each address. */
+export async function readAddresses(
+  sql: Sql,
+  sinceMs: number,
+): Promise<(number: string) => { address: string; at: string }[]> {
+  const rows = await sql`
+    select key_number, address, max(last_used_at) as at from keywarden.key_use
+    where last_used_at >= ${new Date(sinceMs).toISOString()}::timestamptz and address <> ''
+    group by key_number, address order by key_number, address`;
+  return byKey(rows, (row) => ({ address: String(row.address), at: toInstant(String(row.at)) }));
+}
+
+function byKey<T, Row extends Record<string, unknown>>(
+  rows: readonly Row[],
+  toValue: (row: Row) => T,
+  group: (number: string) => string = (number) => number,
+): (number: string) => T[] {
+  const groups = Map.groupBy(rows, (row) => group(String(row.key_number)));
+  return (number) => (groups.get(number) ?? []).map(toValue);
+}

@@ -1,0 +1,174 @@
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { assignOwners, saveKeyListing } from '../daemon.ts';
+import { readPage } from '../list.ts';
+import type { Store } from '../store.ts';
+import { listInventoryHoles } from './inventory-holes.ts';
+import { readLines, readOwners } from './key-facts.ts';
+import { keyList } from './list.ts';
+
+let store: TestStore;
+let daemon: Store;
+let report: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
+});
+afterAll(async () => await store.close());
+
+const day = (number: number, hour = 0) =>
+  `2026-03-${String(number).padStart(2, '0')}T${String(hour).padStart(2, '0')}:00:00Z`;
+
+/** A listing of an organization at a time, with these keys. */
+async function list(organizationId: string, at: string, keys: ReturnType<typeof makeWireKey>[]): Promise<void> {
+  const scope = `organization:${organizationId}`;
+  const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
+  await saveKeyListing(daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
+}
+
+interface Shown {
+  id: string;
+  name: string;
+  state: string;
+  last_used_at: string | null;
+  last_seen_at: string | null;
+  owner: string;
+}
+
+/** The keys of an organization at a time: id, name and state. */
+async function keysAt(organizationId: string, asOf?: string): Promise<Shown[]> {
+  const asked = { organizationId, ...(asOf === undefined ? {} : { asOf }) };
+  const { items } = await readPage(report.db, keyList(asked, { organizations: null }), { limit: 100, after: null });
+  return items.map((item) => JSON.parse(item) as Shown);
+}
+
+const statesAt = async (organizationId: string, asOf: string) =>
+  (await keysAt(organizationId, asOf)).map(({ id, name, state }) => `${id} ${name} ${state}`);
+
+test('as of a past time keys are what listings showed then: names, states, and nobody who came later', async () => {
+  const old = (change = {}) => makeWireKey('1', { name: 'old', createdAt: day(1), ...change });
+  const other = makeWireKey('2', { name: 'other', createdAt: day(1) });
+  await list('past', day(3), [old(), other]);
+  await list('past', day(5), [old({ name: 'renamed', lastUsedAt: day(4), lastUsedFromAddr: '192.0.2.1' }), other]);
+  await list('past', day(7), [other, makeWireKey('3', { name: 'young', createdAt: day(6) })]);
+  await list('past', day(9), [other, makeWireKey('3', { name: 'young', createdAt: day(6) })]);
+  expect(await statesAt('past', '2026-02-28T00:00:00Z')).toEqual([]);
+  expect(await statesAt('past', day(2))).toEqual(['1 old active', '2 other active']);
+  expect(await statesAt('past', day(4))).toEqual(['1 old active', '2 other active']);
+  expect(await statesAt('past', day(5))).toEqual(['1 renamed active', '2 other active']);
+  // Shown on the 5th and absent on the 7th: when it went nobody knows.
+  expect(await statesAt('past', day(6))).toEqual(['1 renamed unknown', '2 other active', '3 young active']);
+  expect(await statesAt('past', day(8))).toEqual(['1 renamed missing', '2 other active', '3 young active']);
+  expect((await keysAt('past', day(9)))[0]).toMatchObject({ last_seen_at: day(5) });
+  expect(await statesAt('past', day(9))).toEqual(['1 renamed gone', '2 other active', '3 young active']);
+  expect((await keysAt('past', day(3)))[0]).toMatchObject({ last_used_at: null, last_seen_at: day(3) });
+  expect((await keysAt('past', day(8)))[0]).toMatchObject({ last_used_at: day(4), last_seen_at: day(5) });
+});
+
+test('a use later in the same hour hides none that was before the asked time', async () => {
+  const used = (at: string) => makeWireKey('40', { createdAt: day(1), lastUsedAt: at, lastUsedFromAddr: '192.0.2.1' });
+  await list('hour', day(3, 1), [used('2026-03-03T00:10:00Z')]);
+  await list('hour', day(3, 2), [used('2026-03-03T00:50:00Z')]);
+  const lastUse = async (at: string) => (await keysAt('hour', at))[0]?.last_used_at;
+  expect(await lastUse('2026-03-03T00:05:00Z')).toBeNull();
+  expect(await lastUse('2026-03-03T00:20:00Z')).toBe('2026-03-03T00:10:00Z');
+  expect(await lastUse('2026-03-03T00:55:00Z')).toBe('2026-03-03T00:50:00Z');
+});
+
+test('a key that one listing lacked and the next one shows was missing in between, and is there again', async () => {
+  const key = makeWireKey('10', { createdAt: day(1) });
+  const stays = makeWireKey('11', { createdAt: day(1) });
+  for (const [at, keys] of [
+    [day(3), [key, stays]],
+    [day(4), [stays]],
+    [day(5), [key, stays]],
+  ] as const)
+    await list('blink', at, [...keys]);
+  const stateOf = async (at: string) => (await keysAt('blink', at)).find(({ id }) => id === '10')?.state;
+  expect([
+    await stateOf(day(3)),
+    await stateOf(day(4)),
+    await stateOf(day(4, 12)),
+    await stateOf(day(5)),
+    await stateOf(day(9)),
+  ]).toEqual(['active', 'missing', 'missing', 'active', 'active']);
+});
+
+test('where no listing was within a day, the inventory has a hole at that time', async () => {
+  await list('holes', day(3), [makeWireKey('20')]);
+  await list('holes', day(3, 12), [makeWireKey('20')]);
+  await list('holes', day(8), [makeWireKey('20')]);
+  const holesAt = async (at: string) =>
+    (await listInventoryHoles(report.db, { from: at, to: at, organizations: ['holes'] })).map(({ from, to }) => [
+      from,
+      to,
+    ]);
+  expect(await holesAt(day(1))).toEqual([[null, day(3)]]);
+  expect(await holesAt(day(3, 6))).toEqual([]);
+  expect(await holesAt(day(5))).toEqual([[day(3, 12), day(8)]]);
+  expect(await holesAt(day(8, 12))).toEqual([]);
+  expect(await holesAt(day(20))).toEqual([[day(8), null]]);
+});
+
+test('the owner that a list shows is the one that the policy judges', async () => {
+  await list('owned', day(3), [
+    makeWireKey('30'),
+    makeWireKey('31'),
+    makeWireKey('32', { createdBy: { id: 'bob', name: 'Bob' } }),
+  ]);
+  await store.sql`
+    insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
+    values (${controlPlane}, 'owned', 'owned', now(), now(), now())`;
+  await store.sql`
+    insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, first_seen_at, last_seen_at)
+    values (${controlPlane}, 'owned', 'bob', 'm', 'bob@company.example', 'member', now(), now())`;
+  const numberOf = new Map(
+    (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
+  );
+  const assign = async (id: string, owner: string | null) =>
+    await assignOwners(daemon.sql, {
+      assignments: [{ key: numberOf.get(id) ?? '', owner }],
+      source: 'assignment',
+      by: 'ada',
+    });
+  await assign('30', 'grace');
+  await assign('31', 'grace');
+  await assign('31', null);
+  // A successor of 30 is of its line, and so is its owner.
+  await store.sql`
+    insert into keywarden.rotation (id, key_number, line_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
+    select 'abcd2345', number, number, 's', '7 days', '7 days', 'command line', 'ada', 'x' from keywarden.key where id = '30'`;
+  await list('owned', day(4), [
+    makeWireKey('30'),
+    makeWireKey('31'),
+    makeWireKey('32', { createdBy: { id: 'bob', name: 'Bob' } }),
+    makeWireKey('33', { createdBy: { id: 'eve', name: 'Eve' } }),
+  ]);
+  await store.sql`
+    insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, fate)
+    select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), '33', 'delivered'`;
+  const ownerOf = await readOwners(daemon.sql, await readLines(daemon.sql, undefined));
+  const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;
+  const judged = new Map(
+    rows.map((row) => [
+      String(row.id),
+      ownerOf({
+        number: String(row.number),
+        controlPlaneNumber: String(row.control_plane_number),
+        creatorId: String(row.creator_id),
+      }),
+    ]),
+  );
+  const shown = await keysAt('owned');
+  expect(shown.map(({ id, owner }) => [id, owner])).toEqual([
+    ['30', 'grace'],
+    ['31', 'ada'],
+    ['32', 'bob@company.example'],
+    ['33', 'grace'],
+  ]);
+  for (const { id, owner } of shown) expect(owner).toBe(judged.get(id));
+});

@@ -1,0 +1,165 @@
+import { unknownCreator } from '@keywarden/core/wire';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { readNow } from '../revocations/revocations.ts';
+import type { Store } from '../store.ts';
+import { saveKeyListing } from './listing.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+let scope: string;
+let hour = 0;
+let scopes = 0;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+});
+beforeEach(() => {
+  scopes += 1;
+  scope = `organization:org-${scopes}`;
+  hour = 0;
+});
+afterAll(async () => await store.close());
+
+/** Saves the next hour's listing. */
+async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {}, hours = 1) {
+  hour += hours;
+  const begunAt = await readNow(daemon.sql);
+  const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
+  const keys = ids.map((id) => makeWireKey(id, change));
+  return await saveKeyListing(daemon.sql, {
+    controlPlane,
+    scope,
+    organizationId: scope,
+    connection: 'main',
+    run: null,
+    listedAt,
+    begunAt,
+    keys,
+  });
+}
+
+/** What was observed of the scope's keys, oldest first. */
+async function events(): Promise<string[]> {
+  const rows = await store.sql`
+    select k.id, o.event from keywarden.key_observation o join keywarden.key k on k.number = o.key_number
+    where k.scope = ${scope} order by o.number`;
+  return rows.map((row) => `${row.id} ${row.event}`);
+}
+
+async function gone(): Promise<string[]> {
+  const rows = await store.sql`select id from keywarden.key where scope = ${scope} and gone_at is not null order by id`;
+  return rows.map((row) => String(row.id));
+}
+
+test('A7: a key is gone after two listings in a row without it, not after one', async () => {
+  await list(['1', '2']);
+  await list(['1']);
+  expect(await gone()).toEqual([]);
+  await list(['1']);
+  expect(await gone()).toEqual(['2']);
+  expect(await events()).toEqual(['1 first_seen', '2 first_seen', '2 missing', '2 gone']);
+});
+
+test('A7: a key that is missing once and then there again was never gone', async () => {
+  await list(['1', '2']);
+  await list(['1']);
+  await list(['1', '2']);
+  await list(['1']);
+  expect(await gone()).toEqual([]);
+});
+
+test('a key that comes back after it was gone is back', async () => {
+  await list(['1', '2']);
+  await list(['1']);
+  await list(['1']);
+  await list(['1', '2']);
+  expect(await gone()).toEqual([]);
+  expect((await events()).at(-1)).toBe('2 back');
+});
+
+test('A7: a listing that is suddenly empty or much shorter concludes nothing, until it has stayed so for a day', async () => {
+  const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
+  await list(all);
+  expect((await list([])).doubt).toBe('0 keys where 12 were expected');
+  expect((await list(['1', '2'])).doubt).toBe('2 keys where 12 were expected');
+  expect((await list(['1', '2'])).doubt).not.toBeNull();
+  expect(await gone()).toEqual([]);
+  expect((await list(['1', '2'], {}, 30)).doubt).toBeNull();
+  await list(['1', '2']);
+  expect(await gone()).toHaveLength(10);
+});
+
+test('A5: listing the same again writes no observation; another name does', async () => {
+  await list(['1']);
+  await list(['1']);
+  expect(await events()).toEqual(['1 first_seen']);
+  await list(['1'], { name: 'renamed' });
+  expect(await events()).toEqual(['1 first_seen', '1 changed']);
+});
+
+test('ids beyond 2^53 stay apart', async () => {
+  await list(['9007199254740992', '9007199254740993']);
+  expect(await events()).toEqual(['9007199254740992 first_seen', '9007199254740993 first_seen']);
+});
+
+test('the use is kept by hour and address; a use that goes backwards is marked and lost by nothing', async () => {
+  await list(['1'], { lastUsedAt: '2026-06-01T01:10:00Z', lastUsedFromAddr: '203.0.113.7' });
+  await list(['1'], { lastUsedAt: '2026-06-01T01:50:00.123456Z', lastUsedFromAddr: '203.0.113.7' });
+  await list(['1'], { lastUsedAt: '2026-06-01T02:10:00Z', lastUsedFromAddr: '198.51.100.4' });
+  const uses = await store.sql`
+    select u.address, u.last_used_at from keywarden.key_use u join keywarden.key k on k.number = u.key_number
+    where k.scope = ${scope} order by u.hour`;
+  expect(uses.map((use) => ({ ...use }))).toEqual([
+    { address: '203.0.113.7', last_used_at: '2026-06-01 01:50:00.123456+00' },
+    { address: '198.51.100.4', last_used_at: '2026-06-01 02:10:00+00' },
+  ]);
+  const state = async () =>
+    (await store.sql`select use_went_back, last_used_at from keywarden.key where scope = ${scope}`)[0];
+  await list(['1'], { lastUsedAt: '2026-06-01T01:00:00Z', lastUsedFromAddr: '203.0.113.7' });
+  expect(await state()).toEqual({ use_went_back: true, last_used_at: '2026-06-01 02:10:00+00' });
+  await list(['1'], { lastUsedAt: '2026-06-01T05:00:00Z', lastUsedFromAddr: '203.0.113.7' });
+  expect(await state()).toMatchObject({ use_went_back: false });
+});
+
+test('a listing that is older than the last one is left out', async () => {
+  await list(['1', '2']);
+  hour -= 1;
+  expect((await list(['1'], {}, 0)).number).toBeNull();
+  expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
+});
+
+test('a list whose pages shifted shows a key twice, and it is stored once', async () => {
+  await list(['1', '2', '1']);
+  expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
+});
+
+test('A7: a shorter list of a number at which services cut lists off proves no absence; any other number does', async () => {
+  const ids = Array.from({ length: 190 }, (_, index) => String(index + 1));
+  await list(ids);
+  for (let listings = 0; listings < 3; listings += 1) expect((await list(ids.slice(0, 100))).doubt).not.toBeNull();
+  expect(await gone()).toEqual([]);
+  await list(ids.slice(0, 151));
+  await list(ids.slice(0, 151));
+  expect(await gone()).toHaveLength(39);
+});
+
+test('R1: a key of which a list does not say who made it is the same key; no one is taken for its creator, and one who is known stays', async () => {
+  const creators = async () =>
+    await store.sql`select id, creator_id, superseded_at is null as is_live from keywarden.key where scope = ${scope} order by number`;
+  const unnamed = { createdBy: { id: unknownCreator, name: null } };
+  await list(['1'], unnamed);
+  expect(await creators()).toMatchObject([{ creator_id: unknownCreator }]);
+  await list(['1']);
+  await list(['1'], unnamed);
+  expect([...(await creators())]).toEqual([{ id: '1', creator_id: 'ada', is_live: true }]);
+  // A list that goes on to name no creator writes nothing new.
+  expect(await events()).toEqual(['1 first_seen', '1 changed']);
+  const incidents =
+    await store.sql`select 1 from keywarden.incident where kind = 'key_changed' and scope = ${`${controlPlane}/${scope}`}`;
+  expect(incidents).toHaveLength(0);
+});

@@ -1,0 +1,272 @@
+import { compareInstants } from '@keywarden/core/values';
+import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
+import type postgres from 'postgres';
+import { openIncidentOfKey } from '../incidents/incidents.ts';
+import { holdFence } from '../locks.ts';
+import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import type { KeyListing } from './key-listing.ts';
+import { findDoubt, reportDoubt } from './listing-doubts.ts';
+
+export interface SavedListing {
+  /** Null when a later listing of the scope was already there. */
+  number: string | null;
+  /** Why absences in it prove nothing; null for a listing that is believed. */
+  doubt: string | null;
+  /** It is the first, or the first after a doubted one: inactivity is judged on two in a row. */
+  isAlone: boolean;
+}
+
+/**
+ * Saves a complete listing of a scope: what is new, changed or back, the use, and what is missing. A key is gone after two
+ * listings in a row without it (A7); a listing that is suddenly empty or much shorter is doubted, and proves no absence.
+ */
+export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
+  const listing = { ...given, keys: lastUsedOfEach(given.keys) };
+  const ids = [...given.keys.map(({ id }) => id), ...(given.ended ?? []).map(({ id }) => id)];
+  return await sql.begin(async (tx) => {
+    await holdFence(tx, listing.lease);
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
+    const [later] = await tx`
+      select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
+        and listed_at > ${listing.listedAt}::timestamptz limit 1`;
+    if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
+    const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
+    const [last] = await tx`
+      select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
+      order by number desc limit 1`;
+    const number = await insertListing(tx, listing, doubt);
+    if (listing.stale == null) {
+      const changed = await supersede(tx, listing);
+      await saveKeys(tx, listing);
+      // Of what is not revoked from here a change is nothing to look at: names of roles are given again.
+      if (isOfKeys(listing.scope) || listing.scope.startsWith('branch_credential:'))
+        await reportChanged(tx, listing, changed);
+      await saveUse(tx, listing);
+      await saveEnds(tx, listing);
+    }
+    if (doubt === null) await markAbsent(tx, listing);
+    await reportDoubt(tx, listing, doubt);
+    return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
+  });
+}
+
+type Tx = postgres.TransactionSql;
+
+/** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
+function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
+  const chosen = new Map<string, T>();
+  for (const each of keys) {
+    const known = chosen.get(each.id);
+    const isLater = compareInstants(each.lastUsedAt ?? never, known?.lastUsedAt ?? never) >= 0;
+    if (known === undefined || isLater) chosen.set(each.id, each);
+  }
+  return [...chosen.values()];
+}
+
+const never = '0001-01-01T00:00:00Z';
+
+async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
+  const { controlPlane, scope, connection, run, listedAt, begunAt, keys } = listing;
+  const [row] = await tx`
+    insert into keywarden.key_listing (control_plane_number, scope, connection, run_number, listed_at, begun_at, key_count, doubt)
+    values (${controlPlane}, ${scope}, ${connection}, ${run}, ${listedAt}::timestamptz, ${begunAt}::timestamptz, ${keys.length}, ${doubt}) returning number`;
+  await tx`
+    insert into keywarden.connection_scope (connection, control_plane_number, scope, seen_at) values (${connection}, ${controlPlane}, ${scope}, ${listedAt}::timestamptz)
+    on conflict (connection, control_plane_number, scope) do update set seen_at = excluded.seen_at`;
+  return String(row?.number);
+}
+
+/** SQL: whether a stored key may have been created when its row says; a later listing may say better. */
+const isPossible = (tx: Tx, row: 'k') => tx`(
+  ${tx(row)}.created_at >= '2000-01-01' and ${tx(row)}.created_at <= ${tx(row)}.first_seen_at + interval '1 day')`;
+
+/**
+ * Ends the rows of keys whose ids this listing shows with another creation time, creator or kind: such a record is another key, and gets none of
+ * the age, use, owner or exemptions of the one before. One that was there before that, with the same, is there again. Times are compared by
+ * the second: digits come and go between answers.
+ */
+async function supersede(
+  tx: Tx,
+  { controlPlane, scope, organizationId, listedAt, keys }: KeyListing,
+): Promise<Changed[]> {
+  const incoming = toJson(
+    keys.map((each) => ({
+      id: each.id,
+      kind: kindOf(each, organizationId),
+      creator_id: each.createdBy.id,
+      created_at: each.createdAt,
+    })),
+  );
+  const rows = await tx`
+    with incoming as materialized (
+      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
+    )
+    update keywarden.credential k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
+    from incoming i
+    where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
+      and (k.kind <> i.kind or k.creator_id <> i.creator_id and ${unknownCreator} not in (k.creator_id, i.creator_id) or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
+        ${listedAt}::timestamptz + interval '1 day' and date_trunc('second', k.created_at) <> date_trunc('second', i.created_at))
+    returning k.number, k.id, format('%s key of %s, created %s', k.kind, k.creator_id, k.created_at) as was,
+      format('%s key of %s, created %s', i.kind, i.creator_id, i.created_at) as is`;
+  if (rows.length === 0) return [];
+  await tx`
+    with incoming as materialized (
+      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
+    )
+    update keywarden.credential k set superseded_at = null where k.number in (
+      select max(s.number) from keywarden.credential s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
+        and date_trunc('second', i.created_at) = date_trunc('second', s.created_at)
+      where s.control_plane_number = ${controlPlane} and s.scope = ${scope} and s.superseded_at is not null
+        and not s.number = any(${rows.map((row) => String(row.number))}::bigint[])
+        and s.id = any(${rows.map((row) => String(row.id))})
+      group by s.id)`;
+  return rows.map((row) => ({ id: String(row.id), was: String(row.was), is: String(row.is) }));
+}
+
+interface Changed {
+  id: string;
+  was: string;
+  is: string;
+}
+
+/** A person must look at each: until then nothing of that id is revoked. */
+async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, changed: Changed[]): Promise<void> {
+  for (const { id, ...what } of changed) {
+    const [row] = await tx`
+      select number from keywarden.credential
+      where control_plane_number = ${controlPlane} and scope = ${scope} and id = ${id} and superseded_at is null`;
+    const detail = { ...what, listed_at: listedAt };
+    await openIncidentOfKey(tx, {
+      kind: 'key_changed',
+      key: String(row?.number),
+      scope: `${controlPlane}/${scope}`,
+      detail,
+    });
+  }
+}
+
+/** What only other credentials than keys have. */
+const otherFields = ['branch_id', 'holder', 'expires_at'];
+
+const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWith('organization:');
+
+/** Inserts the new and updates the changed; each leaves an observation with the record as it came. */
+async function saveKeys(
+  tx: Tx,
+  { controlPlane, scope, organizationId, run, listedAt, keys }: KeyListing,
+): Promise<void> {
+  const rows = lastOfEach(keys).map((each) => ({
+    id: each.id,
+    kind: kindOf(each, organizationId),
+    project_id: each.projectId,
+    name: each.name,
+    creator_id: each.createdBy.id,
+    creator_name: each.createdBy.name,
+    created_at: each.createdAt,
+    last_used_at: each.lastUsedAt,
+    last_used_from: each.lastUsedFromAddr,
+    ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
+    extra: packExtra(each.extra, { created_at: each.createdAt }),
+  }));
+  await tx`
+    with listed as materialized (
+      select * from json_to_recordset(${toJson(rows)}::json) as t(id text, kind text, project_id text, name text,
+        creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text,
+        extra jsonb, branch_id text, holder text, expires_at timestamptz)
+    ), before as materialized (
+      select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder,
+        k.expires_at, k.gone_at
+      from keywarden.credential k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
+    ), incoming as materialized (
+      -- A creator who is known stays known where a list does not name one.
+      select l.id, l.kind, l.project_id, l.name, l.created_at, l.last_used_at, l.last_used_from, l.extra, l.branch_id,
+        l.holder, l.expires_at, case l.creator_id when ${unknownCreator} then coalesce(b.creator_id, l.creator_id) else l.creator_id end as creator_id,
+        case l.creator_id when ${unknownCreator} then b.creator_name else l.creator_name end as creator_name
+      from listed l left join before b on b.id = l.id
+    ), written as (
+      insert into keywarden.credential as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
+        creator_name, created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
+      select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
+        created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+      from incoming
+      on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
+        name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
+        branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
+        use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
+        last_used_at = greatest(k.last_used_at, excluded.last_used_at),
+        last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
+          then excluded.last_used_from else k.last_used_from end,
+        created_at = case when ${isPossible(tx, 'k')} then k.created_at else excluded.created_at end,
+        present_since = case when k.missing_since is null and k.gone_at is null then k.present_since else excluded.present_since end,
+        missing_since = null, gone_at = null
+      where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder, k.expires_at, k.last_used_at,
+          k.last_used_from)
+          is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
+            excluded.extra, excluded.branch_id, excluded.holder, excluded.expires_at, excluded.last_used_at, excluded.last_used_from)
+        or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or k.missing_since is not null or k.gone_at is not null
+      returning k.number, k.id
+    )
+    insert into keywarden.key_observation (key_number, run_number, seen_at, event, record)
+    select w.number, ${run}::bigint, ${listedAt}::timestamptz,
+      case when b.number is null then 'first_seen' when b.gone_at is not null then 'back' else 'changed' end, to_jsonb(i) - ${isOfKeys(scope) ? otherFields : []}::text[]
+    from written w join incoming i on i.id = w.id left join before b on b.id = w.id
+    where b.number is null or b.gone_at is not null
+      or (b.kind, b.project_id, b.name, b.creator_id, b.creator_name, b.extra, b.branch_id, b.holder, b.expires_at)
+        is distinct from (i.kind, i.project_id, i.name, i.creator_id, i.creator_name, i.extra, i.branch_id, i.holder, i.expires_at)`;
+}
+
+async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promise<void> {
+  const used = keys.filter((each) => each.lastUsedAt !== null).map((each) => each.id);
+  await tx`
+    insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
+    select number, date_trunc('hour', last_used_at), coalesce(last_used_from, ''), last_used_at, last_used_at from keywarden.credential
+    where control_plane_number = ${controlPlane} and scope = ${scope} and id = any(${used}) and not use_went_back
+      and superseded_at is null and last_used_at is not null
+    on conflict (key_number, hour, address) do update set last_used_at = excluded.last_used_at
+    where key_use.last_used_at < excluded.last_used_at`;
+}
+
+/**
+ * Of what is shown as revoked the last use. One that is later than what the last listing showed was in flight (R5) where an intent is open: it was
+ * judged on that listing.
+ */
+async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing): Promise<void> {
+  const rows = toJson(
+    ended.map(({ id, lastUsedAt, revokedAt }) => ({ id, last_used_at: lastUsedAt, revoked_at: revokedAt })),
+  );
+  await tx`
+    with ended as materialized (
+      select * from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
+    ), used as (
+      update keywarden.credential k set last_used_at = e.last_used_at from ended e
+      where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
+        and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
+      returning k.number, k.control_plane_number, k.scope, e.last_used_at, e.revoked_at
+    )
+    insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+    select 'used_in_flight', u.number, i.number, jsonb_build_object('last_used_at', u.last_used_at, 'revoked_at', u.revoked_at, 'by', 'listing'),
+      u.control_plane_number || '/' || u.scope
+    from used u join keywarden.revocation_intent i on i.key_number = u.number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null`;
+}
+
+async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {
+  await tx`
+    with absent as (
+      update keywarden.credential set missing_since = coalesce(missing_since, ${listedAt}::timestamptz),
+        gone_at = case when missing_since is null then null else ${listedAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null
+        and not (id = any(${keys.map((each) => each.id)}))
+      returning number, gone_at
+    )
+    insert into keywarden.key_observation (key_number, run_number, seen_at, event)
+    select number, ${run}::bigint, ${listedAt}::timestamptz, case when gone_at is null then 'missing' else 'gone' end from absent`;
+}
+
+function kindOf(listed: WireKey | WireCredential, organizationId: string | null): CredentialKind {
+  if ('kind' in listed) return listed.kind;
+  const { projectId } = listed;
+  if (organizationId === null) return 'personal';
+  return projectId === null ? 'organization' : 'project';
+}

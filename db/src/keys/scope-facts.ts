@@ -1,0 +1,286 @@
+import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
+import { toMs } from '@keywarden/core/values';
+import { unknownCreator } from '@keywarden/core/wire';
+import { and, asc, inArray, isNull } from 'drizzle-orm';
+import { mayHaveRevoked } from '../revocations/revocations.ts';
+import { toInstant } from '../schema/columns.ts';
+import { connection, connectionScope, key, member } from '../schema/tables.ts';
+import type { Db, Sql } from '../sql.ts';
+import type { Store } from '../store.ts';
+import type { FactsAsked, ScopePlace } from './facts.ts';
+import { factScope } from './key-listing.ts';
+
+/** What is known of each scope that was ever listed, and the own keys of all connections. */
+export async function readScopes(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  { nowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
+): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
+  const listings = await readListings(sql, one);
+  const connections = await readConnections({ db, sql }, configured);
+  const unknownOwnKey = await readUnknownOwnKeys(db, connections);
+  const unattended = await readUnattended(sql, policySha256);
+  const incidents = await countIncidents(sql);
+  const unseen = await countUnseenMembers(sql);
+  const projects = needsProjects ? await readProjects(sql) : null;
+  const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
+    const name = factScope(controlPlane, scope);
+    return {
+      scope: name,
+      ...times,
+      nowMs: nowMs(controlPlane),
+      unknownOwnKey: unknownOwnKey(controlPlane, scope),
+      unattended: unattended.get(name) ?? [],
+      openIncidents: incidents.get(name) ?? 0,
+      unseenMembers: unseen.get(name) ?? (scope.startsWith('organization:') ? null : 0),
+      ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
+    };
+  });
+  return { scopes, ownKeys: await readOwnKeys(sql, connections) };
+}
+
+interface KnownConnection {
+  name: string;
+  controlPlaneNumber: string;
+  /** Null for one that never authenticated: nobody knows whose it is, nor what it sees. */
+  accountId: string | null;
+  ownKeyId: string | null;
+  removedAt: string | null;
+}
+
+/** Every connection that ever authenticated, and those that are configured and did not. */
+async function readConnections(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  configured: FactsAsked['configured'],
+): Promise<KnownConnection[]> {
+  const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
+  const rows = await db.select().from(connection).orderBy(asc(connection.name));
+  // The configuration is newer than what was stored when the connection last authenticated.
+  const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
+  const planes = await sql`select number, base_url from keywarden.control_plane`;
+  const numberOf = new Map(planes.map((row) => [String(row.base_url), String(row.number)]));
+  const strangers = configured
+    .filter(({ name }) => !stored.some((each) => each.name === name))
+    .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
+      const controlPlaneNumber = numberOf.get(baseUrl);
+      if (controlPlaneNumber === undefined) return []; // of a control plane of which nothing is stored
+      return [{ name, controlPlaneNumber, ownKeyId, accountId: null, removedAt: null }];
+    });
+  return [...stored, ...strangers];
+}
+
+/** For so long a key that a connection had is one that it may still work with, in ms. */
+const ownKeysKeptMs = 7 * 86_400_000;
+
+/**
+ * The own keys of connections: those of now, those that a connection had in the last week, which another replica may have still, and
+ * those of connections that were removed, which something else may use.
+ */
+async function readOwnKeys(sql: Sql, connections: KnownConnection[]): Promise<Facts['ownKeys']> {
+  const earlier = await sql`
+    select connection, key_id from keywarden.own_key where checked_at > now() - ${ownKeysKeptMs / 1000} * interval '1 second' order by connection, key_id`;
+  const now = connections.flatMap(({ name, ownKeyId }) =>
+    ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
+  );
+  const own = [...now, ...earlier.map((row) => ({ connection: String(row.connection), keyId: String(row.key_id) }))];
+  return [...own, ...(await readKin(sql, own))];
+}
+
+/** Keys of the lines of connections' own keys: a successor is what a connection will use, or does. */
+async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
+  const rows = await sql`
+    with kin as (
+      select l.key_number, l.line_number from keywarden.key_line l
+      union select r.key_number, r.line_number from keywarden.rotation r)
+    select distinct k.id, of_line.id as own_id from keywarden.key k join kin n on n.key_number = k.number
+      join kin m on m.line_number = n.line_number join keywarden.key of_line on of_line.number = m.key_number
+    where of_line.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_line.id order by 1, 2`;
+  return rows.flatMap((row) =>
+    own
+      .filter(({ keyId }) => keyId === String(row.own_id))
+      .map(({ connection }) => ({ connection, keyId: String(row.id) })),
+  );
+}
+
+type Listing = ScopePlace &
+  Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
+
+/**
+ * The last believed listing of each scope with those before it that are in a row with it: no doubted one lies between, and each had
+ * ended when the last began.
+ */
+async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<Listing[]> {
+  const rows = await sql`
+    with scopes as (
+      select distinct control_plane_number, scope from keywarden.connection_scope
+      where ${one === undefined} or (control_plane_number = ${one?.controlPlane ?? null}::bigint and scope = ${one?.scope ?? null}::text)
+    ), last as (
+      select l.* from scopes s cross join lateral (
+        select * from keywarden.key_listing l
+        where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null
+        order by l.number desc limit 1) l
+    )
+    select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior, size.missing, size.gone_lately
+    from last l cross join lateral (
+      select count(*) filter (where k.gone_at is null)::int as missing, count(*) filter (where k.gone_at is not null)::int as gone_lately
+      from keywarden.credential k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
+        and (k.gone_at > l.listed_at - interval '1 day' or k.gone_at is null and k.missing_since is not null)) size
+    left join lateral (
+      select d.number from keywarden.key_listing d
+      where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.doubt is not null and d.number < l.number
+      order by d.number desc limit 1) doubted on true
+    left join lateral (
+      select p.listed_at from keywarden.key_listing p
+      where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
+        and p.number > coalesce(doubted.number, 0) and p.received_at <= l.begun_at
+      order by p.number desc limit 1) p on true
+    left join lateral (
+      select p.listed_at from keywarden.key_listing p
+      where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
+        and p.number > coalesce(doubted.number, 0) and p.received_at <= l.begun_at
+        and p.listed_at <= l.listed_at - interval '1 hour'
+      order by p.number desc limit 1) h on true
+    order by l.control_plane_number, l.scope`;
+  const instant = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
+  return rows.map((row) => ({
+    controlPlane: String(row.control_plane_number),
+    scope: String(row.scope),
+    listedAt: toInstant(String(row.listed_at)),
+    priorListedAt: instant(row.prior),
+    hourPriorListedAt: instant(row.hour_prior),
+    missing: Number(row.missing),
+    goneLately: Number(row.gone_lately),
+  }));
+}
+
+/** Of each scope the connections that see it, or may, and whose own key is not known. */
+async function readUnknownOwnKeys(
+  db: Db,
+  connections: KnownConnection[],
+): Promise<(controlPlane: string, scope: string) => string[]> {
+  const seen = await db.select().from(connectionScope);
+  const ownIds = connections.flatMap(({ ownKeyId }) => ownKeyId ?? []);
+  const listed = await db
+    .select({ controlPlane: key.controlPlaneNumber, id: key.id })
+    .from(key)
+    .where(and(inArray(key.id, ownIds), isNull(key.goneAt)));
+  // An id that no listing has shown, or that is gone, is not what the connection works with: the true one is not known.
+  const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
+    listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
+  // One that was removed may be of another process with a configuration of its own: for as long as own keys are kept in mind, so is it.
+  const mayWork = ({ removedAt }: KnownConnection) =>
+    removedAt === null || toMs(removedAt) > Date.now() - ownKeysKeptMs;
+  const unknown = connections
+    .filter((each) => mayWork(each) && !isKnown(each))
+    .map((each) => ({ each, seen: seen.filter((row) => row.connection === each.name) }));
+  return (controlPlane, scope) =>
+    unknown.filter(({ each, seen }) => maySee(each, { controlPlane, scope }, seen)).map(({ each }) => each.name);
+}
+
+/** It has listed the scope, or the scope is its own account's, or it acts for a user and has not said yet what it sees. */
+function maySee(
+  { controlPlaneNumber, accountId }: KnownConnection,
+  listing: { controlPlane: string; scope: string },
+  seen: (typeof connectionScope.$inferSelect)[],
+): boolean {
+  if (controlPlaneNumber !== listing.controlPlane) return false;
+  const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
+  // That it has listed credentials of projects does not say whose keys it sees.
+  const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
+  return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
+}
+
+type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
+
+/**
+ * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
+ * shown has left too, if two that are believed are younger than the key. Of an organization whose last believed listing is older than evidence
+ * may be nobody can tell: who had left may be back.
+ */
+export async function readCreators(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  { nowMs, maxEvidenceAgeMs }: Pick<FactsAsked, 'nowMs' | 'maxEvidenceAgeMs'>,
+): Promise<(row: Made) => KeyFacts['creator']> {
+  const states = new Map<string, KeyFacts['creator']>();
+  for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {
+    const present = missingSince === null ? 'member' : 'unknown';
+    states.set(`${controlPlaneNumber}/${organizationId}/${userId}`, leftAt === null ? present : 'left');
+  }
+  const listings = await readMemberListings(sql);
+  return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
+    if (creatorId === unknownCreator) return 'unknown';
+    const place = `${controlPlaneNumber}/${organizationId}`;
+    const { last, second } = listings.get(place) ?? { last: null, second: null };
+    const now = nowMs(controlPlaneNumber);
+    if (last === null || now === null || now - toMs(last) > maxEvidenceAgeMs) return 'unknown';
+    const known = states.get(`${place}/${creatorId}`);
+    if (known !== undefined) return known;
+    return second !== null && toMs(second) > toMs(createdAt) ? 'left' : 'unknown';
+  };
+}
+
+/** Of each organization the last two believed listings of its members. */
+async function readMemberListings(sql: Sql): Promise<Map<string, { last: string; second: string | null }>> {
+  const rows = await sql`
+    select o.control_plane_number, o.id, max(l.listed_at) as last, case when count(*) > 1 then min(l.listed_at) end as second
+    from keywarden.organization o cross join lateral (
+      select listed_at from keywarden.member_listing l
+      where l.control_plane_number = o.control_plane_number and l.organization_id = o.id and not l.is_sudden
+      order by listed_at desc limit 2) l
+    group by 1, 2`;
+  return new Map(
+    rows.map((row) => {
+      const second = row.second === null ? null : toInstant(String(row.second));
+      return [`${row.control_plane_number}/${row.id}`, { last: toInstant(String(row.last)), second }];
+    }),
+  );
+}
+
+/** When each scope's keys were revoked without a person under a policy, or may have been. */
+async function readUnattended(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
+  const rows = await sql`
+    select k.control_plane_number, k.scope, i.judged_at from keywarden.revocation_intent i
+      join keywarden.plan_approval a on a.number = i.approval_number join keywarden.key k on k.number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where a.via = 'enforcement' and i.policy_sha256 = ${policySha256}
+      and ${mayHaveRevoked(sql)}
+    order by i.number desc limit 10000`;
+  return groupByScope(rows, (row) => toInstant(String(row.judged_at)));
+}
+
+async function countIncidents(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql`
+    select scope, count(*)::int as n from keywarden.incident
+    where closed_at is null and kind = 'used_in_flight' group by scope`;
+  return new Map(rows.map((row) => [String(row.scope), Number(row.n)]));
+}
+
+/** Members whose personal keys no connection lists, of each organization whose members were ever listed. */
+async function countUnseenMembers(sql: Sql): Promise<Map<string, number>> {
+  const rows = await sql`
+    select m.control_plane_number, m.organization_id, count(*) filter (where m.left_at is null and not exists (
+      select from keywarden.connection c where c.control_plane_number = m.control_plane_number
+        and c.account_id = m.user_id and c.removed_at is null))::int as n
+    from keywarden.member m group by m.control_plane_number, m.organization_id`;
+  return new Map(
+    rows.map((row) => [
+      factScope(String(row.control_plane_number), `organization:${String(row.organization_id)}`),
+      Number(row.n),
+    ]),
+  );
+}
+
+/** The live projects of each organization. */
+async function readProjects(sql: Sql): Promise<Map<string, { id: string; name: string }[]>> {
+  const rows = await sql`
+    select control_plane_number, 'organization:' || organization_id as scope, id, name from keywarden.project
+    where gone_at is null order by id`;
+  return groupByScope(rows, (row) => ({ id: String(row.id), name: String(row.name) }));
+}
+
+function groupByScope<T, Row extends Record<string, unknown>>(
+  rows: readonly Row[],
+  toValue: (row: Row) => T,
+): Map<string, T[]> {
+  const groups = Map.groupBy(rows, (row) => factScope(String(row.control_plane_number), String(row.scope)));
+  return new Map([...groups].map(([scope, group]) => [scope, group.map(toValue)]));
+}

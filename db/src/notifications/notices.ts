@@ -1,0 +1,156 @@
+import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
+import { toInstant } from '../schema/columns.ts';
+import { type Sql, toJson } from '../sql.ts';
+
+/** A message as it is to be sent to one channel: about one owner's keys at one control plane. */
+export interface NewMessage {
+  controlPlane: string;
+  channel: string;
+  owner: string;
+  body: object;
+  notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
+  /** The incident that it tells of, instead of notices. */
+  incident?: string;
+}
+
+/**
+ * Ends announcements whose finding stands no more. Messages that tell of one and were not accepted are cancelled: what else they
+ * told of is written again.
+ */
+export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
+  const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
+  await sql.begin(async (tx) => {
+    await tx`
+      update keywarden.announcement a set ended_at = now()
+      from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text)
+      where a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
+    await tx`
+      update keywarden.announcement a set ended_at = now() from keywarden.credential k
+      where k.number = a.key_number and k.gone_at is not null and a.ended_at is null`;
+    await tx`
+      update keywarden.notice_message m set cancelled_at = now()
+      where m.accepted_at is null and m.cancelled_at is null and exists (
+        select from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
+        where n.message_number = m.number and a.ended_at is not null)`;
+  });
+}
+
+/** Which of these notices a channel has been given already, sent or not, as `KEY RULE STEP`. */
+export async function listWritten(sql: Sql, channel: string): Promise<Set<string>> {
+  const rows = await sql`
+    select a.key_number, a.rule, n.step from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
+      join keywarden.notice_message m on m.number = n.message_number
+    where n.channel = ${channel} and a.ended_at is null and m.cancelled_at is null`;
+  return new Set(rows.map((row) => `${row.key_number} ${row.rule} ${row.step}`));
+}
+
+/** Opens the announcements that are not open yet, and writes a message with its notices; nothing is sent by that. */
+export async function writeMessage(
+  sql: Sql,
+  { controlPlane, channel, owner, body, notices, incident }: NewMessage,
+): Promise<void> {
+  const rows = notices.map(({ key, rule, basis, step }) => ({ key_number: key.number, rule, basis, step }));
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.announcement (key_number, rule, basis)
+      select distinct key_number, rule, basis from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, basis text)
+      on conflict (key_number, rule) where ended_at is null do nothing`;
+    const [message] = await tx`
+      insert into keywarden.notice_message (control_plane_number, channel, owner, body, incident_number)
+      values (${controlPlane}, ${channel}, ${owner}, ${toJson(body)}::jsonb, ${incident ?? null}::bigint) returning number`;
+    await tx`
+      insert into keywarden.notice (announcement_number, step, channel, message_number)
+      select a.number, t.step, ${channel}, ${String(message?.number)}::bigint
+      from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
+        join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
+  });
+}
+
+/** An open incident of a stalled rotation of which a channel was written nothing yet. */
+export interface UntoldStall {
+  incident: string;
+  controlPlane: string;
+  /** The old key, gone or not. */
+  key: {
+    number: string;
+    id: string;
+    kind: string;
+    name: string;
+    organizationId: string | null;
+    projectId: string | null;
+    creatorId: string;
+    createdAt: string;
+    lastUsedAt: string | null;
+  };
+  rule: string | null;
+  why: string;
+}
+
+export async function listUntoldStalls(sql: Sql, channel: string): Promise<UntoldStall[]> {
+  const rows = await sql`
+    select c.number, c.detail ->> 'why' as why, r.rule, k.number as key_number, k.id, k.kind, k.name, k.organization_id, k.project_id,
+      k.creator_id, k.created_at, k.last_used_at, k.control_plane_number
+    from keywarden.incident c join keywarden.key k on k.number = c.key_number
+      left join keywarden.rotation r on r.id = c.detail ->> 'rotation'
+    where c.kind = 'rotation_stalled' and c.closed_at is null and not exists (
+      select from keywarden.notice_message m where m.channel = ${channel} and m.incident_number = c.number)
+    order by c.number`;
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
+  return rows.map((row) => ({
+    incident: String(row.number),
+    controlPlane: String(row.control_plane_number),
+    key: {
+      number: String(row.key_number),
+      id: String(row.id),
+      kind: String(row.kind),
+      name: String(row.name),
+      organizationId: text(row.organization_id),
+      projectId: text(row.project_id),
+      creatorId: String(row.creator_id),
+      createdAt: toInstant(String(row.created_at)),
+      lastUsedAt: typeof row.last_used_at === 'string' ? toInstant(row.last_used_at) : null,
+    },
+    rule: row.rule === null ? null : String(row.rule),
+    why: String(row.why),
+  }));
+}
+
+/** A message that no channel has accepted yet. */
+export interface PendingMessage {
+  number: string;
+  id: string;
+  controlPlane: string;
+  channel: string;
+  createdAt: string;
+  attempts: number;
+  body: Record<string, unknown>;
+}
+
+/** What a channel has still to accept: what was tried the least first, then the oldest, so that none stands before all others. */
+export async function listPending(sql: Sql, channel: string): Promise<PendingMessage[]> {
+  const rows = await sql`
+    select number, id, control_plane_number, channel, created_at, attempts, body from keywarden.notice_message
+    where channel = ${channel} and accepted_at is null and cancelled_at is null order by attempts, number`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    id: String(row.id),
+    controlPlane: String(row.control_plane_number),
+    channel: String(row.channel),
+    createdAt: toInstant(String(row.created_at)),
+    attempts: Number(row.attempts),
+    body: row.body as Record<string, unknown>,
+  }));
+}
+
+/** Records one try: accepted at a time of the control plane's, or why not. */
+export async function recordAttempt(
+  sql: Sql,
+  number: string,
+  result: { acceptedAt: string } | { error: string },
+): Promise<void> {
+  const acceptedAt = 'acceptedAt' in result ? result.acceptedAt : null;
+  const error = 'error' in result ? result.error : null;
+  await sql`
+    update keywarden.notice_message set attempts = attempts + 1, accepted_at = ${acceptedAt}::timestamptz, last_error = ${error}
+    where number = ${number} and accepted_at is null`;
+}

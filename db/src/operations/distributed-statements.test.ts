@@ -1,0 +1,292 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import {
+  findMutableCases,
+  findRefusals,
+  isDistributed,
+  isReference,
+} from '@keywarden/testkit/store/distributed-statements';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { distributedTables, referenceTables } from '../citus.ts';
+import {
+  announceExpiredMonths,
+  countOperationsSince,
+  dropExpiredMonth,
+  listOpenOperations,
+  makeOperationPartitions,
+  markOperationPruned,
+  saveDeletedProjects,
+  saveOperationPage,
+  saveProjects,
+} from '../daemon.ts';
+import {
+  listArchivedOperations,
+  openSnapshot,
+  operationBucketList,
+  operationList,
+  operationVersionList,
+  readPage,
+  readTotals,
+} from '../report.ts';
+import type { Db, Sql } from '../sql.ts';
+import { setOperationRetention } from '../store.ts';
+
+// Each statement that the apps have for operations is run, and looked at by the plan that Postgres made of it: either all of it is bound to one
+// project, which a cluster gives whole to that project's node, or its words must be ones that a cluster takes.
+
+let store: TestStore;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterAll(async () => await store.close());
+
+interface Plan {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Index Cond'?: string;
+  'Recheck Cond'?: string;
+  Filter?: string;
+  Plans?: Plan[];
+}
+
+interface Seen {
+  query: string;
+  /** Each scan or change of a distributed table, with the conditions that bind it. */
+  scans: { table: string; conditions: string }[];
+  /** Distributed tables and reference tables that it changes. */
+  changes: string[];
+}
+
+function scansOf(plan: Plan): Seen['scans'] {
+  const { 'Node Type': type, 'Relation Name': table = '' } = plan;
+  const { 'Index Cond': index, 'Recheck Cond': recheck, Filter: filter } = plan;
+  const isScan = isDistributed(table) && type !== 'ModifyTable';
+  return [
+    ...(isScan ? [{ table, conditions: [index, recheck, filter].join(' ') }] : []),
+    ...(plan.Plans ?? []).flatMap(scansOf),
+  ];
+}
+
+function changesOf(plan: Plan): string[] {
+  const { 'Node Type': type, 'Relation Name': table = '' } = plan;
+  const isOwn = type === 'ModifyTable' && (isDistributed(table) || isReference(table));
+  return [...(isOwn ? [table] : []), ...(plan.Plans ?? []).flatMap(changesOf)];
+}
+
+/** Runs work on a session that tells the plan of every statement, also of those within functions. */
+async function watch(work: (sql: Sql, db: Db) => Promise<void>): Promise<Seen[]> {
+  const seen: Seen[] = [];
+  const sql = postgres(store.url, {
+    max: 1,
+    onnotice({ message = '' }) {
+      const json = /plan:\s*(\{[\s\S]*\})/.exec(message)?.[1];
+      if (json === undefined) return;
+      const { 'Query Text': query, Plan: plan } = JSON.parse(json) as { 'Query Text': string; Plan: Plan };
+      const one = { query, scans: scansOf(plan), changes: changesOf(plan) };
+      if (one.scans.length > 0 || one.changes.length > 0) seen.push(one);
+    },
+  });
+  await sql
+    .unsafe(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+    set auto_explain.log_format = json; set auto_explain.log_verbose = on; set client_min_messages = log; set plan_cache_mode = force_custom_plan;
+    set enable_partition_pruning = off`)
+    .simple();
+  try {
+    await work(sql, drizzle(sql));
+  } finally {
+    await sql.end();
+  }
+  return seen;
+}
+
+/** What only adds rows scans nothing: they name their project. */
+function isBound({ scans }: Seen): boolean {
+  return scans.every(({ conditions }) => /project_number = '?\d+/.test(conditions));
+}
+
+/** Of each statement that a cluster would refuse, its first words and why. */
+function refusalsOf(all: Seen[]): string[] {
+  return all.flatMap((each) => {
+    const why = [
+      ...(isBound(each) ? [] : findRefusals(each.query)),
+      ...(each.changes.length > 0 ? findMutableCases(each.query) : []),
+    ];
+    return why.map((one) => `${each.query.trim().slice(0, 300)}: ${one}`);
+  });
+}
+
+async function makeProjects(count: number): Promise<string[]> {
+  const controlPlane = await makeControlPlane(store.sql);
+  const projects: string[] = [];
+  for (let index = 0; index < count; index += 1) projects.push(await makeProject(store.sql, controlPlane));
+  return projects;
+}
+
+const since = '2026-05-01T00:00:00Z';
+
+const wireProject = (id: string) => ({
+  id,
+  name: id,
+  orgId: 'o',
+  regionId: 'r',
+  pgVersion: 17,
+  ownerId: 'ada',
+  createdAt: since,
+  updatedAt: since,
+  deletedAt: undefined,
+  extra: null,
+});
+
+test('what the daemon writes and asks of a project is bound to it', async () => {
+  const projects = await makeProjects(2);
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  const seen = await watch(async (sql, db) => {
+    for (const project of projects) {
+      const operations = [makeWireOperation(1), makeWireOperation(2)];
+      await saveOperationPage(sql, { project, operations });
+      const later = { ...makeWireOperation(1), status: 'failed', updatedAt: '2026-05-20T00:00:00Z' };
+      await saveOperationPage(sql, {
+        project,
+        operations: [later, makeWireOperation(3)],
+        proof: { from: since, isFromIncluded: true, below: '2026-05-02T00:00:00Z' },
+        walk: { beganAt: '2026-05-21T00:00:00Z', floor: null, next: null, reached: since, isEnd: true },
+      });
+      await countOperationsSince(sql, { project, since, max: 1000 });
+      const asked = { project, before: '2026-06-01T00:00:00Z', stillSince: since, limit: 10, maxDepth: 100 };
+      await listOpenOperations(db, asked);
+      const [{ createdAt, id } = makeWireOperation(1)] = operations;
+      await markOperationPruned(sql, { project, createdAt, id });
+      const page = { limit: 10, after: null };
+      await listArchivedOperations(db, { project, projectId: 'p', id, below: '2026-06-01T00:00:00Z', page });
+      await readPage(db, operationList({}, [project]), { limit: 1, after: null });
+    }
+  });
+  const tables = seen.flatMap(({ scans, changes }) => [...scans.map(({ table }) => table), ...changes]);
+  expect(new Set(tables.map((table) => table.replace(/_\d{4}_\d\d$/, '')))).toEqual(
+    new Set([...distributedTables, ...referenceTables]),
+  );
+  expect(refusalsOf(seen)).toEqual([]);
+  expect(seen.filter((each) => !isBound(each)).map(({ query }) => query)).toEqual([]);
+});
+
+test('what is asked over several projects is in words that a cluster takes', async () => {
+  const projects = await makeProjects(3);
+  const filter = { branchId: 'b', endpointId: 'e', action: 'a', status: 's', from: since, to: '2026-06-01T00:00:00Z' };
+  const id = makeWireOperation(1).id;
+  const lists = [null, projects].flatMap((some) => [
+    operationList({}, some),
+    operationList(filter, some),
+    operationBucketList({ size: 'day', by: ['action', 'status', 'project'] }, some),
+    operationBucketList({ ...filter, size: 'month', by: [] }, some),
+  ]);
+  lists.push(operationVersionList(projects, id));
+  const seen = await watch(async (sql, db) => {
+    await makeOperationPartitions(sql, ['2020-01', '2026-05']);
+    for (const project of projects) await saveOperationPage(sql, { project, operations: [makeWireOperation(1)] });
+    for (const list of lists) {
+      const first = await readPage(db, list, { limit: 1, after: null });
+      await readPage(db, list, { limit: 1, after: first.next });
+    }
+    const snapshot = await openSnapshot(sql);
+    for (const list of lists) for await (const items of snapshot.stream(list)) expect(items.length).toBeGreaterThan(-1);
+    await snapshot.close();
+    await readTotals(db, since);
+    await setOperationRetention(sql, Date.now() - Date.UTC(2020, 2, 1));
+    await announceExpiredMonths(sql);
+    await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
+    await dropExpiredMonth(sql, { month: '2020-01', by: 'ada' });
+  });
+  const over = seen.filter((each) => !isBound(each));
+  expect(over.length).toBeGreaterThan(2 * lists.length);
+  expect(refusalsOf(seen)).toEqual([]);
+});
+
+test('what changes projects and walks, of which all nodes have a copy, is in words that a cluster takes', async () => {
+  const controlPlane = await makeControlPlane(store.sql);
+  const place = { controlPlane, seenAt: '2026-05-01T00:00:00Z', organizationId: 'o', unavailableIds: [] };
+  const seen = await watch(async (sql) => {
+    await saveProjects(sql, place, [wireProject('a'), wireProject('b')]);
+    await saveProjects(sql, { ...place, seenAt: '2026-05-02T00:00:00Z' }, [wireProject('a')]);
+    const deletedAt = '2026-05-01T12:00:00Z';
+    const deleted = [wireProject('b'), wireProject('c')].map((each) => ({ ...each, deletedAt }));
+    await saveDeletedProjects(sql, { ...place, seenAt: '2026-05-03T00:00:00Z' }, deleted);
+    const [row] =
+      await sql`select number from keywarden.project where id = 'a' and control_plane_number = ${controlPlane}`;
+    const walk = { beganAt: since, floor: null, next: null, reached: since, isEnd: true };
+    await saveOperationPage(sql, { project: String(row?.number), operations: [], walk });
+  });
+  expect(seen.filter(({ changes }) => changes.length > 0).length).toBeGreaterThanOrEqual(6);
+  expect(refusalsOf(seen)).toEqual([]);
+});
+
+test('no other file of ours asks for operations', () => {
+  const asking = ['db/src', 'apps/daemon/src', 'apps/report/src'].flatMap((folder) => {
+    const root = new URL(`../../../${folder}/`, import.meta.url);
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /(?<!test)\.ts$/.test(file),
+    );
+    const asks =
+      /keywarden\.operation(_version|_pruned)?(_\d{4}_\d\d)?\b|\boperation(Version|Pruned)?\b[^;]*from '[^']*schema\/tables/s;
+    return files
+      .filter((file) => asks.test(readFileSync(new URL(file, root), 'utf8')))
+      .map((file) => `${folder}/${file}`);
+  });
+  const ours = (file: string) => file.startsWith('db/src/operations/');
+  expect(asking.filter(ours).length).toBeGreaterThan(3);
+  // What distributes the tables names them.
+  expect(asking.filter((file) => !ours(file) && file !== 'db/src/citus.ts')).toEqual([]);
+});
+
+const twins = [
+  ['a join that is not cut', 'select 1 from keywarden.operation o join keywarden.key k on true'],
+  [
+    'a lateral over something',
+    'select 1 from keywarden.key k, lateral (select 1 from keywarden.operation o limit k.number) x',
+  ],
+  ['an expression', 'select (select count(*) from keywarden.operation o where o.id = k.id) from keywarden.key k'],
+  [
+    'a subquery of each row',
+    'select (select max(w.day) from keywarden.completed_walk w where w.day < o.created_at) from keywarden.operation o',
+  ],
+  [
+    'a page that is cut too late',
+    'select 1 from (select * from keywarden.operation) o join keywarden.project p on true limit 5',
+  ],
+  ['two that are joined', 'select 1 from keywarden.operation o join keywarden.operation_version v on v.id = o.id'],
+  ['rows that are locked', 'select 1 from keywarden.operation for update'],
+  [
+    'a change by what others hold',
+    'delete from keywarden.operation_pruned where id in (select id from keywarden.operation)',
+  ],
+  [
+    'a part of its own that is joined',
+    'with c as (select * from keywarden.operation) select 1 from c join keywarden.key k on true',
+  ],
+  ['what is added elsewhere', 'insert into keywarden.plan select id from keywarden.operation'],
+  ['what changes another', 'update keywarden.plan set id = o.id from (select * from keywarden.operation) o'],
+  ['a merge', 'merge into keywarden.operation o using keywarden.key k on true when matched then delete'],
+  ['a table of it', 'create table x as select * from keywarden.operation'],
+  ['within a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
+] as const;
+test.each(twins)('the twin: %s is found', (_name, statement) => {
+  expect(findRefusals(statement)).not.toEqual([]);
+});
+
+test.each([
+  `update keywarden.project set gone_at = case when missing_since > $1::timestamptz - interval '1 day' then null else now() end`,
+  'update keywarden.project set name = coalesce(name, created_at::text)',
+  'delete from keywarden.completed_walk where coalesce(began_at, current_timestamp) > reached',
+  'insert into keywarden.completed_walk as w select 1 on conflict (day) do update set began_at = coalesce(w.began_at, now())',
+])('the twin: %s may not stand in a case', (statement) => {
+  expect(findMutableCases(statement)).not.toEqual([]);
+});
+
+test('the twin: what is asked over all projects is seen to be bound to none', async () => {
+  const seen = await watch(async (sql) => {
+    await sql`select id from keywarden.operation where created_at > '2026-05-01'`;
+  });
+  expect(seen.map(isBound)).toEqual([false]);
+});

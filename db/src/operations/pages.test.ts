@@ -1,0 +1,208 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listArchivedOperations } from '../report.ts';
+import type { Store } from '../store.ts';
+import { type OperationPage, saveOperationPage } from './pages.ts';
+import { makeOperationPartitions } from './partitions.ts';
+
+let store: TestStore;
+let daemon: Store;
+let report: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  report = await store.as('keywarden_report');
+  controlPlane = await makeControlPlane(daemon.sql);
+  await makeOperationPartitions(daemon.sql, ['2026-04', '2026-05', '2026-06']);
+});
+afterAll(async () => await store.close());
+
+const newProject = () => makeProject(daemon.sql, controlPlane);
+const page = async (project: string) => {
+  const asked = { project, projectId: 'p', page: { limit: 100, after: null } };
+  const { records } = await listArchivedOperations(report.db, asked);
+  return JSON.parse(`[${records}]`) as Record<string, never>[];
+};
+
+test('A5: writing a page twice changes nothing, not even a row version of Postgres', async () => {
+  const project = await newProject();
+  const operations = [makeWireOperation(1), makeWireOperation(2)];
+  const versions = () =>
+    store.sql`select xmin::text, ctid::text from keywarden.operation where project_number = ${project} order by id`;
+  expect(await saveOperationPage(daemon.sql, { project, operations })).toEqual({ inserted: 2, changed: 0 });
+  const before = [...(await versions())];
+  expect(await saveOperationPage(daemon.sql, { project, operations })).toEqual({ inserted: 0, changed: 0 });
+  expect([...(await versions())]).toEqual(before);
+});
+
+test('A4: every version that was seen is kept', async () => {
+  const project = await newProject();
+  for (const status of ['scheduling', 'running', 'finished']) {
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1, { status })] });
+  }
+  expect((await page(project)).map((row) => row.status)).toEqual(['finished']);
+  const versions =
+    await store.sql`select status from keywarden.operation_version where project_number = ${project} order by replaced_at`;
+  expect(versions.map((row) => row.status)).toEqual(['scheduling', 'running']);
+});
+
+test('A5: unknown fields, actions and statuses, and times with every digit, come back as they came', async () => {
+  const project = await newProject();
+  const odd = makeWireOperation(1, {
+    action: 'paint_it_blue',
+    status: 'pondering',
+    createdAt: '2026-05-02T03:04:05.123456Z',
+    updatedAt: '2026-05-02T05:04:05.100+02:00',
+    extra: { colour: { name: 'blue' }, weight: null },
+  });
+  await saveOperationPage(daemon.sql, { project, operations: [odd] });
+  const [row] = await page(project);
+  expect(row).toMatchObject({
+    action: 'paint_it_blue',
+    status: 'pondering',
+    created_at: '2026-05-02T03:04:05.123456Z',
+    updated_at: '2026-05-02T05:04:05.100+02:00',
+    colour: { name: 'blue' },
+    weight: null,
+  });
+});
+
+test('rows of one instant are all kept, in any number', async () => {
+  const project = await newProject();
+  const operations = Array.from({ length: 50 }, (_, index) =>
+    makeWireOperation(index, { createdAt: '2026-05-03T00:00:00.5Z' }),
+  );
+  expect((await saveOperationPage(daemon.sql, { project, operations })).inserted).toBe(50);
+  expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
+});
+
+test('A5: an id that a page shows at two times is two operations; of one time the last row counts', async () => {
+  const project = await newProject();
+  const at = (createdAt: string, status: string) => makeWireOperation(1, { createdAt, status });
+  const operations = [
+    at('2026-05-03T00:00:07Z', 'running'),
+    at('2026-05-03T00:00:07.5Z', 'finished'),
+    at('2026-05-02T00:00:00Z', 'failed'),
+  ];
+  expect((await saveOperationPage(daemon.sql, { project, operations })).inserted).toBe(2);
+  expect((await page(project)).map((row) => row.status)).toEqual(['finished', 'failed']);
+});
+
+const walk = { beganAt: '2026-05-04T00:00:00Z', floor: null, next: null, reached: '2026-05-01T00:00:00Z', isEnd: true };
+const proof = { from: '2026-05-01T00:00:00Z', isFromIncluded: true, below: '2026-05-03T00:00:00Z' };
+
+async function stateOf(project: string) {
+  const [row] = await store.sql`
+    select p.walked_at, c.known::text, w.cursor from keywarden.project p
+      left join keywarden.operation_coverage c on c.project_number = p.number
+      left join keywarden.open_walk w on w.project_number = p.number
+    where p.number = ${project}`;
+  return { walkedAt: row?.walked_at, known: row?.known, cursor: row?.cursor };
+}
+
+test('A3: a page that cannot be written whole leaves no row, no coverage and no mark; a good one leaves all of them', async () => {
+  const project = await newProject();
+  const operations = [makeWireOperation(1), makeWireOperation(2, { action: null as never })]; // what the wire's schema refuses
+  await expect(saveOperationPage(daemon.sql, { project, operations, proof, walk })).rejects.toThrow(
+    /null value in column "action"/,
+  );
+  expect(await page(project)).toEqual([]);
+  expect(await stateOf(project)).toEqual({ walkedAt: null, known: null, cursor: null });
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1)], proof, walk });
+  expect(await stateOf(project)).toEqual({
+    walkedAt: '2026-05-04 00:00:00+00',
+    known: '{["2026-05-01 00:00:00+00","2026-05-03 00:00:00+00")}',
+    cursor: null,
+  });
+});
+
+test('A3: a page in the middle of a walk leaves the place where it goes on, and the last one takes it away', async () => {
+  const project = await newProject();
+  const step = (next: { cursor: string; below: string } | null): OperationPage => ({
+    project,
+    operations: [],
+    proof: null,
+    walk: { ...walk, next },
+  });
+  await saveOperationPage(daemon.sql, step({ cursor: 'as it came', below: '2026-05-02T00:00:00Z' }));
+  expect(await stateOf(project)).toMatchObject({ cursor: 'as it came', walkedAt: null });
+  await saveOperationPage(daemon.sql, step(null));
+  expect(await stateOf(project)).toMatchObject({ cursor: null, walkedAt: '2026-05-04 00:00:00+00' });
+});
+
+test('A2: proofs merge where they meet, an instant between two of them stays unknown, and a proof of nothing is none', async () => {
+  const project = await newProject();
+  const day = (number: number) => `2026-05-0${number}T00:00:00.123456Z`;
+  const prove = (from: string, below: string, isFromIncluded = false) =>
+    saveOperationPage(daemon.sql, { project, operations: [], proof: { from, below, isFromIncluded } });
+  await prove(day(3), day(5));
+  await prove(day(1), day(3));
+  await prove(day(6), day(6));
+  await prove(day(7), day(6));
+  expect((await stateOf(project)).known).toBe(
+    '{("2026-05-01 00:00:00.123456+00","2026-05-03 00:00:00.123456+00"),("2026-05-03 00:00:00.123456+00","2026-05-05 00:00:00.123456+00")}',
+  );
+  await prove(day(2), day(4));
+  expect((await stateOf(project)).known).toBe('{("2026-05-01 00:00:00.123456+00","2026-05-05 00:00:00.123456+00")}');
+});
+
+test('a page of a project that the store does not know is refused', async () => {
+  await expect(saveOperationPage(daemon.sql, { project: '999999', operations: [] })).rejects.toThrow(
+    /there is no project/,
+  );
+});
+
+test('partitions can be made by several at once', async () => {
+  const months = Array.from({ length: 6 }, (_, index) => `2025-0${index + 1}`);
+  await Promise.all(Array.from({ length: 4 }, () => makeOperationPartitions(daemon.sql, months)));
+  const [row] =
+    await store.sql`select count(*)::int as made from pg_inherits where inhparent = 'keywarden.operation'::regclass
+    and inhrelid::regclass::text like '%_2025_%'`;
+  expect(row?.made).toBe(6);
+});
+
+test('A4: of two that write one operation at once the older version never stands over the newer', async () => {
+  const project = await newProject();
+  const at = (second: number) => `2026-05-05T00:00:0${second}Z`;
+  for (let round = 0; round < 10; round += 1) {
+    const version = (status: string, second: number) => [
+      makeWireOperation(round, { status, createdAt: at(0), updatedAt: at(second) }),
+    ];
+    await saveOperationPage(daemon.sql, { project, operations: version('scheduling', 1) });
+    await Promise.all([
+      saveOperationPage(daemon.sql, { project, operations: version('finished', 3) }),
+      saveOperationPage(daemon.sql, { project, operations: version('running', 2) }),
+    ]);
+  }
+  expect(new Set((await page(project)).map((each) => each.status))).toEqual(new Set(['finished']));
+});
+
+test('what no column of ours foresaw does not keep a page out: long durations, NUL in a text', async () => {
+  const project = await newProject();
+  const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
+  expect(await saveOperationPage(daemon.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
+  expect((await page(project))[0]).toMatchObject({ total_duration_ms: 2_200_000_000, error: 'a\uFFFDb' });
+});
+
+test('A4: an operation that has ended stays ended, whatever its updated_at says, and one that goes on is ended by an older one', async () => {
+  const project = await newProject();
+  const running = { status: 'running', updatedAt: '2026-05-02T10:00:00.150Z' };
+  const finished = { status: 'finished', updatedAt: '2026-05-02T10:00:00.100Z' };
+  for (const version of [running, finished, running])
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(1, version)] });
+  expect((await page(project)).map((row) => row.status)).toEqual(['finished']);
+});
+
+test('A1: an operation whose creation a list and a single answer give with other digits is one row, with the time that it had first', async () => {
+  const project = await newProject();
+  const at = '2026-05-02T10:00:07.123456Z';
+  for (const createdAt of [at, '2026-05-02T10:00:07Z', '2026-05-02T10:00:07.123Z', '2026-05-02T12:00:07.123+02:00']) {
+    const operations = [1, 2].map((number) => makeWireOperation(number, { createdAt }));
+    await saveOperationPage(daemon.sql, { project, operations });
+  }
+  const rows = await store.sql`
+    select created_at = ${at}::timestamptz as is_first from keywarden.operation where project_number = ${project}`;
+  expect(rows.map((row) => row.is_first)).toEqual([true, true]);
+});

@@ -1,0 +1,94 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listCoverage } from '../report.ts';
+import type { Sql } from '../sql.ts';
+import { setOperationRetention } from '../store.ts';
+import { createToken } from '../tokens/tokens.ts';
+import { saveOperationPage } from './pages.ts';
+import { makeOperationPartitions } from './partitions.ts';
+import { announceExpiredMonths, dropExpiredMonth, forgetAccesses, readOperationRetention } from './retention.ts';
+
+const dayMs = 86_400_000;
+let store: TestStore;
+let sql: Sql;
+let project: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sql = (await store.as('keywarden_daemon')).sql;
+  project = await makeProject(sql, await makeControlPlane(sql));
+  await store.sql`update keywarden.project set created_at = '2020-01-01' where number = ${project}`;
+  await makeOperationPartitions(sql, ['2020-01', '2020-02', '2020-03']);
+  const at = (month: number) => `2020-0${month}-15T00:00:00Z`;
+  const proof = { from: '2020-01-01T00:00:00Z', isFromIncluded: true, below: '2020-04-01T00:00:00Z' };
+  const operations = [1, 2, 3].map((month) => makeWireOperation(month, { createdAt: at(month) }));
+  await saveOperationPage(sql, { project, operations, proof });
+});
+afterAll(async () => await store.close());
+
+const drop = async (month: string) => await dropExpiredMonth(sql, { month, by: 'ada' });
+const aDayPasses = async () =>
+  await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
+const stored = async () =>
+  (await sql`select to_char(created_at, 'MM') as month from keywarden.operation order by 1`).map((row) => row.month);
+
+test('without a retention nothing is over it, and nothing can be dropped', async () => {
+  expect(await readOperationRetention(sql)).toBeNull();
+  expect(await announceExpiredMonths(sql)).toEqual([]);
+  await expect(drop('2020-01')).rejects.toThrow(/not over their retention/);
+});
+
+test('a retention that the control plane outlives is refused', async () => {
+  await expect(setOperationRetention(store.sql, 30 * dayMs)).rejects.toMatchObject({ code: '23514' });
+});
+
+test('only whole months that are over it are named; only what was named is dropped, and coverage then says so', async () => {
+  const sinceMs = Date.now() - Date.UTC(2020, 2, 2);
+  await setOperationRetention(store.sql, sinceMs);
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them/);
+  expect(await announceExpiredMonths(sql)).toMatchObject([
+    { month: '2020-01', operations: 1 },
+    { month: '2020-02', operations: 1 },
+  ]);
+  expect(await stored()).toEqual(['01', '02', '03']);
+  // Named this minute: whoever made a mistake has a day to see it.
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them a day ago/);
+  await aDayPasses();
+  await drop('2020-01');
+  await expect(drop('2020-03')).rejects.toThrow(/not over their retention/);
+  expect(await stored()).toEqual(['02', '03']);
+  const [coverage] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
+  expect(coverage?.known[0]?.from).toBe('2020-02-01T00:00:00Z');
+  expect(coverage?.unknown[0]).toMatchObject({
+    from: '2020-01-01T00:00:00Z',
+    to: '2020-02-01T00:00:00Z',
+    reason: 'retention',
+  });
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }]);
+});
+
+test('a retention that is lengthened takes its announcements back: shortened again, a month has its whole day', async () => {
+  await setOperationRetention(store.sql, 10_000 * dayMs);
+  expect(await announceExpiredMonths(sql)).toEqual([]);
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run has named them a day ago/);
+});
+
+test('accesses are forgotten after what is configured, and never within a year', async () => {
+  const { number: token } = await createToken(sql, { name: 'ada', role: 'viewer', organizationIds: null });
+  const days = [10, 364, 366, 401];
+  await store.sql`
+    insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)
+    select now() - day * interval '1 day', gen_random_uuid(), ${token}, '127.0.0.1', 'GET', '/v1/keys', 200
+    from unnest(${days.map(String)}::text[]::int[]) as day`;
+  const left = async () => {
+    const rows = await store.sql`
+      select round(extract(epoch from now() - at) / 86400)::int as days from keywarden.access_log order by at desc`;
+    return rows.map((row) => row.days);
+  };
+  expect(await forgetAccesses(sql, 400 * dayMs)).toBe(1);
+  expect(await left()).toEqual([10, 364, 366]);
+  expect(await forgetAccesses(sql, dayMs)).toBe(1);
+  expect(await left()).toEqual([10, 364]);
+});

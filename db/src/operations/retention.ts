@@ -1,0 +1,75 @@
+import { codeOf, UserError } from '@keywarden/runtime';
+import { toInstant } from '../schema/columns.ts';
+import { type Sql, sqlState } from '../sql.ts';
+
+/** A month of operations that is over its retention. */
+export interface ExpiredMonth {
+  /** YYYY-MM */
+  month: string;
+  operations: number;
+  /** Of both tables with their indexes. */
+  bytes: number;
+  /** When a dry run first named it. */
+  announcedAt: string;
+  /** It was named a day ago, and may be dropped. */
+  isDue: boolean;
+}
+
+/** How long the database keeps operations, in ms; null is for ever. */
+export async function readOperationRetention(sql: Sql): Promise<number | null> {
+  const [row] = await sql`select extract(epoch from keep)::float8 as seconds from keywarden.operation_retention`;
+  return row === undefined ? null : Number(row.seconds) * 1000;
+}
+
+/** The dry run: names the months that would go, and remembers when it first did. */
+export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
+  const rows = await sql`
+    select to_char(month, 'YYYY-MM') as month, operations, bytes, announced_at,
+      announced_at <= now() - interval '23 hours' as is_due
+    from keywarden.announce_operation_drops() order by month`;
+  return rows.map((row) => ({
+    month: String(row.month),
+    operations: Number(row.operations),
+    bytes: Number(row.bytes),
+    announcedAt: toInstant(String(row.announced_at)),
+    isDue: Boolean(row.is_due),
+  }));
+}
+
+/** Forgets who asked the report for what longer ago than so many ms, and than a year. Answers with how many rows went. */
+export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
+  const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
+  return Number(row?.rows);
+}
+
+/** Drops a month that a dry run named a day ago. Throws a UserError where the database refuses. */
+export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
+  try {
+    await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
+  } catch (error) {
+    if (codeOf(error) === sqlState.lockNotAvailable) {
+      throw new UserError(`The operations of ${month} are being read, and were not dropped; try again later.`, {
+        cause: error,
+      });
+    }
+    if (codeOf(error) !== sqlState.insufficientPrivilege) throw error;
+    throw new UserError(
+      `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them a day ago.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Sets how long operations are kept, in ms; null is for ever. Only the owner may: the functions that drop months hold to what stands
+ * here, whatever a daemon's configuration says.
+ */
+export async function setOperationRetention(sql: Sql, keepMs: number | null): Promise<void> {
+  if (keepMs === null) {
+    await sql`delete from keywarden.operation_retention`;
+    return;
+  }
+  await sql`
+    insert into keywarden.operation_retention (keep) values (make_interval(secs => ${keepMs / 1000}))
+    on conflict (number) do update set keep = excluded.keep, set_at = now() where operation_retention.keep <> excluded.keep`;
+}

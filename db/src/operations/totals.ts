@@ -1,0 +1,39 @@
+import { asc, lt } from 'drizzle-orm';
+import { key, operation, organization, project } from '../schema/tables.ts';
+import type { Db, Sql } from '../sql.ts';
+
+/** What the store holds. */
+export interface Totals {
+  organizations: number;
+  projects: number;
+  keys: number;
+  operations: number;
+  /** The oldest operation's time. */
+  oldest: string | null;
+  /** Operations older than the control plane serves them. */
+  unserved: number;
+}
+
+/** Counts everything; `servedSince` is the time before which the control plane serves no operations. */
+export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
+  const count = async (table: typeof organization | typeof project | typeof key | typeof operation) =>
+    await db.$count(table);
+  const [oldest] = await db
+    .select({ createdAt: operation.createdAt })
+    .from(operation)
+    .orderBy(asc(operation.createdAt))
+    .limit(1);
+  return {
+    organizations: await count(organization),
+    projects: await count(project),
+    keys: await count(key),
+    operations: await count(operation),
+    oldest: oldest?.createdAt ?? null,
+    unserved: await db.$count(operation, lt(operation.createdAt, servedSince)),
+  };
+}
+
+/** Rejects when the store does not answer, or has not our tables. */
+export async function pingStore(sql: Sql): Promise<void> {
+  await sql`select 1 from keywarden.key limit 1`;
+}

@@ -1,0 +1,84 @@
+import type { WireMember, WireOrganization } from '@keywarden/core/wire';
+import { isSuddenDrop } from '../keys/listing-doubts.ts';
+import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+
+interface Place {
+  controlPlane: string;
+  /** The control plane's own time of the listing, RFC 3339. */
+  seenAt: string;
+}
+
+/** Saves the organizations that a connection sees. */
+export async function saveOrganizations(
+  sql: Sql,
+  { controlPlane, seenAt }: Place,
+  organizations: WireOrganization[],
+): Promise<void> {
+  const rows = lastOfEach(organizations).map((each) => ({
+    ...each,
+    created_at: each.createdAt,
+    extra: packExtra(each.extra, { created_at: each.createdAt }),
+  }));
+  await sql`
+    insert into keywarden.organization (control_plane_number, id, name, created_at, extra, first_seen_at, last_seen_at)
+    select ${controlPlane}::bigint, id, name, created_at, extra, ${seenAt}::timestamptz, ${seenAt}::timestamptz
+    from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
+    on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
+}
+
+/**
+ * Saves a complete listing of an organization's members. One who is absent twice in a row has left; an empty list, where the
+ * caller at least is a member, concludes nothing (A7). `isSudden` says that the list proves no absence.
+ */
+export async function saveMembers(
+  sql: Sql,
+  { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
+  members: WireMember[],
+): Promise<{ isSudden: boolean }> {
+  const rows = lastOfEach(members).map(({ id, userId, role, joinedAt, email }) => ({
+    member_id: id,
+    user_id: userId,
+    role,
+    joined_at: joinedAt,
+    email,
+  }));
+  return await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
+      select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
+      from json_to_recordset(${toJson(rows)}::json)
+        as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
+      on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
+        email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
+        missing_since = null, left_at = null`;
+    if (members.length === 0) return { isSudden: true };
+    const [known] = await tx`
+      select count(*)::int as n from keywarden.member
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
+    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: members.map(({ userId }) => userId) });
+    await tx`
+      insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
+      values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
+    await tx`
+      update keywarden.member m set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
+        left_at = case when missing_since <= ${seenAt}::timestamptz - interval '1 day' or not ${isSudden} and exists (
+            select from keywarden.member_listing l where l.control_plane_number = m.control_plane_number
+              and l.organization_id = m.organization_id and not l.is_sudden
+              and l.listed_at > m.last_seen_at and l.listed_at < ${seenAt}::timestamptz)
+          then ${seenAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
+        and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
+    return { isSudden };
+  });
+}
+
+/** What a user may do in an organization, by its last list of members; null for one who is not there. */
+export async function readMemberRole(
+  sql: Sql,
+  { controlPlane, organizationId, userId }: { controlPlane: string; organizationId: string; userId: string },
+): Promise<string | null> {
+  const [row] = await sql`
+    select role from keywarden.member where control_plane_number = ${controlPlane} and organization_id = ${organizationId}
+      and user_id = ${userId} and left_at is null`;
+  return row === undefined ? null : String(row.role);
+}

@@ -1,0 +1,22 @@
+import type { Sql } from '../sql.ts';
+
+/** Approves a plan that was made within a day. False for another. */
+export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
+  const [row] = await sql`select keywarden.approve_plan(${plan}, ${by}) as number`;
+  return row?.number != null;
+}
+
+/** Whether a person's approval of a plan counts already. */
+export async function hasApproved(sql: Sql, { plan, person }: { plan: string; person: string }): Promise<boolean> {
+  const rows =
+    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} limit 1`;
+  return rows.length > 0;
+}
+
+/** Says no to a plan: approvals from before count no more, and what is being carried out of it stops. */
+export async function rejectPlan(
+  sql: Sql,
+  { plan, by, reason }: { plan: string; by: string; reason: string },
+): Promise<void> {
+  await sql`insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values (${plan}, ${by}, ${reason})`;
+}

@@ -1,0 +1,131 @@
+import { sql } from 'drizzle-orm';
+import { type List, type Reader, time, visible, when, within } from '../list.ts';
+
+/** A key as items that are of one name it: enough to find it, and to know it by sight. */
+export const keyReference = sql`json_build_object('number', k.number::text, 'scope', k.scope, 'id', k.id::text, 'kind', k.kind,
+  'name', k.name, 'organization_id', k.organization_id)`;
+
+export interface FindingFilter {
+  /** The newest plan's when absent. */
+  planId?: string | undefined;
+  rule?: string | undefined;
+  action?: 'report' | 'notify' | 'rotate' | 'revoke' | undefined;
+  disposition?: 'planned' | 'held' | 'reported' | undefined;
+  /** Why it is held, in a word. */
+  holdKind?: string | undefined;
+  keyId?: string | undefined;
+  /** The store's number of the key. */
+  keyNumber?: string | undefined;
+}
+
+/** Findings of one plan, in the plan's order, each with its key. */
+export function findingList(filter: FindingFilter, organizations: string[] | null): List {
+  const newest = sql`(select id from keywarden.plan order by last_made_at desc, sequence desc limit 1)`;
+  return {
+    from: sql`keywarden.finding f join keywarden.credential k on k.number = f.key_number`,
+    item: {
+      plan_id: sql`f.plan_id`,
+      rule: sql`f.rule`,
+      action: sql`f.action`,
+      disposition: sql`f.disposition`,
+      why_held: sql`f.why_held`,
+      hold_kind: sql`f.hold_kind`,
+      limit: sql`f.rule_limit`,
+      reason: sql`f.reason`,
+      evidence: sql`f.evidence`,
+      key: keyReference,
+    },
+    where: [
+      filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
+      when(filter.rule, (rule) => sql`f.rule = ${rule}`),
+      when(filter.action, (action) => sql`f.action = ${action}`),
+      when(filter.disposition, (disposition) => sql`f.disposition = ${disposition}`),
+      when(filter.holdKind, (kind) => sql`f.hold_kind = ${kind}`),
+      when(filter.keyId, (id) => sql`k.id = ${id}`),
+      when(filter.keyNumber, (number) => sql`k.number = ${number}::bigint`),
+      visible(sql`k.organization_id`, organizations),
+    ],
+    order: [{ by: sql`f.number`, type: 'bigint' }],
+    direction: 'asc',
+  };
+}
+
+export interface PlanFilter {
+  id?: string | undefined;
+  /** Made, or made again, in this time. */
+  madeFrom?: string | undefined;
+  madeTo?: string | undefined;
+}
+
+/** Plans, newest first, each with who said what of it and how far it was carried out. */
+export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List {
+  return {
+    from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
+    item: {
+      id: sql`p.id`,
+      sha256: sql`p.sha256`,
+      policy_sha256: sql`p.policy_sha256`,
+      created_at: time(sql`p.created_at`),
+      last_made_at: time(sql`p.last_made_at`),
+      items: sql`p.item_count`,
+      held: sql`p.held_count`,
+      reported: sql`p.reported_count`,
+      approvals: sql`(select count(*) from keywarden.plan_approval a where a.plan_id = p.id)`,
+      approvers: sql`s.approvers`,
+      approvers_needed: sql`s.approvers_needed`,
+      rejected: sql`exists (select from keywarden.plan_rejection r where r.plan_id = p.id and not exists (
+        select from keywarden.plan_approval a where a.plan_id = p.id and a.via = 'report' and a.approved_at > r.rejected_at))`,
+      revoked: sql`(select count(*) from keywarden.revocation_intent i
+        join keywarden.revocation_outcome o on o.intent_number = i.number where i.plan_id = p.id and o.outcome = 'revoked')`,
+    },
+    where: [
+      when(id, (wanted) => sql`p.id = ${wanted}`),
+      when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
+      when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
+    ],
+    order: [{ by: sql`p.sequence`, type: 'bigint' }],
+    direction: 'desc',
+  };
+}
+
+/** The names of the rules of the policy that judged last, that of access reviews among them; none before anything was judged. */
+export async function listRules(db: Reader): Promise<string[]> {
+  const rows = await db.execute(sql`
+    select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document -> 'rules') r
+    where v.sha256 = (select policy_sha256 from keywarden.plan order by last_made_at desc, sequence desc limit 1)`);
+  const names = rows.map((row) => String(row.name));
+  return names.length === 0 ? [] : [...new Set([...names, 'access-review'])];
+}
+
+/** The canonical JSON of a plan, which its hash is of. */
+export async function readPlanDocument(db: Reader, id: string): Promise<string | undefined> {
+  const [row] = await db.execute(sql`select document from keywarden.plan where id = ${id}`);
+  return row === undefined ? undefined : String(row.document);
+}
+
+/** Who approved and who rejected plans, newest first. */
+export function planDecisionList({ planId, from, to }: { planId?: string; from?: string; to?: string }): List {
+  return {
+    from: sql`(
+      select a.plan_id, 'approved' as decision, a.approved_by as by, a.via, null as reason, a.approved_at as at, a.number,
+        (select e.how from keywarden.approval_end e where e.approval_number = a.number) as ended from keywarden.plan_approval a
+      union all
+      select r.plan_id, 'rejected', r.rejected_by, 'report', r.reason, r.rejected_at, r.number, null from keywarden.plan_rejection r) d`,
+    item: {
+      plan_id: sql`d.plan_id`,
+      decision: sql`d.decision`,
+      by: sql`d.by`,
+      via: sql`d.via`,
+      reason: sql`d.reason`,
+      at: time(sql`d.at`),
+      ended: sql`d.ended`,
+    },
+    where: [when(planId, (id) => sql`d.plan_id = ${id}`), ...within(sql`d.at`, { from, to })],
+    order: [
+      { by: sql`d.at`, type: 'timestamptz' },
+      { by: sql`d.decision`, type: 'text' },
+      { by: sql`d.number`, type: 'bigint' },
+    ],
+    direction: 'desc',
+  };
+}

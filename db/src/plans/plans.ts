@@ -1,0 +1,123 @@
+import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
+import { canonicalJson } from '@keywarden/core/values';
+import { eq } from 'drizzle-orm';
+import { plan as planTable } from '../schema/governance.ts';
+import { type Db, type Sql, toJson } from '../sql.ts';
+
+/** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */
+export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
+  const { document } = plan;
+  return await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.policy_version (sha256, document) values (${document.policy_sha256}, ${canonicalJson(policy)}::jsonb)
+      on conflict (sha256) do nothing`;
+    const saved = await tx`
+      insert into keywarden.plan (id, sha256, policy_sha256, document, item_count, held_count, reported_count)
+      values (${plan.id}, ${plan.sha256}, ${plan.policySha256}, ${[...plan.canonical()].join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
+      on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
+    if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
+    await tx`
+      insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
+      select ${plan.id}::text, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason
+      from json_to_recordset(${toJson(toRows(plan))}::json) as t(key_number bigint, rule text, action text, disposition text,
+        why_held text, hold_kind text, rule_limit text, evidence jsonb, reason text)`;
+    return true;
+  });
+}
+
+/** Each finding with all that it was judged on, and what the plan makes of it. */
+function toRows(plan: Plan) {
+  const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key, verdict]));
+  const exempt = new Map(plan.document.held.map((item) => [item.key.number, item.why]));
+  const holdOf = (finding: Finding) => {
+    const verdict = verdicts.get(finding.key);
+    if (finding.rule.action !== 'revoke')
+      return verdict === undefined ? (exempt.get(finding.key.number) ?? null) : null;
+    return verdict?.kept.find((each) => each.finding === finding)?.hold ?? verdict?.held ?? null;
+  };
+  return findingsOf(plan).map((finding) => {
+    const { rule, key, evidence } = finding;
+    const hold = holdOf(finding);
+    const free = rule.action === 'revoke' ? 'planned' : 'reported';
+    return {
+      key_number: key.number,
+      rule: rule.name,
+      action: rule.action,
+      disposition: hold === null ? free : 'held',
+      why_held: hold?.text ?? null,
+      hold_kind: hold?.kind ?? null,
+      rule_limit: limitInWords(evidence),
+      evidence: { ...evidence, created_at: key.createdAt, use: key.use },
+      reason: explain(finding),
+    };
+  });
+}
+
+export async function readPlan(db: Db, id: string): Promise<typeof planTable.$inferSelect | undefined> {
+  const [found] = await db.select().from(planTable).where(eq(planTable.id, id));
+  return found;
+}
+
+export interface Approval {
+  number: string;
+  planId: string;
+  approvedBy: string;
+}
+
+/** Records who lets a plan be carried out: a person from the command line, or the policy where it enforces by itself. */
+export async function approvePlan(
+  sql: Sql,
+  { planId, approvedBy, via }: { planId: string; approvedBy: string; via: 'command line' | 'enforcement' },
+): Promise<Approval> {
+  const [row] = await sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via) values (${planId}, ${approvedBy}, ${via}) returning number`;
+  return { number: String(row?.number), planId, approvedBy };
+}
+
+/**
+ * Of each plan that as many persons have approved as it needs, the newest approval by the report that is not carried out, and stands: older
+ * ones have expired after 24 hours, and a rejection ends those before it.
+ */
+export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
+  const rows = await sql`
+    select max(a.number) as number, a.plan_id, (array_agg(a.approved_by order by a.number desc))[1] as approved_by
+    from keywarden.standing_approval a join keywarden.plan_standing s on s.plan_id = a.plan_id
+    where a.via = 'report' and s.approvers >= s.approvers_needed
+      and not exists (select from keywarden.approval_end e where e.approval_number = a.number)
+    group by a.plan_id order by 1`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    planId: String(row.plan_id),
+    approvedBy: String(row.approved_by),
+  }));
+}
+
+/** What persons have said of a plan. */
+export interface Standing {
+  /** Who said no after everybody who said yes in the report; null if nobody did. */
+  rejection: { by: string; reason: string } | null;
+  /** Persons whose approval counts, and how many the plan's own policy wants. */
+  approvers: string[];
+  needed: number;
+}
+
+/** Reads what counts of a plan now. An approval at the command line overrules no rejection: it may have come while somebody was asked. */
+export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
+  const [rejection] = await sql`
+    select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
+      select from keywarden.plan_approval a where a.plan_id = r.plan_id and a.via = 'report' and a.approved_at > r.rejected_at)
+    order by r.rejected_at desc limit 1`;
+  const persons =
+    await sql`select distinct person from keywarden.standing_approval where plan_id = ${planId} order by 1`;
+  const [standing] = await sql`select approvers_needed from keywarden.plan_standing where plan_id = ${planId}`;
+  return {
+    rejection: rejection === undefined ? null : { by: String(rejection.rejected_by), reason: String(rejection.reason) },
+    approvers: persons.map((row) => String(row.person)),
+    needed: Number(standing?.approvers_needed ?? 1),
+  };
+}
+
+/** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */
+export async function endApproval(sql: Sql, approval: string, how: 'done' | 'stopped'): Promise<void> {
+  await sql`insert into keywarden.approval_end (approval_number, how) values (${approval}, ${how}) on conflict do nothing`;
+}

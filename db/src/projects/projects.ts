@@ -1,0 +1,103 @@
+import type { WireProject } from '@keywarden/core/wire';
+import { isSuddenDrop } from '../keys/listing-doubts.ts';
+import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+
+interface Place {
+  controlPlane: string;
+  /** The control plane's own time of the listing, RFC 3339. */
+  seenAt: string;
+}
+
+/**
+ * Saves a complete list of an organization's projects: one that is absent twice in a row is gone. Those that the answer named as
+ * unavailable are not absent, an empty list concludes nothing, and where most are suddenly absent it takes a day of it (A7).
+ */
+export async function saveProjects(
+  sql: Sql,
+  {
+    controlPlane,
+    seenAt,
+    organizationId,
+    unavailableIds,
+    isWhole = true,
+  }: Place & {
+    organizationId: string;
+    unavailableIds: string[];
+    /** Rows that cannot be read may be of any project: then none is absent. */
+    isWhole?: boolean;
+  },
+  projects: WireProject[],
+): Promise<void> {
+  const rows = rowsOf(projects, organizationId);
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
+        updated_at, extra, first_seen_at, last_seen_at)
+      select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
+        ${seenAt}::timestamptz, ${seenAt}::timestamptz
+      from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, organization_id text, region_id text,
+        pg_version int, owner_id text, created_at timestamptz, updated_at timestamptz, extra jsonb)
+      on conflict (control_plane_number, id) do update set organization_id = excluded.organization_id, name = excluded.name,
+        region_id = excluded.region_id, pg_version = excluded.pg_version, owner_id = excluded.owner_id,
+        updated_at = excluded.updated_at, extra = excluded.extra, last_seen_at = excluded.last_seen_at,
+        listed_active_at = case when (project.updated_at, project.extra) is distinct from (excluded.updated_at, excluded.extra)
+          then excluded.last_seen_at else project.listed_active_at end,
+        missing_since = null, gone_at = null, deleted_at = null, walk_refused_at = null`;
+    if (projects.length === 0 || !isWhole) return;
+    const there = [...projects.map((project) => project.id), ...unavailableIds];
+    const [known] = await tx`
+      select count(*)::int as n from keywarden.project
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
+    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: there });
+    // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
+    await tx`
+      update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
+        gone_at = case when missing_since is null or ${isSudden} and ${seenAt}::timestamptz - missing_since < interval '1 day'
+          then null else ${seenAt}::timestamptz end
+      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null
+        and last_seen_at < ${seenAt}::timestamptz and not (id = any(${there}))`;
+  });
+}
+
+function rowsOf(projects: WireProject[], organizationId: string) {
+  return lastOfEach(projects).map((each) => ({
+    id: each.id,
+    name: each.name,
+    organization_id: each.orgId ?? organizationId,
+    region_id: each.regionId,
+    pg_version: each.pgVersion,
+    owner_id: each.ownerId,
+    created_at: each.createdAt,
+    updated_at: each.updatedAt,
+    deleted_at: each.deletedAt,
+    extra: packExtra(each.extra, { created_at: each.createdAt, updated_at: each.updatedAt }),
+  }));
+}
+
+/**
+ * Saves the projects of an organization that were deleted and can be recovered: those that came and went between two lists too. A project
+ * that the last list of projects shows stays, even if this list has it.
+ */
+export async function saveDeletedProjects(
+  sql: Sql,
+  { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
+  projects: WireProject[],
+): Promise<void> {
+  const rows = rowsOf(projects, organizationId);
+  await sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
+      updated_at, extra, first_seen_at, last_seen_at, missing_since, gone_at, deleted_at)
+    select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
+      ${seenAt}::timestamptz, deleted_at, deleted_at, deleted_at, deleted_at
+    from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, organization_id text, region_id text,
+      pg_version int, owner_id text, created_at timestamptz, updated_at timestamptz, deleted_at timestamptz, extra jsonb)
+    on conflict (control_plane_number, id) do update set deleted_at = excluded.deleted_at,
+      missing_since = least(project.missing_since, greatest(excluded.deleted_at, project.last_seen_at)),
+      gone_at = least(project.gone_at, greatest(excluded.deleted_at, project.last_seen_at))
+    where project.last_seen_at < ${seenAt}::timestamptz and project.deleted_at is distinct from excluded.deleted_at`;
+}
+
+/** The operations of a deleted project are not there either: they are not asked for again. */
+export async function markWalkRefused(sql: Sql, { project, at }: { project: string; at: string }): Promise<void> {
+  await sql`update keywarden.project set walk_refused_at = ${at}::timestamptz where number = ${project}`;
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { toInstant } from '../schema/columns.ts';
+import { type Sql, toJson } from '../sql.ts';
+
+/** The lists whose rows may be unreadable. */
+type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
+
+/** Where a list was asked for: `place` is the scope, organization or project. */
+export interface RejectedPlace {
+  controlPlane: string;
+  list: RejectedList;
+  place: string;
+}
+
+/** A row that could not be read. Times are the database's, RFC 3339. */
+export interface StoredRejectedRow {
+  controlPlane: string;
+  list: RejectedList;
+  place: string;
+  id: string | null;
+  why: string;
+  firstSeenAt: string;
+  lastSeenAt: string;
+  times: number;
+}
+
+/** Of one answer no more are kept; and of one row no more text. */
+const mostKept = 100;
+const longestText = 4000;
+
+/** Keeps rows that could not be read, each once, with how often it came. */
+export async function saveRejectedRows(
+  sql: Sql,
+  { controlPlane, list, place }: RejectedPlace,
+  rejected: readonly { id: string | null; why: string; record: unknown }[],
+): Promise<void> {
+  const rows = new Map(
+    rejected.slice(0, mostKept).map(({ id, why, record }) => {
+      const text = toJson({ record });
+      const row_key = id?.slice(0, 200) ?? createHash('sha256').update(text).digest('hex');
+      const kept = text.length > longestText ? { cut: text.slice(0, longestText).toWellFormed() } : record;
+      return [row_key, { row_id: id?.slice(0, 200) ?? null, why: why.slice(0, 500), record: kept, row_key }];
+    }),
+  );
+  await sql`
+    insert into keywarden.rejected_row as r (control_plane_number, list, place, row_id, why, record, row_key)
+    select ${controlPlane}::bigint, ${list}, ${place}, row_id, why, coalesce(record, 'null'), row_key
+    from json_to_recordset(${toJson([...rows.values()])}::json) as t(row_id text, why text, record jsonb, row_key text)
+    on conflict (control_plane_number, list, place, row_key) do update
+      set why = excluded.why, record = excluded.record, last_seen_at = now(), times = r.times + 1`;
+}
+
+/** Those that came last first; `limit` at most. */
+export async function listRejectedRows(sql: Sql, { limit }: { limit: number }): Promise<StoredRejectedRow[]> {
+  const rows = await sql`
+    select c.base_url, r.list, r.place, r.row_id, r.why, r.first_seen_at, r.last_seen_at, r.times
+    from keywarden.rejected_row r join keywarden.control_plane c on c.number = r.control_plane_number
+    order by r.last_seen_at desc, r.number desc limit ${limit}`;
+  return rows.map((row) => ({
+    controlPlane: String(row.base_url),
+    list: row.list as RejectedList,
+    place: String(row.place),
+    id: row.row_id === null ? null : String(row.row_id),
+    why: String(row.why),
+    firstSeenAt: toInstant(String(row.first_seen_at)),
+    lastSeenAt: toInstant(String(row.last_seen_at)),
+    times: Number(row.times),
+  }));
+}
+
+/** Those that no list has shown for so long, in ms, are over. */
+export async function forgetRejectedRows(sql: Sql, olderThanMs: number): Promise<void> {
+  await sql`delete from keywarden.rejected_row where last_seen_at < now() - ${olderThanMs / 1000} * interval '1 second'`;
+}

@@ -1,0 +1,160 @@
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { saveKeyListing } from '../keys/listing.ts';
+import type { Store } from '../store.ts';
+import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+let approval: string;
+let tests = 0;
+let scope: string;
+let key: string;
+let listing: string;
+let hour = 0;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+  await store.sql`insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p-1', '', '{}', 1, 0, 0)`;
+  const [row] =
+    await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', 'ada', 'command line') returning number`;
+  approval = String(row?.number);
+});
+beforeEach(async () => {
+  tests += 1;
+  scope = `organization:org-${tests}`;
+  listing = (await list([`${tests}`])) ?? '';
+  const [row] = await store.sql`select number from keywarden.key where scope = ${scope}`;
+  key = String(row?.number);
+});
+afterAll(async () => await store.close());
+
+async function list(ids: string[]): Promise<string | null> {
+  hour += 1;
+  const begunAt = await readNow(daemon.sql);
+  const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
+  // Keys enough that the absence of one is no sudden drop.
+  const others = [1001, 1002, 1003].map((id) => makeWireKey(String(id)));
+  const keys = [...ids.map((id) => makeWireKey(id)), ...others];
+  return (
+    await saveKeyListing(daemon.sql, {
+      controlPlane,
+      scope,
+      organizationId: scope,
+      connection: 'main',
+      run: null,
+      listedAt,
+      begunAt,
+      keys,
+    })
+  ).number;
+}
+
+const begin = () =>
+  beginRevocation(daemon.sql, {
+    cause: { planId: 'p-1', approval },
+    key,
+    connection: 'main',
+    listing,
+    judgedAt: '2026-06-01T00:00:00Z',
+    policySha256: 'x',
+    lease: undefined,
+  });
+/** The outcome of the last attempt; null while it is open. */
+const outcome = async () => {
+  const [row] = await store.sql`
+    select o.outcome from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.key_number = ${key} order by i.attempt desc limit 1`;
+  return row?.outcome;
+};
+/** Makes the intent as old as if the process that wrote it had been gone for a while. */
+const age = () =>
+  store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour' where key_number = ${key}`;
+
+beforeEach(async () => {
+  const [row] = await store.sql`select number from keywarden.key where scope = ${scope} and id = ${tests}`;
+  key = String(row?.number);
+});
+
+test('R4: of many that begin to revoke a key at once one gets the intent', async () => {
+  const begun = await Promise.all(Array.from({ length: 8 }, begin));
+  expect(begun.filter((intent) => intent !== undefined)).toHaveLength(1);
+  expect(await begin()).toBeUndefined();
+});
+
+test('a key that was revoked is never begun again; one whose attempt failed is', async () => {
+  const first = (await begin()) ?? '';
+  await recordOutcome(daemon.sql, first, { outcome: 'failed', at: null });
+  const second = (await begin()) ?? '';
+  expect(second).not.toBe('');
+  await recordOutcome(daemon.sql, second, { outcome: 'revoked', at: '2026-06-02T00:00:00Z' });
+  expect(await begin()).toBeUndefined();
+  expect(await outcome()).toBe('revoked');
+});
+
+test('R4: an intent has one outcome: a second one is refused', async () => {
+  const intent = (await begin()) ?? '';
+  await recordOutcome(daemon.sql, intent, { outcome: 'failed', at: null });
+  await expect(recordOutcome(daemon.sql, intent, { outcome: 'revoked', at: null })).rejects.toThrow(/duplicate key/);
+  expect(await outcome()).toBe('failed');
+});
+
+test('R4: an open intent whose key two listings lack is gone, not ours; one listing does not tell', async () => {
+  await begin();
+  await age();
+  await list([]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await list([]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBe('gone');
+});
+
+test('R4: an open intent whose key two later listings show was not carried out, and may be begun again', async () => {
+  await begin();
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await age();
+  await list([String(tests)]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await list([String(tests)]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBe('not_revoked');
+  expect(await begin()).toBeDefined();
+});
+
+test('a listing made while the call may still be under way decides nothing', async () => {
+  await begin();
+  await list([String(tests)]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+});
+
+test('a key that was gone and is back may be begun again', async () => {
+  await begin();
+  await age();
+  await list([]);
+  await list([]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await begin()).toBeUndefined();
+  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set([key]));
+  await list([String(tests)]);
+  expect(await begin()).toBeDefined();
+  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set());
+});
+
+test('R1: no intent for a key whose id is, or may be, another key’s, whatever asks for it', async () => {
+  const [{ number } = {}] = await store.sql`
+    insert into keywarden.incident (kind, key_number, scope, detail) values ('key_changed', ${key}, ${scope}, '{}') returning number`;
+  expect(await begin()).toBeUndefined();
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada' where number = ${String(number)}`;
+  await store.sql`update keywarden.key set superseded_at = now() where number = ${key}`;
+  expect(await begin()).toBeUndefined();
+  await store.sql`update keywarden.key set superseded_at = null where number = ${key}`;
+  expect(await begin()).toBeDefined();
+});

@@ -1,0 +1,152 @@
+import { type Lease, withFence } from '../locks.ts';
+import type { Sql } from '../sql.ts';
+
+/** For what a key is revoked: an approved plan, or its rotation. */
+export type RevocationCause = { planId: string; approval: string } | { rotation: string };
+
+export interface NewIntent {
+  cause: RevocationCause;
+  key: string;
+  connection: string;
+  /** The listing on which the key was judged a moment ago. */
+  listing: string;
+  /** The control plane's present at that moment, and the policy. */
+  judgedAt: string;
+  policySha256: string;
+  /** Of the key's scope: there is no intent if another process has taken its lock since. */
+  lease: Lease | undefined;
+}
+
+/**
+ * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open, when the key is gone, when its id is or may be
+ * another key's, or while revoking is paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
+ */
+export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
+  const { cause } = intent;
+  const { planId = null, approval = null } = 'planId' in cause ? cause : {};
+  const rotation = 'rotation' in cause ? cause.rotation : null;
+  const rows = await sql`
+    ${withFence(sql, intent.lease)}
+    insert into keywarden.revocation_intent (plan_id, approval_number, rotation_number, key_number, attempt, connection,
+      last_listing_number, judged_at, policy_sha256)
+    select ${planId}, ${approval}::bigint, ${rotation}::bigint, ${intent.key}, count(i.number) + 1, ${intent.connection},
+      ${intent.listing}::bigint, ${intent.judgedAt}::timestamptz, ${intent.policySha256}
+    from keywarden.revocation_intent i
+    join keywarden.credential k on k.number = i.key_number
+    left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.key_number = ${intent.key}
+    having (select count(*) from held) >= 0 and not exists (select from keywarden.pause where resumed_at is null)
+      and exists (select from keywarden.credential q where q.number = ${intent.key} and q.superseded_at is null and not exists (
+        select from keywarden.incident c where c.key_number = q.number and c.kind = 'key_changed' and c.closed_at is null))
+      and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
+    on conflict (key_number, attempt) do nothing
+    returning number`;
+  return rows[0] === undefined ? undefined : String(rows[0].number);
+}
+
+/**
+ * SQL: whether an intent `i` for key `k` with outcome `o` may have revoked the key. A call that was refused counts too, until two listings
+ * begun after it show the key still: an answer may lie about what was done.
+ */
+export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome in ('revoked', 'gone')
+  or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
+    select count(*) from (
+      select from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
+        and l.doubt is null and l.number > i.last_listing_number and l.begun_at > i.created_at limit 2) later) < 2))`;
+
+export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
+
+/**
+ * Commits what became of an intent. A key that we revoked is gone at once, with an observation that says by whom; one that was used in
+ * flight is an incident (R5).
+ */
+export async function recordOutcome(
+  sql: Sql,
+  intent: string,
+  {
+    outcome,
+    usedInFlight = false,
+    at,
+    detail = null,
+  }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: object | null },
+): Promise<void> {
+  await sql.begin(async (tx) => {
+    await tx`
+      insert into keywarden.revocation_outcome (intent_number, outcome, used_in_flight, detail)
+      values (${intent}, ${outcome}, ${usedInFlight}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
+    if (usedInFlight) {
+      await tx`
+        insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+        select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
+        from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}
+          and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
+    }
+    if (outcome !== 'revoked') return;
+    await tx`
+      with revoked as (
+        update keywarden.credential set gone_at = coalesce(${at}::timestamptz, now())
+        where number = (select key_number from keywarden.revocation_intent where number = ${intent}) returning number, gone_at
+      )
+      insert into keywarden.key_observation (key_number, seen_at, event) select number, gone_at, 'revoked' from revoked`;
+  });
+}
+
+/**
+ * Ends the intents that a crash or a lost response left open, by the listings made since: a key that two listings in a row
+ * lack is gone, and not known to be by us (R4); a key that two listings begun over a minute after the intent still show was not revoked: one may
+ * be of a replica that lags.
+ * Runs after each save of a listing. Answers with how many it ended.
+ */
+export async function reconcileIntents(
+  sql: Sql,
+  { controlPlane, scope }: { controlPlane: string; scope: string },
+): Promise<number> {
+  const rows = await sql`
+    insert into keywarden.revocation_outcome (intent_number, outcome, detail)
+    select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
+    from keywarden.revocation_intent i
+    join keywarden.credential k on k.number = i.key_number
+    left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+      and (k.gone_at is not null or k.missing_since is null and 1 < (
+        select count(*) from keywarden.key_listing l
+        where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
+          and l.doubt is null and l.begun_at > i.created_at + interval '1 minute'))
+    on conflict (intent_number) do nothing
+    returning intent_number`;
+  return rows.length;
+}
+
+/** Of these keys those that are gone, revoked by whatever plan or by somebody else. */
+export async function listGoneKeys(sql: Sql, keys: string[]): Promise<Set<string>> {
+  const rows =
+    await sql`select number from keywarden.credential where number = any(${keys}::bigint[]) and gone_at is not null`;
+  return new Set(rows.map((row) => String(row.number)));
+}
+
+/** The database's present, before a listing begins. */
+export async function readNow(sql: Sql): Promise<string> {
+  const [row] = await sql`select clock_timestamp() as now`;
+  return String(row?.now);
+}
+
+/** Names of the connections that have listed a scope. */
+export async function listObservers(
+  sql: Sql,
+  { controlPlane, scope }: { controlPlane: string; scope: string },
+): Promise<string[]> {
+  const rows = await sql`
+    select connection from keywarden.connection_scope where control_plane_number = ${controlPlane} and scope = ${scope}
+    order by seen_at desc, connection`;
+  return rows.map((row) => String(row.connection));
+}
+
+/** Scopes in which an intent is still without an outcome. */
+export async function listUnsettledScopes(sql: Sql): Promise<{ controlPlane: string; scope: string }[]> {
+  const rows = await sql`
+    select distinct k.control_plane_number, k.scope from keywarden.revocation_intent i
+      join keywarden.credential k on k.number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where o.intent_number is null order by 1, 2`;
+  return rows.map((row) => ({ controlPlane: String(row.control_plane_number), scope: String(row.scope) }));
+}

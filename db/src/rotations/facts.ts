@@ -1,0 +1,183 @@
+import type { KeyFacts } from '@keywarden/core/policy';
+import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
+import { and, eq, inArray, isNull } from 'drizzle-orm';
+import { toKeyFacts } from '../keys/facts.ts';
+import { factScope } from '../keys/key-listing.ts';
+import { toInstant } from '../schema/columns.ts';
+import { key } from '../schema/tables.ts';
+import type { Sql } from '../sql.ts';
+import type { Store } from '../store.ts';
+import type { StoredRotation } from './rotations.ts';
+
+type Known = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt' | 'sink'>;
+
+/** What the store knows of a rotation's keys. `users` are the connections whose own key is being rotated. */
+export async function readRotationFacts(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  rotation: StoredRotation,
+  users: string[],
+): Promise<Known> {
+  const mint = currentMint(rotation);
+  const successorId = mint?.keyId ?? null;
+  const { controlPlane, scope, id } = rotation.key;
+  const rows = await db
+    .select()
+    .from(key)
+    .where(
+      and(
+        eq(key.controlPlaneNumber, controlPlane),
+        eq(key.scope, scope),
+        inArray(key.id, successorId === null ? [id] : [id, successorId]),
+        isNull(key.supersededAt),
+      ),
+    );
+  const sight = (wanted: string | null) => toSighting(rows.find((row) => row.id === wanted));
+  // Its id may be another key's by now.
+  const old = rows.find((row) => row.number === rotation.key.number);
+  return {
+    old: toSighting(old),
+    successor: sight(successorId),
+    longestGapMs: await readLongestGap(sql, rotation.key.number),
+    ...(await readMintFacts(sql, rotation)),
+    ...(await readRetirement(sql, rotation.number)),
+    mayBeOnItsWay: wantsSink(rotation) && (await isFresh(sql, rotation.number)),
+    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: successorId }),
+  };
+}
+
+function toSighting(row: typeof key.$inferSelect | undefined): Sighting {
+  if (row === undefined) return { state: 'unlisted' };
+  if (row.goneAt !== null) return { state: 'gone' };
+  if (row.missingSince !== null) return { state: 'missing' };
+  return { state: 'live', use: toKeyFacts(row).use, presentSince: row.presentSince };
+}
+
+async function readLongestGap(sql: Sql, keyNumber: string): Promise<number> {
+  const [row] = await sql`
+    select coalesce(max(extract(epoch from gap) * 1000), 0)::float8 as ms from (
+      select last_used_at - lag(last_used_at) over (order by last_used_at) as gap from keywarden.key_use where key_number = ${keyNumber}) g`;
+  return Number(row?.ms);
+}
+
+/** What listings say of the last intent to mint: keys that bear its name and are not its successor, and how many were begun since. */
+async function readMintFacts(
+  sql: Sql,
+  rotation: StoredRotation,
+): Promise<Pick<RotationFacts, 'lost' | 'listingsSinceMint'>> {
+  const attempt = currentMint(rotation)?.attempt ?? null;
+  const [row] = await sql`
+    select array(select k.id from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
+        and k.scope = ${rotation.key.scope} and ${bearsName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
+      (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
+        and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.doubt is null
+        and l.begun_at > m.created_at + interval '1 minute') as listings
+    from keywarden.rotation_mint m where m.rotation_number = ${rotation.number} and m.attempt = ${attempt}::int`;
+  return {
+    lost: Array.isArray(row?.lost) ? row.lost.map(String) : [],
+    listingsSinceMint: Number(row?.listings ?? 0),
+  };
+}
+
+/** What became of the tries to revoke the old key. */
+async function readRetirement(
+  sql: Sql,
+  rotation: string,
+): Promise<Pick<RotationFacts, 'retirement' | 'refusals' | 'wasRefusedLately'>> {
+  const rows = await sql`
+    select o.outcome, o.at > now() - interval '1 day' as is_late from keywarden.revocation_intent i
+      join keywarden.rotation r on r.number = i.rotation_number and r.key_number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+    where i.rotation_number = ${rotation} order by i.number desc`;
+  const [last] = rows;
+  return {
+    retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
+    refusals: rows.filter((row) => row.outcome === 'failed').length,
+    wasRefusedLately: last?.outcome === 'failed' && last.is_late === true,
+  };
+}
+
+/**
+ * Whether the secret may still be on its way, or its sink show late what it was given: as long as two tries of the slowest command and its read-back
+ * take. A lock does not tell: a connection to the store that was lost gives it up while the command goes on.
+ */
+async function isFresh(sql: Sql, rotation: string): Promise<boolean> {
+  const [row] = await sql`
+    select recorded_at > now() - interval '45 minutes' as is_fresh from keywarden.rotation_event
+    where rotation_number = ${rotation} order by sequence desc limit 1`;
+  return row?.is_fresh === true;
+}
+
+/** Live processes that last authenticated through one of these connections with another key than this one. */
+async function countReplicasBehind(
+  sql: Sql,
+  { users, keyId }: { users: string[]; keyId: string | null },
+): Promise<number> {
+  const [row] = await sql`
+    select count(distinct replica)::int as n from keywarden.replica_credential
+    where connection = any(${users}) and ended_at is null and authenticated_at > now() - interval '1 day'
+      and key_id is distinct from ${keyId}::text`;
+  return Number(row?.n);
+}
+
+/**
+ * SQL: whether key `k` bears the name that mint `m` asked for. A service may bring names into one form of Unicode, or cut off spaces: an orphan that
+ * comes back so is one all the same.
+ */
+const bearsName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize(btrim(m.name), NFKC)`;
+
+/** A live key that bears the name of an intent of ours and that no sink has by our knowledge. */
+export interface SuspectedOrphan {
+  key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
+  intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
+  rotation: { number: string; id: string };
+  place: { controlPlane: string; scope: string };
+  /** When it was known that the secret is lost: what used it until then was us. Null while nobody knows. */
+  lostAt: string | null;
+}
+
+/** All of them, of whatever rotation, over or not. */
+export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
+  const rows = await sql`
+    select k.number, m.rotation_number, r.id as rotation_id, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
+      case when m.key_id = k.id then (select max(e.at) from keywarden.rotation_event e
+        where e.rotation_number = r.number and e.state = 'orphaned') end as lost_at
+    from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
+      join keywarden.key o on o.number = r.key_number
+      join keywarden.key_listing l on l.number = m.last_listing_number
+      join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
+        and k.missing_since is null and (${bearsName(sql)} and k.id is distinct from m.key_id
+          or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
+    order by k.number`;
+  const keys = await db
+    .select()
+    .from(key)
+    .where(
+      and(
+        inArray(
+          key.number,
+          rows.map((row) => String(row.number)),
+        ),
+        isNull(key.goneAt),
+      ),
+    );
+  const byNumber = new Map(keys.map((row) => [row.number, row]));
+  return rows.flatMap((row): SuspectedOrphan[] => {
+    const found = byNumber.get(String(row.number));
+    if (found === undefined) return [];
+    return [
+      {
+        key: { ...toKeyFacts(found), scope: factScope(found.controlPlaneNumber, found.scope) },
+        intent: {
+          attempt: Number(row.attempt),
+          name: String(row.name),
+          creatorId: String(row.creator_id),
+          listedAt: toInstant(String(row.listed_at)),
+          keyId: row.key_id === null ? null : String(row.key_id),
+        },
+        rotation: { number: String(row.rotation_number), id: String(row.rotation_id) },
+        place: { controlPlane: found.controlPlaneNumber, scope: found.scope },
+        lostAt: typeof row.lost_at === 'string' ? toInstant(row.lost_at) : null,
+      },
+    ];
+  });
+}

@@ -1,0 +1,149 @@
+import {
+  advance,
+  type Effects,
+  isOver,
+  type MintIntent,
+  type Rotation,
+  type RotationEvent,
+} from '@keywarden/core/rotation';
+import type { KeyKind } from '@keywarden/core/wire';
+import type postgres from 'postgres';
+import { closeIncidentsOfKey, openIncidentOfKey } from '../incidents/incidents.ts';
+import { holdFence, type Lease } from '../locks.ts';
+import type { Sql } from '../sql.ts';
+
+/** A rotation with the key that it is of. Times are RFC 3339 by the control plane's clock, but for `openedAt`. */
+export interface StoredRotation extends Rotation<StoredMint> {
+  number: string;
+  /** The short id that successors bear in their names. */
+  id: string;
+  rule: string | null;
+  sink: string;
+  via: 'policy' | 'command line' | 'report';
+  requestedBy: string;
+  policySha256: string;
+  openedAt: string;
+  key: RotatedKey;
+  /** The store's number of the line's first key. */
+  line: string;
+}
+
+export interface RotatedKey {
+  number: string;
+  id: string;
+  name: string;
+  kind: KeyKind;
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
+  /** The same with its control plane, as plans name it. */
+  factScope: string;
+  organizationId: string | null;
+  projectId: string | null;
+}
+
+export interface StoredMint extends MintIntent {
+  connection: string;
+  /** The complete listing right before, by its number. */
+  listing: string;
+}
+
+export interface NewRotation {
+  id: string;
+  key: string;
+  rule: string | null;
+  sink: string;
+  quietForMs: number;
+  adoptWithinMs: number;
+  via: StoredRotation['via'];
+  requestedBy: string;
+  policySha256: string;
+  /** The control plane's present. */
+  at: string;
+}
+
+/** Opens a rotation as planned; answers with its number, undefined while another of the key's line is open (T4). */
+export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
+  return await sql.begin(async (tx) => {
+    const [row] = await tx`
+      insert into keywarden.rotation (id, key_number, line_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
+      select ${rotation.id}, ${rotation.key}, coalesce((select line_number from keywarden.key_line where key_number = ${rotation.key}
+          order by rotation_number desc limit 1), ${rotation.key}), ${rotation.rule}, ${rotation.sink},
+        ${rotation.quietForMs} * interval '1 ms', ${rotation.adoptWithinMs} * interval '1 ms', ${rotation.via}, ${rotation.requestedBy},
+        ${rotation.policySha256}
+      on conflict (line_number) where ended_at is null do nothing
+      returning number`;
+    if (row === undefined) return undefined;
+    await insertEvent(tx, { number: String(row.number), sequence: 1, to: 'planned', why: null, at: rotation.at });
+    const note = 'another rotation has begun';
+    await closeIncidentsOfKey(tx, { kind: 'rotation_stalled', key: rotation.key, note });
+    return String(row.number);
+  });
+}
+
+type Tx = postgres.TransactionSql;
+
+/**
+ * Records what happened to a rotation at a time (RFC 3339), with all that goes with it, in one transaction. Returns the rotation as it is from then
+ * on; undefined when it is no longer in the state that was read, and nothing was recorded. Under a `lease` nothing is recorded once another
+ * process has taken its lock.
+ */
+export async function moveRotation(
+  sql: Sql,
+  rotation: StoredRotation,
+  { at, lease, ...event }: RotationEvent<StoredMint> & { at: string; lease?: Lease | undefined },
+): Promise<StoredRotation | undefined> {
+  const { rotation: moved, effects } = advance(rotation, event, at);
+  return await sql.begin(async (tx) => {
+    await holdFence(tx, lease);
+    const { number, state, why } = moved;
+    const sequence = await nextSequence(tx, rotation);
+    if (sequence === undefined || !(await insertEvent(tx, { number, sequence, to: state, why, at }))) return undefined;
+    await recordMint(tx, moved, effects);
+    if (isOver(state))
+      await tx`update keywarden.rotation set ended_at = now(), given_up_by = ${effects.givenUpBy} where number = ${number}`;
+    await recordIncident(tx, moved, effects);
+    return moved;
+  });
+}
+
+async function recordIncident(tx: Tx, { id, state, why, key }: StoredRotation, { incident }: Effects): Promise<void> {
+  const kind = 'rotation_stalled';
+  if (incident === null) return;
+  if (!incident.opens) return await closeIncidentsOfKey(tx, { kind, key: key.number, note: incident.note });
+  const detail = { rotation: id, state, why };
+  await openIncidentOfKey(tx, { kind, key: key.number, scope: key.factScope, detail });
+}
+
+async function recordMint(tx: Tx, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
+  const mint = mints.at(-1);
+  if (what === null || mint === undefined) return;
+  const { attempt, keyId, fate, deliveredAt } = mint;
+  if (what === 'begun') {
+    await tx`
+      insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number)
+      values (${number}, ${attempt}, ${mint.name}, ${mint.connection}, ${mint.creatorId}, ${mint.listing})`;
+    return;
+  }
+  await tx`
+    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId}::text), fate = coalesce(${fate}, fate),
+      delivered_at = coalesce(delivered_at, ${deliveredAt}::timestamptz), place = coalesce(${place}, place)
+    where rotation_number = ${number} and attempt = ${attempt}`;
+}
+
+/** The number of the next event, if the rotation is still in the state that was read. */
+async function nextSequence(tx: Tx, { number, state }: StoredRotation): Promise<number | undefined> {
+  const [last] = await tx`
+    select sequence, state from keywarden.rotation_event where rotation_number = ${number} order by sequence desc limit 1`;
+  return last?.state === state ? Number(last.sequence) + 1 : undefined;
+}
+
+async function insertEvent(
+  tx: Tx,
+  { number, sequence, to, why, at }: { number: string; sequence: number; to: string; why: string | null; at: string },
+): Promise<boolean> {
+  const rows = await tx`
+    insert into keywarden.rotation_event (rotation_number, sequence, state, at, why)
+    values (${number}, ${sequence}, ${to}, ${at}::timestamptz, ${why}) on conflict do nothing returning sequence`;
+  return rows.length > 0;
+}

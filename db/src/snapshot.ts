@@ -1,0 +1,69 @@
+import { sql as fragment, type SQL } from 'drizzle-orm';
+import type postgres from 'postgres';
+import { type List, type Reader, select, toStatement } from './list.ts';
+import type { Sql } from './sql.ts';
+
+/** The store as it was at one moment, whatever is written meanwhile. It holds a connection until it is closed. */
+export interface Snapshot extends Reader {
+  /** All items of a list, some at a time, in constant memory: the next rows are asked for when the last were taken. */
+  stream(list: List): AsyncGenerator<string[]>;
+  close(): Promise<void>;
+}
+
+const batch = 1000;
+
+/**
+ * Opens a snapshot for an answer of any length. Its cursors are SQL's own: the driver's end without an error where the connection is lost
+ * between two reads, and what looks complete would not be.
+ */
+export async function openSnapshot(sql: Sql): Promise<Snapshot> {
+  const opened = Promise.withResolvers<postgres.TransactionSql>();
+  const closing = Promise.withResolvers<void>();
+  const ended = sql.begin('isolation level repeatable read read only', async (tx) => {
+    // A plan that hands out rows in the order of an index, and does not sort ten million of them first.
+    await tx`set local enable_sort = off`;
+    await tx`set local enable_hashjoin = off`;
+    await tx`set local statement_timeout = 0`;
+    opened.resolve(tx);
+    await closing.promise;
+  });
+  // The transaction rejects when its connection is lost; a statement of it may then wait for ever.
+  let lost: { error: unknown } | undefined;
+  let refuse: ((error: unknown) => void) | undefined;
+  ended.catch((error: unknown) => {
+    lost = { error };
+    opened.reject(error);
+    refuse?.(error);
+  });
+  const tx = await opened.promise;
+  // Not a race with a promise that lives as long as the stream: that would keep the rows of every race.
+  const run = async (statement: SQL) => {
+    if (lost !== undefined) throw lost.error;
+    const { text, params } = toStatement(statement);
+    const answer = Promise.withResolvers<Record<string, unknown>[]>();
+    refuse = answer.reject;
+    tx.unsafe(text, params).then(answer.resolve, answer.reject);
+    return await answer.promise;
+  };
+  let cursors = 0;
+  return {
+    execute: run,
+    async *stream(list) {
+      cursors += 1;
+      const name = `stream_${cursors}`;
+      await run(fragment`declare ${fragment.identifier(name)} no scroll cursor for ${select(list)}`);
+      for (;;) {
+        const rows = await run(fragment`fetch ${fragment.raw(String(batch))} from ${fragment.identifier(name)}`);
+        if (rows.length > 0) yield rows.map((row) => String(row.item));
+        if (rows.length < batch) break;
+      }
+      await run(fragment`close ${fragment.identifier(name)}`);
+    },
+    async close() {
+      // On a connection that was lost the driver's commit would end the process.
+      if (lost !== undefined) return;
+      closing.resolve();
+      await ended.catch(() => undefined);
+    },
+  };
+}
