@@ -8,7 +8,7 @@ mkdir -p "$out"
 cd "$root"
 for each in package.json pnpm-lock.yaml pnpm-workspace.yaml patches packages/core packages/runtime db apps/daemon apps/report packages/sandbox/package.json packages/testkit/package.json bench/package.json simulations/package.json; do
   mkdir -p "$out/$(dirname "$each")"
-  tar -cf - --exclude=node_modules --exclude=.turbo --exclude='*.test.ts' "$each" | tar -xf - -C "$out"
+  tar -cf - --exclude=node_modules --exclude=.turbo --exclude=db/tools --exclude='*.test.ts' "$each" | tar -xf - -C "$out"
 done
 cd "$out"
 pnpm=$(sed -n 's/.*"packageManager": "\(.*\)".*/\1/p' package.json)

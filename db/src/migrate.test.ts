@@ -1,10 +1,9 @@
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
-import { getTableColumns, getTableName } from 'drizzle-orm';
-import { type PgTable } from 'drizzle-orm/pg-core';
+import { getTableColumns, getTableName, is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assertCurrent, migrateStore } from './migrate.ts';
-import * as governance from './schema/governance.ts';
-import * as tables from './schema/tables.ts';
+import * as schema from './schema/index.ts';
 import { openStore } from './store.ts';
 
 let store: TestStore;
@@ -14,27 +13,50 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 test('a database that is up to date is left as it is, also by two at once', async () => {
-  expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([0, 0]);
+  const nothing = { migrations: 0, functions: 0 };
+  expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([nothing, nothing]);
 });
 
-const { keywarden: _schema, ...others } = tables;
+test('the store has the tables of db/src/schema, with their columns, types and nulls, and no other', async () => {
+  const rows = await store.sql`
+    select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || case when a.attnotnull then ' not null' else '' end as line
+    from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where c.relnamespace = 'keywarden'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0 and not a.attisdropped
+      and c.relname <> 'migration'`;
+  const tables = (Object.values(schema) as unknown[]).filter((each): each is PgTable => is(each, PgTable));
+  const declared = tables.flatMap((table) =>
+    Object.values(getTableColumns(table)).map((column) => {
+      const { columnType, generatedIdentity } = column as { columnType: string; generatedIdentity?: object };
+      expect(columnType).not.toBe('PgBigInt64');
+      const isNotNull = column.notNull || column.primary || generatedIdentity !== undefined;
+      return `${getTableName(table)}.${column.name} ${column.getSQLType()}${isNotNull ? ' not null' : ''}`;
+    }),
+  );
+  expect(rows.map(({ line }) => String(line)).toSorted()).toEqual(declared.toSorted());
+});
 
-test.each(Object.entries({ ...others, ...governance }))(
-  'the table %s is as the queries see it: columns, types, nulls',
-  async (_name, table: PgTable) => {
-    const rows = await store.sql<{ name: string; type: string; nullable: boolean }[]>`
-    select a.attname as name, format_type(a.atttypid, a.atttypmod) as type, not a.attnotnull as nullable
-    from pg_attribute a where a.attrelid = ${`keywarden.${getTableName(table)}`}::regclass and a.attnum > 0 and not a.attisdropped
-    order by a.attname`;
-    const [{ is_view: isView } = {}] = await store.sql`
-      select relkind = 'v' as is_view from pg_class where oid = ${`keywarden.${getTableName(table)}`}::regclass`;
-    // Postgres keeps of no column of a view that it is never null.
-    const expected = Object.values(getTableColumns(table))
-      .map((column) => ({ name: column.name, type: column.getSQLType(), nullable: isView === true || !column.notNull }))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    expect([...rows].map((row) => ({ ...row }))).toEqual(expected);
-  },
-);
+test('a function that another version has changed is made as this one has it', async () => {
+  await store.sql`update keywarden.repeatable set sha256 = 'another' where name like '%hold_fence%'`;
+  await store.sql.unsafe('drop function keywarden.hold_fence');
+  await expect(assertCurrent(store.sql)).rejects.toThrow(
+    /1 of the database's functions, views and grants are not those of this version/,
+  );
+  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1 });
+  await assertCurrent(store.sql);
+  expect(await store.sql`select to_regprocedure('keywarden.hold_fence(text, bigint)') as name`).not.toEqual([
+    { name: null },
+  ]);
+});
+
+test('a view of somebody else that depends on ours is not dropped: the migration says what to do', async () => {
+  await store.sql`update keywarden.repeatable set sha256 = 'another' where name like '%10-key%'`;
+  await store.sql.unsafe('create view public.theirs as select number from keywarden.key');
+  await expect(migrateStore(store.sql)).rejects.toThrow(
+    /Views or functions that are not Keywarden's own depend on its views/,
+  );
+  await store.sql.unsafe('drop view public.theirs');
+  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1 });
+});
 
 test('a database with other migrations than ours is refused, not passed over', async () => {
   await store.sql`update keywarden.migration set hash = 'of another version'`;

@@ -1,28 +1,41 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { readMigrationFiles } from 'drizzle-orm/migrator';
+import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
-import type postgres from 'postgres';
 import { hasQueues, installQueues } from './jobs/install.ts';
+import { applyRepeatables, countStaleRepeatables } from './repeatables.ts';
+import type { Sql } from './sql.ts';
 
 const config = {
   migrationsFolder: fileURLToPath(new URL('../migrations', import.meta.url)),
   migrationsSchema: 'keywarden',
   migrationsTable: 'migration',
 };
+const upgradeFolder = new URL('../upgrade/', import.meta.url);
 const migrationLock = 7_317_002;
 
-/** Brings the database up to date, one process at a time. Answers with the number of migrations that were applied. */
-export async function migrateStore(sql: postgres.Sql): Promise<number> {
+/** What a migration did. */
+export interface Migrated {
+  migrations: number;
+  /** Files of db/functions that were new or had changed. */
+  functions: number;
+}
+
+/** Brings the database up to date, one process at a time. */
+export async function migrateStore(sql: Sql): Promise<Migrated> {
   const reserved = await sql.reserve();
   try {
     await reserved`select pg_advisory_lock(${migrationLock})`;
-    const missing = await countMissing(sql);
-    if (missing > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
+    await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
+    const migrations = await countMissing(sql);
+    if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
+    const functions = await countStaleRepeatables(sql);
+    if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
     if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
     await assertCurrent(sql);
-    return missing;
+    return { migrations, functions };
   } finally {
     await reserved`select pg_advisory_unlock(${migrationLock})`.catch(() => undefined); // the session ends with it
     reserved.release();
@@ -39,13 +52,20 @@ function refuseWeakUser(error: unknown): never {
 }
 
 /** Refuses a database whose schema is not the one that this version knows. */
-export async function assertCurrent(sql: postgres.Sql): Promise<void> {
+export async function assertCurrent(sql: Sql): Promise<void> {
   const missing = await countMissing(sql);
   if (missing > 0) {
     throw new UserError(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`, {
       exit: 2,
       canRetry: true,
     });
+  }
+  const stale = await countStaleRepeatables(sql);
+  if (stale > 0) {
+    throw new UserError(
+      `${stale} of the database's functions, views and grants are not those of this version; run keywarden migrate with the newest.`,
+      { exit: 2, canRetry: true },
+    );
   }
   if (!(await hasQueues(sql)))
     throw new UserError(
@@ -58,16 +78,53 @@ export async function assertCurrent(sql: postgres.Sql): Promise<void> {
  * The journal's migrations that were not applied. The applied ones must be its first ones, unchanged: the migrator itself
  * compares times alone and would pass over the rest in silence.
  */
-async function countMissing(sql: postgres.Sql): Promise<number> {
+async function countMissing(sql: Sql): Promise<number> {
   const journal = readMigrationFiles(config);
-  const [found] = await sql`select to_regclass('keywarden.migration') as name`;
-  const applied = found?.name ? await sql`select hash from keywarden.migration order by id` : [];
-  const isPrefix = applied.length <= journal.length && applied.every((row, index) => row.hash === journal[index]?.hash);
-  if (!isPrefix) {
+  const applied = await readApplied(sql);
+  if (isEarly(applied)) return journal.length;
+  if (!isPrefix(applied, hashesOf(journal))) {
     throw new UserError(
       `The database has ${applied.length} migrations and they are not the ones of this version, which has ${journal.length}; use the Keywarden that made it, or a newer one.`,
       { exit: 2 },
     );
   }
   return journal.length - applied.length;
+}
+
+const hashesOf = (journal: MigrationMeta[]) => journal.map(({ hash }) => hash);
+const isPrefix = (part: string[], whole: string[]) =>
+  part.length <= whole.length && part.every((hash, index) => hash === whole[index]);
+
+async function readApplied(sql: Sql): Promise<string[]> {
+  const [found] = await sql`select to_regclass('keywarden.migration') as name`;
+  const rows = found?.name ? await sql`select hash from keywarden.migration order by id` : [];
+  return rows.map((row) => String(row.hash));
+}
+
+/** The hashes of the migrations that the baseline replaced. */
+function readEarly(): string[] {
+  return JSON.parse(readFileSync(new URL('early-migrations.json', upgradeFolder), 'utf8')) as string[];
+}
+
+const isEarly = (applied: string[]) => applied.length > 0 && isPrefix(applied, readEarly());
+
+/** A database of the migrations that the baseline replaced gets what differs, and counts as made by the baseline from then on. */
+async function adoptEarlyMigrations(session: Sql): Promise<void> {
+  const applied = await readApplied(session);
+  if (!isEarly(applied)) return;
+  if (applied.length < readEarly().length)
+    throw new UserError(
+      `The database has ${applied.length} of the sixteen migrations that this version begins after; run keywarden migrate with the version that has them all, then with this one.`,
+      { exit: 2 },
+    );
+  const [baseline] = readMigrationFiles(config);
+  if (baseline === undefined) throw new Error('there is no baseline');
+  const differences = readFileSync(new URL('from-early-migrations.sql', upgradeFolder), 'utf8');
+  const adopted = `insert into keywarden.migration (hash, created_at) values ('${baseline.hash}', ${baseline.folderMillis})`;
+  try {
+    await session.unsafe(`begin;\n${differences}\ndelete from keywarden.migration;\n${adopted};\ncommit`).simple();
+  } catch (error) {
+    await session`rollback`;
+    throw error;
+  }
 }

@@ -9,7 +9,7 @@ import type { Db, PoolOptions, Sql } from './sql.ts';
 
 export { distributeOperations } from './citus.ts';
 export type { Lease } from './locks.ts';
-export { assertCurrent, migrateStore } from './migrate.ts';
+export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';
 export type { Db, PoolOptions, Sql } from './sql.ts';
 
@@ -29,7 +29,7 @@ export interface Store {
 /** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
 export type Migrations = 'auto' | 'migrate' | 'none';
 
-/** The least-privileged roles of the two apps; migrations/0001_archive.sql says what each may. */
+/** The least-privileged roles of the two apps; functions/90-grants.sql says what each may. */
 type StoreRole = 'keywarden_daemon' | 'keywarden_report';
 
 export interface StoreOptions {

@@ -4,7 +4,7 @@ import { keyKinds, type OtherKind, showsUse, unknownCreator } from '@keywarden/c
 import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
-import { credential } from '../schema/tables.ts';
+import { credential } from '../schema/keys.ts';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import {

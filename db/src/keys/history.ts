@@ -1,7 +1,7 @@
 import type { History, KeyHistory } from '@keywarden/core/policy';
 import { asc } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import { key } from '../schema/tables.ts';
+import { key } from '../schema/keys.ts';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { toKeyFacts } from './facts.ts';

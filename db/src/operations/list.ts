@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type List, type Reader, time, visible, when, within } from '../list.ts';
-import { project } from '../schema/tables.ts';
+import { project } from '../schema/projects.ts';
 
 export interface OperationFilter {
   projectId?: string | undefined;

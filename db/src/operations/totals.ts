@@ -1,5 +1,8 @@
 import { asc, lt } from 'drizzle-orm';
-import { key, operation, organization, project } from '../schema/tables.ts';
+import { key } from '../schema/keys.ts';
+import { operation } from '../schema/operations.ts';
+import { organization } from '../schema/organizations.ts';
+import { project } from '../schema/projects.ts';
 import type { Db, Sql } from '../sql.ts';
 
 /** What the store holds. */

@@ -1,6 +1,7 @@
 import { terminalStatuses } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, notInArray, or, sql as raw } from 'drizzle-orm';
-import { openWalk, operation, operationPruned, project } from '../schema/tables.ts';
+import { openWalk, operation, operationPruned } from '../schema/operations.ts';
+import { project } from '../schema/projects.ts';
 import type { Db, Sql } from '../sql.ts';
 
 /** Where a walk goes on that has not come to its end: the next page's cursor, and the time of the row that it is of. */

@@ -1,7 +1,7 @@
 import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { eq } from 'drizzle-orm';
-import { plan as planTable } from '../schema/governance.ts';
+import { plan as planTable } from '../schema/plans.ts';
 import { type Db, type Sql, toJson } from '../sql.ts';
 
 /** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { asc, sql } from 'drizzle-orm';
-import { reportToken } from '../schema/tables.ts';
+import { reportToken } from '../schema/tokens.ts';
 import type { Db, Sql } from '../sql.ts';
 
 export type Role = (typeof reportToken.$inferSelect)['role'];

@@ -1,4 +1,4 @@
-import { distributeOperations, migrateStore, setOperationRetention } from '@keywarden/db/store';
+import { distributeOperations, type Migrated, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { withContext } from './session.ts';
@@ -13,9 +13,7 @@ export async function migrateCommand({ citus = false }: { citus?: boolean }): Pr
         await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
         print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
       }
-      print(
-        applied === 0 ? 'The database is up to date.' : `Applied ${applied} migrations; the database is up to date.`,
-      );
+      print(inWords(applied));
       if (citus) {
         const tables = await distributeOperations(store.sql);
         const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
@@ -25,4 +23,13 @@ export async function migrateCommand({ citus = false }: { citus?: boolean }): Pr
     },
     { needsControlPlane: false, migrations: 'none' },
   );
+}
+
+function inWords({ migrations, functions }: Migrated): string {
+  if (migrations + functions === 0) return 'The database is up to date.';
+  const done = [
+    ...(migrations > 0 ? [`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}`] : []),
+    ...(functions > 0 ? [`${functions} functions, views and grants`] : []),
+  ];
+  return `Applied ${done.join(' and ')}; the database is up to date.`;
 }

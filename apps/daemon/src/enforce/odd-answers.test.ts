@@ -206,7 +206,7 @@ test('R1, A7: an answer that has the Date of the one before, seconds later, is t
   await use(one?.key ?? '');
   laterMs = 5000;
   expect(outcomes(await apply(plan)).one).toMatch(
-    /its Date is that of an answer of 5 s before: a cache between answered/,
+    /its Date is that of an answer of \d s before: a cache between answered/,
   );
   expect(await revokedNames()).toEqual([]);
 });

@@ -1,0 +1,18 @@
+-- The roles under which the two apps work. A cluster has its roles in common: another database may have made them.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['keywarden_daemon', 'keywarden_report'] loop
+    if not exists (select from pg_roles where rolname = name) then
+      begin
+        execute format('create role %I nologin', name);
+      exception when duplicate_object or unique_violation then null;
+      end;
+    end if;
+    if not pg_has_role(current_user, name, 'member') then
+      execute format('grant %I to current_user', name);
+    end if;
+  end loop;
+end
+$$;

@@ -1,0 +1,10 @@
+-- Refuses a write of whoever lost its lock, and keeps the next holder from beginning until that write is through.
+create or replace function keywarden.hold_fence(held_name text, held_fence bigint) returns void
+language plpgsql set search_path = keywarden, pg_temp as $$
+begin
+  perform 1 from work_fence f where f.name = held_name and f.fence = held_fence for share;
+  if not found then
+    raise exception 'another process has taken over the %', held_name using errcode = 'KW002';
+  end if;
+end
+$$;

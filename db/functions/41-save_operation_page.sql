@@ -1,0 +1,100 @@
+create or replace function keywarden.save_operation_page(
+  project bigint, ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[],
+  errors text[], retry_ats timestamptz[], created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
+  oldest timestamptz, newest timestamptz, proved tstzrange, began timestamptz, walk_floor timestamptz, next_cursor text, next_below timestamptz, reached timestamptz, is_end boolean,
+  out inserted int, out changed int
+)
+language plpgsql security definer set search_path = keywarden, pg_temp as $$
+declare
+  since timestamptz := date_trunc('second', oldest);
+  until timestamptz := newest + interval '1 second';
+  terminal constant text[] := '{finished,cancelled,skipped}';
+begin
+  -- Two connections may see one project: the later writer must see what the earlier one wrote. Not by the project's row: where that is a
+  -- reference table of Citus all projects would wait for each other.
+  perform pg_advisory_xact_lock(hashtextextended('operations of project ' || project, 2));
+  perform 1 from project p where p.number = project;
+  if not found then
+    raise exception 'there is no project %', project using errcode = 'foreign_key_violation';
+  end if;
+  perform 1 from operation o where o.project_number = project and o.created_at between since and until limit 1;
+  if not found then
+    -- A first walk: nothing to compare with, which is half the work.
+    insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+      updated_at, total_duration_ms, extra, place)
+    select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
+      extra, row_number() over (partition by created_at order by row) - 1
+    from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats, updated_ats, durations,
+      extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at,
+      total_duration_ms, extra, row);
+    get diagnostics inserted = row_count;
+    changed := 0;
+  else
+  with incoming as materialized (
+    select t.*, row_number() over (partition by created_at order by row) - 1 as place
+    from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
+      updated_ats, durations, extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+      updated_at, total_duration_ms, extra, row)
+  ), differing as materialized (
+    select i.*, o.id is null as is_new, o.created_at as old_created_at, o.branch_id as old_branch_id, o.endpoint_id as old_endpoint_id, o.action as old_action,
+      o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
+      o.updated_at as old_updated_at, o.total_duration_ms as old_total_duration_ms, o.extra as old_extra, o.seen_at as old_seen_at
+    from incoming i
+      left join operation o on o.project_number = project and o.id = i.id and o.created_at between since and until
+        and date_trunc('second', o.created_at) = date_trunc('second', i.created_at)
+    where o.id is null
+      or case when (i.status = any(terminal)) = (o.status = any(terminal)) then i.updated_at >= o.updated_at else i.status = any(terminal) end
+      and (o.branch_id, o.endpoint_id, o.action, o.status, o.failures_count, o.error, o.retry_at, o.updated_at, o.total_duration_ms, o.extra)
+        is distinct from (i.branch_id, i.endpoint_id, i.action, i.status, i.failures_count, i.error, i.retry_at, i.updated_at,
+          i.total_duration_ms, i.extra)
+  ), kept as (
+    insert into operation_version (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error,
+      retry_at, updated_at, total_duration_ms, extra, seen_at)
+    select project, old_created_at, id, old_branch_id, old_endpoint_id, old_action, old_status, old_failures_count, old_error, old_retry_at,
+      old_updated_at, old_total_duration_ms, old_extra, old_seen_at
+    from differing where not is_new
+    returning 1
+  ), replaced as (
+    update operation o set branch_id = d.branch_id, endpoint_id = d.endpoint_id, action = d.action, status = d.status,
+      failures_count = d.failures_count, error = d.error, retry_at = d.retry_at, updated_at = d.updated_at,
+      total_duration_ms = d.total_duration_ms, extra = d.extra, seen_at = now()
+    from differing d
+    where not d.is_new and o.project_number = project and o.created_at = d.old_created_at and o.id = d.id
+      and o.created_at between since and until
+    returning 1
+  ), added as (
+    insert into operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
+      updated_at, total_duration_ms, extra, place)
+    select project, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
+      total_duration_ms, extra, place
+    from differing where is_new
+    returning 1
+  )
+  select count(*) filter (where is_new), count(*) filter (where not is_new) into inserted, changed from differing;
+  -- A page that shows more of an instant than the one before: what lies higher in the list goes up.
+  update operation o set place = i.place
+  from (
+    select t.*, row_number() over (partition by created_at order by row) - 1 as place
+    from unnest(ids, created_ats) with ordinality as t(id, created_at, row)
+  ) i
+  where i.place > 0 and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
+  end if;
+  if proved is not null then
+    insert into operation_coverage as c values (project, tstzmultirange(proved))
+    on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
+  end if;
+  if began is null then
+    return;
+  end if;
+  if next_cursor is not null then
+    insert into open_walk values (project, began, walk_floor, next_cursor, next_below)
+    on conflict (project_number) do update set began_at = excluded.began_at, floor = excluded.floor, cursor = excluded.cursor,
+      below = excluded.below;
+    return;
+  end if;
+  delete from open_walk w where w.project_number = project;
+  update project p set walked_at = greatest(p.walked_at, began) where p.number = project;
+  insert into completed_walk values (project, (began at time zone 'UTC')::date, is_end, began, reached)
+  on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
+end
+$$;

@@ -1,0 +1,66 @@
+-- What each app's role may do, and nothing else: docs/ROLES.md says the same in words.
+revoke all on all tables in schema keywarden from keywarden_daemon, keywarden_report;
+revoke all on all functions in schema keywarden from public, keywarden_daemon, keywarden_report;
+alter default privileges in schema keywarden revoke execute on functions from public;
+grant usage on schema keywarden to keywarden_daemon, keywarden_report;
+
+-- Both read.
+grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
+  keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_present, keywarden.credential,
+  keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
+  keywarden.key, keywarden.key_line, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
+  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.notice, keywarden.notice_message,
+  keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
+  keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
+  keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,
+  keywarden.repeatable, keywarden.replica_credential, keywarden.report_token, keywarden.request_budget, keywarden.review, keywarden.review_decision,
+  keywarden.review_item, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
+  keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
+  keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence
+  to keywarden_daemon, keywarden_report;
+grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
+
+-- The daemon writes.
+grant delete, insert on keywarden.rejected_row
+  to keywarden_daemon;
+grant delete, insert, update on keywarden.replica_policy
+  to keywarden_daemon;
+grant insert on keywarden.announcement, keywarden.approval_end, keywarden.exemption, keywarden.exemption_key, keywarden.finding,
+  keywarden.high_water_mark, keywarden.incident, keywarden.job_run, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner,
+  keywarden.member_listing, keywarden.notice, keywarden.notice_message, keywarden.operation_pruned, keywarden.pause, keywarden.plan,
+  keywarden.plan_approval, keywarden.policy_version, keywarden.project, keywarden.revocation_intent, keywarden.revocation_outcome,
+  keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request_answer, keywarden.rotation_slot,
+  keywarden.schedule_slot
+  to keywarden_daemon;
+grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.credential, keywarden.key_use,
+  keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential, keywarden.report_token,
+  keywarden.request_budget, keywarden.sync_run, keywarden.work_fence
+  to keywarden_daemon;
+grant update (ended_at) on keywarden.announcement to keywarden_daemon;
+grant update (ended_at, ended_by) on keywarden.exemption to keywarden_daemon;
+grant update (detail, closed_at, closed_by, note) on keywarden.incident to keywarden_daemon;
+grant update (finished_at, outcome, error) on keywarden.job_run to keywarden_daemon;
+grant update (attempts, last_error, accepted_at, cancelled_at) on keywarden.notice_message to keywarden_daemon;
+grant update (resumed_at, resumed_by) on keywarden.pause to keywarden_daemon;
+grant update (last_made_at) on keywarden.plan to keywarden_daemon;
+grant update (organization_id, name, region_id, pg_version, owner_id, updated_at, extra, last_seen_at, missing_since, gone_at,
+  listed_active_at, hole_tried_at, deleted_at, walk_refused_at) on keywarden.project to keywarden_daemon;
+grant update (why, record, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
+grant update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
+grant update (key_id, fate, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
+grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
+grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
+grant execute on function keywarden.announce_operation_drops, keywarden.drop_operation_month, keywarden.forget_accesses,
+  keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.make_operation_partitions,
+  keywarden.save_operation_page, keywarden.save_request_budgets
+  to keywarden_daemon;
+
+-- The report writes.
+grant insert on keywarden.access_log, keywarden.exemption, keywarden.exemption_key, keywarden.high_water_mark, keywarden.plan_rejection,
+  keywarden.review, keywarden.review_decision, keywarden.review_item, keywarden.review_signature
+  to keywarden_report;
+grant update (ended_at, ended_by) on keywarden.exemption to keywarden_report;
+grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
+grant insert (key_number, requested_by, reason) on keywarden.rotation_request to keywarden_report;
+grant execute on function keywarden.approve_plan, keywarden.lock_review, keywarden.report_older_store
+  to keywarden_report;

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { codeOf, UserError } from '@keywarden/runtime';
+import type { Sql } from './sql.ts';
+
+// Functions, views, triggers, roles and grants: db/functions has a file of SQL for each. They are applied again, all and in the order of their
+// names, when the hash of one has changed.
+
+interface Repeatable {
+  name: string;
+  text: string;
+  sha256: string;
+}
+
+const folder = new URL('../functions/', import.meta.url);
+let read: Repeatable[] | undefined;
+
+function readRepeatables(): Repeatable[] {
+  read ??= readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .toSorted()
+    .map((name) => {
+      const text = readFileSync(new URL(name, folder), 'utf8');
+      return { name, text, sha256: createHash('sha256').update(text).digest('hex') };
+    });
+  return read;
+}
+
+/** How many files the database has not, has in another version, or has that are not there any more. */
+export async function countStaleRepeatables(sql: Sql): Promise<number> {
+  const [found] = await sql`select to_regclass('keywarden.repeatable') as name`;
+  const applied = found?.name ? await sql`select name, sha256 from keywarden.repeatable` : [];
+  const known = new Map(applied.map((row) => [String(row.name), String(row.sha256)]));
+  const ours = readRepeatables();
+  const gone = [...known.keys()].filter((name) => !ours.some((each) => each.name === name));
+  return ours.filter(({ name, sha256 }) => known.get(name) !== sha256).length + gone.length;
+}
+
+/** Applies all files in one transaction of a session. Throws a UserError where something that is not ours depends on a view. */
+export async function applyRepeatables(session: Sql): Promise<void> {
+  const files = readRepeatables();
+  const views = files.flatMap(({ text }) => /^create view (keywarden\.\w+)/m.exec(text)?.[1] ?? []);
+  const rows = files.map(({ name, sha256 }) => `('${name}', '${sha256}')`);
+  const steps = [
+    // A view that changed its columns cannot be replaced.
+    `drop view if exists ${views.join(', ')}`,
+    ...files.map(({ text }) => text.trimEnd().replace(/;$/, '')),
+    'delete from keywarden.repeatable',
+    `insert into keywarden.repeatable (name, sha256) values ${rows.join(', ')}`,
+  ];
+  try {
+    await session.unsafe(['begin', ...steps, 'commit'].join(';\n')).simple();
+  } catch (error) {
+    await session`rollback`;
+    if (codeOf(error) !== dependentObjects) throw error;
+    throw new UserError(
+      "Views or functions that are not Keywarden's own depend on its views; drop them, run keywarden migrate, and make them again.",
+      { exit: 2, cause: error },
+    );
+  }
+}
+
+const dependentObjects = '2BP01';

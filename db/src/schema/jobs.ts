@@ -1,0 +1,49 @@
+import { sql } from 'drizzle-orm';
+import { check, index, integer, jsonb, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, oneOf } from './columns.ts';
+
+export const jobRunOutcomes = ['done', 'failed', 'handed_back'] as const;
+
+/** An attempt at a job, from its begin to its end. One without an end was killed, or runs. */
+export const jobRun = keywarden.table(
+  'job_run',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    jobId: uuid('job_id').notNull(),
+    kind: text('kind').notNull(),
+    account: text('account').notNull(),
+    slotAt: instant('slot_at'),
+    attempt: integer('attempt').notNull(),
+    replica: uuid('replica').notNull(),
+    startedAt: instant('started_at').notNull().default(sql`now()`),
+    finishedAt: instant('finished_at'),
+    outcome: text('outcome', { enum: jobRunOutcomes }),
+    error: jsonb('error').$type<JsonObject>(),
+  },
+  (t) => [
+    oneOf(t.outcome, jobRunOutcomes),
+    check('job_run_check', sql`(finished_at is null) = (outcome is null)`),
+    index('job_run_by_kind').on(t.kind, t.account, t.number.desc().nullsFirst()),
+    index('job_run_by_time').on(t.startedAt),
+  ],
+);
+
+/** A time of a schedule that was enqueued: once, whoever ticks. Times are the database's own. */
+export const scheduleSlot = keywarden.table(
+  'schedule_slot',
+  {
+    schedule: text('schedule').notNull(),
+    slotAt: instant('slot_at').notNull(),
+    claimedAt: instant('claimed_at').notNull().default(sql`now()`),
+    replica: uuid('replica'),
+    jobs: integer('jobs').notNull(),
+  },
+  (t) => [primaryKey({ name: 'schedule_slot_pkey', columns: [t.schedule, t.slotAt] })],
+);
+
+/** Who works under a lock has the fence that was raised when the lock was taken. Whoever lost the lock without noticing has an old one. */
+export const workFence = keywarden.table('work_fence', {
+  name: text('name').primaryKey(),
+  fence: int64('fence').notNull(),
+  takenAt: instant('taken_at').notNull().default(sql`now()`),
+});

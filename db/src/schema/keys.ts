@@ -1,0 +1,171 @@
+import { credentialKinds, type KeyKind } from '@keywarden/core/wire';
+import { sql } from 'drizzle-orm';
+import { boolean, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { controlPlane } from './connections.ts';
+import { syncRun } from './runs.ts';
+
+/**
+ * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or not to
+ * be believed say why, and prove no absence.
+ */
+export const keyListing = keywarden.table(
+  'key_listing',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    scope: text('scope').notNull(),
+    connection: text('connection').notNull(),
+    runNumber: int64('run_number'),
+    listedAt: instant('listed_at').notNull(),
+    begunAt: instant('begun_at').notNull(),
+    receivedAt: instant('received_at').notNull().default(sql`now()`),
+    keyCount: integer('key_count').notNull(),
+    doubt: text('doubt'),
+  },
+  (t) => [
+    reference(t.controlPlaneNumber, controlPlane.number),
+    reference(t.runNumber, syncRun.number),
+    index('key_listing_believed')
+      .on(t.controlPlaneNumber, t.scope, t.listedAt.desc().nullsFirst())
+      .where(sql`doubt is null`),
+    index('key_listing_by_scope').on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst()),
+    index('key_listing_doubted')
+      .on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst())
+      .where(sql`doubt is not null`),
+  ],
+);
+
+/**
+ * API keys, and all other credentials that give access (docs/adr/0019). Since which listing every believed one has shown the key. Of keys known
+ * before nobody wrote it down: the last listing is sure. A record whose creation time, creator or kind has changed is another key that has the same
+ * id: the row of the earlier one stays as it was, superseded and gone, and the id gets a row of its own (docs/adr/0018). The same record, whichever
+ * scope's list shows it. holder: who may get in by it, where its record says. expires_at: null for one that does not expire.
+ */
+export const credential = keywarden.table(
+  'credential',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    scope: text('scope').notNull(),
+    id: text('id').notNull(),
+    kind: text('kind', { enum: credentialKinds }).notNull(),
+    organizationId: text('organization_id'),
+    projectId: text('project_id'),
+    name: text('name').notNull(),
+    creatorId: text('creator_id').notNull(),
+    creatorName: text('creator_name'),
+    createdAt: instant('created_at').notNull(),
+    lastUsedAt: instant('last_used_at'),
+    lastUsedFrom: text('last_used_from'),
+    useWentBack: boolean('use_went_back').notNull().default(false),
+    extra: jsonb('extra').$type<JsonObject>(),
+    firstSeenAt: instant('first_seen_at').notNull(),
+    missingSince: instant('missing_since'),
+    goneAt: instant('gone_at'),
+    presentSince: instant('present_since').notNull(),
+    supersededAt: instant('superseded_at'),
+    branchId: text('branch_id'),
+    holder: text('holder'),
+    expiresAt: instant('expires_at'),
+  },
+  (t) => [
+    reference(t.controlPlaneNumber, controlPlane.number),
+    oneOf(t.kind, credentialKinds),
+    uniqueIndex('key_by_id').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is null`),
+    index('key_by_name').on(t.controlPlaneNumber, t.scope, t.name).where(sql`gone_at is null`),
+    index('key_by_record').on(t.controlPlaneNumber, t.id),
+    index('key_superseded').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is not null`),
+    index('other_credential').on(t.number).where(sql`kind not in ('personal', 'organization', 'project')`),
+    index('other_credential_by_project')
+      .on(t.controlPlaneNumber, t.projectId)
+      .where(sql`kind not in ('personal', 'organization', 'project')`),
+  ],
+);
+
+/** The API keys among the credentials. */
+export const key = keywarden
+  .view('key', {
+    number: int64('number').notNull(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    scope: text('scope').notNull(),
+    id: text('id').notNull(),
+    kind: text('kind').$type<KeyKind>().notNull(),
+    organizationId: text('organization_id'),
+    projectId: text('project_id'),
+    name: text('name').notNull(),
+    creatorId: text('creator_id').notNull(),
+    creatorName: text('creator_name'),
+    createdAt: instant('created_at').notNull(),
+    lastUsedAt: instant('last_used_at'),
+    lastUsedFrom: text('last_used_from'),
+    useWentBack: boolean('use_went_back').notNull(),
+    extra: jsonb('extra').$type<JsonObject>(),
+    firstSeenAt: instant('first_seen_at').notNull(),
+    missingSince: instant('missing_since'),
+    goneAt: instant('gone_at'),
+    presentSince: instant('present_since').notNull(),
+    supersededAt: instant('superseded_at'),
+  })
+  .existing();
+
+export const keyObservationEvents = ['first_seen', 'changed', 'missing', 'gone', 'back', 'revoked'] as const;
+
+/** What changed when: first_seen, changed (name, creator, project, unknown fields), missing, gone, back, revoked (by us). */
+export const keyObservation = keywarden.table(
+  'key_observation',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    keyNumber: int64('key_number').notNull(),
+    runNumber: int64('run_number'),
+    seenAt: instant('seen_at').notNull(),
+    event: text('event', { enum: keyObservationEvents }).notNull(),
+    record: jsonb('record').$type<JsonObject>(),
+  },
+  (t) => [
+    reference(t.keyNumber, credential.number),
+    reference(t.runNumber, syncRun.number),
+    oneOf(t.event, keyObservationEvents),
+    index('key_observation_by_key').on(t.keyNumber, t.number),
+  ],
+);
+
+/**
+ * The history of use that the control plane does not keep: one row a key, address and hour. The first use of the hour, too: what a past time is
+ * asked for must not be hidden by a later use of the same hour.
+ */
+export const keyUse = keywarden.table(
+  'key_use',
+  {
+    keyNumber: int64('key_number').notNull(),
+    hour: instant('hour').notNull(),
+    address: text('address').notNull(),
+    lastUsedAt: instant('last_used_at').notNull(),
+    firstUsedAt: instant('first_used_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'key_use_pkey', columns: [t.keyNumber, t.hour, t.address] }),
+    reference(t.keyNumber, credential.number),
+    index('key_use_by_time').on(t.lastUsedAt),
+  ],
+);
+
+export const keyOwnerSources = ['import', 'assignment'] as const;
+
+/** Who answers for a key; the newest row counts, and one without an owner gives the key back to its creator. */
+export const keyOwner = keywarden.table(
+  'key_owner',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    keyNumber: int64('key_number').notNull(),
+    owner: text('owner'),
+    source: text('source', { enum: keyOwnerSources }).notNull(),
+    assignedAt: instant('assigned_at').notNull().default(sql`now()`),
+    assignedBy: text('assigned_by').notNull(),
+  },
+  (t) => [
+    reference(t.keyNumber, credential.number),
+    oneOf(t.source, keyOwnerSources),
+    index('key_owner_by_key').on(t.keyNumber, t.number.desc().nullsFirst()),
+  ],
+);

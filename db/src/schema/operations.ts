@@ -1,0 +1,147 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  boolean,
+  check,
+  date,
+  index,
+  integer,
+  interval,
+  jsonb,
+  primaryKey,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, multirange, reference } from './columns.ts';
+import { project } from './projects.ts';
+
+/** A walk that has not come to its end yet: the cursor of its next page as the control plane gave it, and the time of the row that it is of. */
+export const openWalk = keywarden.table(
+  'open_walk',
+  {
+    projectNumber: int64('project_number').primaryKey(),
+    beganAt: instant('began_at').notNull(),
+    floor: instant('floor'),
+    cursor: text('cursor').notNull(),
+    below: instant('below').notNull(),
+  },
+  (t) => [reference(t.projectNumber, project.number)],
+);
+
+/** The last completed walk of each day, and the last that came to the end of the list: rows not older than `reached` were there then (A6). */
+export const completedWalk = keywarden.table(
+  'completed_walk',
+  {
+    projectNumber: int64('project_number').notNull(),
+    day: date('day', { mode: 'string' }).notNull(),
+    toEnd: boolean('to_end').notNull(),
+    beganAt: instant('began_at').notNull(),
+    reached: instant('reached').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'completed_walk_pkey', columns: [t.projectNumber, t.day, t.toEnd] }),
+    reference(t.projectNumber, project.number),
+  ],
+);
+
+/** The order of operations that bear one time, as lists show them: the higher, the newer. With times in whole seconds many do. */
+export const operation = keywarden.table(
+  'operation',
+  {
+    projectNumber: int64('project_number').notNull(),
+    createdAt: instant('created_at').notNull(),
+    id: uuid('id').notNull(),
+    branchId: text('branch_id'),
+    endpointId: text('endpoint_id'),
+    action: text('action').notNull(),
+    status: text('status').notNull(),
+    failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
+    error: text('error'),
+    retryAt: instant('retry_at'),
+    updatedAt: instant('updated_at').notNull(),
+    totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
+    extra: jsonb('extra').$type<JsonObject>(),
+    seenAt: instant('seen_at').notNull().default(sql`now()`),
+    place: integer('place').notNull().default(0),
+  },
+  (t) => [
+    primaryKey({ name: 'operation_pkey', columns: [t.projectNumber, t.createdAt, t.id] }),
+    index('operation_by_time').on(
+      t.createdAt.desc().nullsFirst(),
+      t.projectNumber.desc().nullsFirst(),
+      t.id.desc().nullsFirst(),
+    ),
+    index('operation_open')
+      .on(t.projectNumber, t.createdAt)
+      .where(sql`status not in ('finished', 'cancelled', 'skipped')`),
+  ],
+);
+
+/** Versions that were replaced, as they were. seen_at is when that version was first seen, replaced_at when it was found changed. */
+export const operationVersion = keywarden.table(
+  'operation_version',
+  {
+    projectNumber: int64('project_number').notNull(),
+    createdAt: instant('created_at').notNull(),
+    id: uuid('id').notNull(),
+    branchId: text('branch_id'),
+    endpointId: text('endpoint_id'),
+    action: text('action').notNull(),
+    status: text('status').notNull(),
+    failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
+    error: text('error'),
+    retryAt: instant('retry_at'),
+    updatedAt: instant('updated_at').notNull(),
+    totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
+    extra: jsonb('extra').$type<JsonObject>(),
+    seenAt: instant('seen_at').notNull(),
+    replacedAt: instant('replaced_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [primaryKey({ name: 'operation_version_pkey', columns: [t.projectNumber, t.createdAt, t.id, t.replacedAt] })],
+);
+
+/** Operations that were going on when the control plane stopped to serve them: they are not asked for again. */
+export const operationPruned = keywarden.table(
+  'operation_pruned',
+  {
+    projectNumber: int64('project_number').notNull(),
+    createdAt: instant('created_at').notNull(),
+    id: uuid('id').notNull(),
+    foundAt: instant('found_at').notNull().default(sql`now()`),
+  },
+  (t) => [primaryKey({ name: 'operation_pruned_pkey', columns: [t.projectNumber, t.createdAt, t.id] })],
+);
+
+/** The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved. */
+export const operationCoverage = keywarden.table(
+  'operation_coverage',
+  {
+    projectNumber: int64('project_number').primaryKey(),
+    known: multirange('known').notNull(),
+  },
+  (t) => [reference(t.projectNumber, project.number)],
+);
+
+/** How long operations are kept; without a row for ever. Set by the owner alone, when it migrates. */
+export const operationRetention = keywarden.table(
+  'operation_retention',
+  {
+    number: integer('number').primaryKey().default(1),
+    keep: interval('keep').notNull(),
+    setAt: instant('set_at').notNull().default(sql`now()`),
+  },
+  () => [
+    check('operation_retention_keep_check', sql`keep >= '214 days'::interval`),
+    check('operation_retention_number_check', sql`number = 1`),
+  ],
+);
+
+/** A month that is over its retention: announced by a dry run, then dropped. */
+export const operationDrop = keywarden.table('operation_drop', {
+  month: date('month', { mode: 'string' }).primaryKey(),
+  announcedAt: instant('announced_at').notNull().default(sql`now()`),
+  operations: bigint('operations', { mode: 'number' }).notNull(),
+  bytes: bigint('bytes', { mode: 'number' }).notNull(),
+  droppedAt: instant('dropped_at'),
+  droppedBy: text('dropped_by'),
+});

@@ -1,0 +1,62 @@
+import { boolean, foreignKey, index, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
+import { controlPlane } from './connections.ts';
+
+export const organization = keywarden.table(
+  'organization',
+  {
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    id: text('id').notNull(),
+    name: text('name').notNull(),
+    createdAt: instant('created_at').notNull(),
+    extra: jsonb('extra').$type<JsonObject>(),
+    firstSeenAt: instant('first_seen_at').notNull(),
+    lastSeenAt: instant('last_seen_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'organization_pkey', columns: [t.controlPlaneNumber, t.id] }),
+    reference(t.controlPlaneNumber, controlPlane.number),
+  ],
+);
+
+/** missing_since: absent from one complete listing; left_at or gone_at: absent from two in a row. */
+export const member = keywarden.table(
+  'member',
+  {
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    organizationId: text('organization_id').notNull(),
+    userId: text('user_id').notNull(),
+    memberId: text('member_id').notNull(),
+    email: text('email').notNull(),
+    role: text('role').notNull(),
+    joinedAt: instant('joined_at'),
+    firstSeenAt: instant('first_seen_at').notNull(),
+    lastSeenAt: instant('last_seen_at').notNull(),
+    missingSince: instant('missing_since'),
+    leftAt: instant('left_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'member_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.userId] }),
+    foreignKey({
+      name: 'member_control_plane_number_organization_id_fkey',
+      columns: [t.controlPlaneNumber, t.organizationId],
+      foreignColumns: [organization.controlPlaneNumber, organization.id],
+    }),
+    index('member_by_user').on(t.controlPlaneNumber, t.userId),
+  ],
+);
+
+/** Complete listings of an organization's members, and whether most members were suddenly absent (A7). */
+export const memberListing = keywarden.table(
+  'member_listing',
+  {
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    organizationId: text('organization_id').notNull(),
+    listedAt: instant('listed_at').notNull(),
+    isSudden: boolean('is_sudden').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'member_listing_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.listedAt] }),
+    reference(t.controlPlaneNumber, controlPlane.number),
+  ],
+);

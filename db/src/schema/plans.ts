@@ -1,0 +1,105 @@
+import { sql } from 'drizzle-orm';
+import { check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { credential } from './keys.ts';
+
+/** Each policy that a plan was judged by, as it was parsed. */
+export const policyVersion = keywarden.table('policy_version', {
+  sha256: text('sha256').primaryKey(),
+  document: jsonb('document').$type<JsonObject>().notNull(),
+  firstUsedAt: instant('first_used_at').notNull().default(sql`now()`),
+});
+
+/** document is the canonical JSON that sha256 is of. last_made_at moves when the same facts give the same plan again. */
+export const plan = keywarden.table('plan', {
+  id: text('id').primaryKey(),
+  sequence: int64('sequence').generatedAlwaysAsIdentity().unique('plan_sequence_key'),
+  sha256: text('sha256').notNull(),
+  document: text('document').notNull(),
+  createdAt: instant('created_at').notNull().default(sql`now()`),
+  lastMadeAt: instant('last_made_at').notNull().default(sql`now()`),
+  itemCount: integer('item_count').notNull(),
+  heldCount: integer('held_count').notNull(),
+  reportedCount: integer('reported_count').notNull(),
+  policySha256: text('policy_sha256'),
+});
+
+export const findingActions = ['report', 'notify', 'rotate', 'revoke'] as const;
+
+export const findingDispositions = ['planned', 'held', 'reported'] as const;
+
+export const finding = keywarden.table(
+  'finding',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    planId: text('plan_id').notNull(),
+    keyNumber: int64('key_number').notNull(),
+    rule: text('rule').notNull(),
+    action: text('action', { enum: findingActions }).notNull(),
+    disposition: text('disposition', { enum: findingDispositions }).notNull(),
+    whyHeld: text('why_held'),
+    ruleLimit: text('rule_limit').notNull(),
+    evidence: jsonb('evidence').$type<JsonObject>().notNull(),
+    reason: text('reason').notNull(),
+    holdKind: text('hold_kind'),
+  },
+  (t) => [
+    reference(t.keyNumber, credential.number),
+    reference(t.planId, plan.id),
+    oneOf(t.action, findingActions),
+    oneOf(t.disposition, findingDispositions),
+    index('finding_by_plan').on(t.planId, t.number),
+  ],
+);
+
+export const planApprovalVias = ['command line', 'report', 'enforcement'] as const;
+
+export const planApproval = keywarden.table(
+  'plan_approval',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    planId: text('plan_id').notNull(),
+    approvedBy: text('approved_by').notNull(),
+    via: text('via', { enum: planApprovalVias }).notNull(),
+    approvedAt: instant('approved_at').notNull().default(sql`now()`),
+  },
+  (t) => [
+    reference(t.planId, plan.id),
+    oneOf(t.via, planApprovalVias),
+    index('plan_approval_by_plan').on(t.planId, t.approvedAt),
+  ],
+);
+
+export const approvalEndHows = ['done', 'stopped'] as const;
+
+/**
+ * An approval that is over. done: each of its items is, and what its plan condemns is acknowledged. stopped: it was not to go on. One of the
+ * report's that is not here is tried again until it expires.
+ */
+export const approvalEnd = keywarden.table(
+  'approval_end',
+  {
+    approvalNumber: int64('approval_number').primaryKey(),
+    how: text('how', { enum: approvalEndHows }).notNull(),
+    at: instant('at').notNull().default(sql`now()`),
+  },
+  (t) => [reference(t.approvalNumber, planApproval.number), oneOf(t.how, approvalEndHows)],
+);
+
+/** An operator says no to a plan. The newest word on a plan counts: an approval after it lets the plan go. */
+export const planRejection = keywarden.table(
+  'plan_rejection',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    planId: text('plan_id').notNull(),
+    rejectedBy: text('rejected_by').notNull(),
+    reason: text('reason').notNull(),
+    rejectedAt: instant('rejected_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [
+    reference(t.planId, plan.id),
+    check('plan_rejection_reason_check', sql`reason <> ''`),
+    check('plan_rejection_rejected_by_check', sql`rejected_by <> ''`),
+    index('plan_rejection_by_plan').on(t.planId, t.rejectedAt),
+  ],
+);

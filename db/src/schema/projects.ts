@@ -1,0 +1,40 @@
+import { integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
+import { controlPlane } from './connections.ts';
+
+/**
+ * walked_at: the control plane's time at the start of the last completed walk of the project's operations. listed_active_at: when the project's
+ * list entry was last seen to have changed. Projects whose walks kept no coverage are walked whole once more. When a walk went down for the holes
+ * of a project's coverage last, by the control plane's clock. deleted_at: when the control plane deleted the project, as its list of projects that
+ * can be recovered says; null where only its absence is known. walk_refused_at: when it answered that the operations of the deleted project are not
+ * there.
+ */
+export const project = keywarden.table(
+  'project',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    id: text('id').notNull(),
+    organizationId: text('organization_id').notNull(),
+    name: text('name').notNull(),
+    regionId: text('region_id'),
+    pgVersion: integer('pg_version'),
+    ownerId: text('owner_id'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+    extra: jsonb('extra').$type<JsonObject>(),
+    firstSeenAt: instant('first_seen_at').notNull(),
+    lastSeenAt: instant('last_seen_at').notNull(),
+    missingSince: instant('missing_since'),
+    goneAt: instant('gone_at'),
+    walkedAt: instant('walked_at'),
+    listedActiveAt: instant('listed_active_at'),
+    holeTriedAt: instant('hole_tried_at'),
+    deletedAt: instant('deleted_at'),
+    walkRefusedAt: instant('walk_refused_at'),
+  },
+  (t) => [
+    reference(t.controlPlaneNumber, controlPlane.number),
+    unique('project_control_plane_number_id_key').on(t.controlPlaneNumber, t.id),
+  ],
+);

@@ -1,0 +1,35 @@
+import { sql } from 'drizzle-orm';
+import { index, jsonb, text, unique } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { controlPlane } from './connections.ts';
+
+export const rejectedRowLists = ['organizations', 'members', 'keys', 'projects', 'operations', 'credentials'] as const;
+
+/** Rows of lists that cannot be read, apart from the others. list: whose rows; place: the scope, organization or project that was asked for. */
+export const rejectedRow = keywarden.table(
+  'rejected_row',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    list: text('list', { enum: rejectedRowLists }).notNull(),
+    place: text('place').notNull(),
+    rowId: text('row_id'),
+    why: text('why').notNull(),
+    record: jsonb('record').$type<JsonObject>().notNull(),
+    rowKey: text('row_key').notNull(),
+    firstSeenAt: instant('first_seen_at').notNull().default(sql`now()`),
+    lastSeenAt: instant('last_seen_at').notNull().default(sql`now()`),
+    times: int64('times').notNull().default(sql`1`),
+  },
+  (t) => [
+    reference(t.controlPlaneNumber, controlPlane.number),
+    unique('rejected_row_control_plane_number_list_place_row_key_key').on(
+      t.controlPlaneNumber,
+      t.list,
+      t.place,
+      t.rowKey,
+    ),
+    oneOf(t.list, rejectedRowLists),
+    index('rejected_row_by_time').on(t.lastSeenAt),
+  ],
+);

@@ -1,0 +1,151 @@
+import { sql } from 'drizzle-orm';
+import { check, index, integer, interval, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
+import { controlPlane } from './connections.ts';
+import { credential, keyListing } from './keys.ts';
+
+export const rotationVias = ['policy', 'command line', 'report'] as const;
+
+/**
+ * A rotation of a key. line: the first key of its line, whose owner and exemptions the successors keep. Settings are those it began with. T4: one
+ * open rotation a line.
+ */
+export const rotation = keywarden.table(
+  'rotation',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    id: text('id').notNull().unique('rotation_id_key'),
+    keyNumber: int64('key_number').notNull(),
+    lineNumber: int64('line_number').notNull(),
+    rule: text('rule'),
+    sink: text('sink').notNull(),
+    quietFor: interval('quiet_for').notNull(),
+    adoptWithin: interval('adopt_within').notNull(),
+    via: text('via', { enum: rotationVias }).notNull(),
+    requestedBy: text('requested_by').notNull(),
+    policySha256: text('policy_sha256').notNull(),
+    openedAt: instant('opened_at').notNull().default(sql`now()`),
+    endedAt: instant('ended_at'),
+    givenUpBy: text('given_up_by'),
+  },
+  (t) => [
+    reference(t.keyNumber, credential.number),
+    reference(t.lineNumber, credential.number),
+    oneOf(t.via, rotationVias),
+    check('rotation_id_check', sql`id ~ '^[a-z0-9]{8}$'`),
+    index('rotation_by_key').on(t.keyNumber),
+    index('rotation_by_line').on(t.lineNumber),
+    uniqueIndex('rotation_open').on(t.lineNumber).where(sql`ended_at is null`),
+  ],
+);
+
+export const rotationEventStates = [
+  'planned',
+  'minting',
+  'minted',
+  'delivered',
+  'overlapping',
+  'adopted',
+  'retiring',
+  'retired',
+  'failed',
+  'orphaned',
+  'stalled',
+] as const;
+
+/** Each transition. at: the control plane's time. The number is counted and taken in one statement, so that of two callers one gets it. */
+export const rotationEvent = keywarden.table(
+  'rotation_event',
+  {
+    rotationNumber: int64('rotation_number').notNull(),
+    sequence: integer('sequence').notNull(),
+    state: text('state', { enum: rotationEventStates }).notNull(),
+    at: instant('at').notNull(),
+    why: text('why'),
+    recordedAt: instant('recorded_at').notNull().default(sql`now()`),
+  },
+  (t) => [
+    primaryKey({ name: 'rotation_event_pkey', columns: [t.rotationNumber, t.sequence] }),
+    reference(t.rotationNumber, rotation.number),
+    oneOf(t.state, rotationEventStates),
+  ],
+);
+
+export const rotationMintFates = ['delivered', 'unclear', 'lost'] as const;
+
+/**
+ * The intent to mint a successor, and what became of it: its id once the answer is there, and whether its sink has it. unclear: nobody can tell.
+ * lost: its secret is, and it is an orphan.
+ */
+export const rotationMint = keywarden.table(
+  'rotation_mint',
+  {
+    rotationNumber: int64('rotation_number').notNull(),
+    attempt: integer('attempt').notNull(),
+    name: text('name').notNull().unique('rotation_mint_name_key'),
+    connection: text('connection').notNull(),
+    creatorId: text('creator_id').notNull(),
+    lastListingNumber: int64('last_listing_number').notNull(),
+    createdAt: instant('created_at').notNull().default(sql`now()`),
+    keyId: text('key_id'),
+    fate: text('fate', { enum: rotationMintFates }),
+    deliveredAt: instant('delivered_at'),
+    place: text('place'),
+  },
+  (t) => [
+    primaryKey({ name: 'rotation_mint_pkey', columns: [t.rotationNumber, t.attempt] }),
+    reference(t.lastListingNumber, keyListing.number),
+    reference(t.rotationNumber, rotation.number),
+    oneOf(t.fate, rotationMintFates),
+    index('rotation_mint_by_key').on(t.keyId).where(sql`key_id is not null`),
+    index('rotation_mint_by_place').on(t.place).where(sql`place is not null`),
+  ],
+);
+
+/** The times of a rule's own schedule that have come, by the control plane's clock, and whether all that was due has been begun. */
+export const rotationSlot = keywarden.table(
+  'rotation_slot',
+  {
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    rule: text('rule').notNull(),
+    slot: instant('slot').notNull(),
+    begunAt: instant('begun_at').notNull().default(sql`now()`),
+    doneAt: instant('done_at'),
+  },
+  (t) => [
+    primaryKey({ name: 'rotation_slot_pkey', columns: [t.controlPlaneNumber, t.rule, t.slot] }),
+    reference(t.controlPlaneNumber, controlPlane.number),
+  ],
+);
+
+/** What an operator asks for in the report; the daemon answers with a row of its own. */
+export const rotationRequest = keywarden.table(
+  'rotation_request',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    keyNumber: int64('key_number').notNull(),
+    requestedBy: text('requested_by').notNull(),
+    reason: text('reason').notNull(),
+    requestedAt: instant('requested_at').notNull().default(sql`now()`),
+  },
+  (t) => [
+    reference(t.keyNumber, credential.number),
+    check('rotation_request_reason_check', sql`reason <> ''`),
+    check('rotation_request_requested_by_check', sql`requested_by <> ''`),
+  ],
+);
+
+export const rotationRequestAnswer = keywarden.table(
+  'rotation_request_answer',
+  {
+    requestNumber: int64('request_number').primaryKey(),
+    rotationNumber: int64('rotation_number'),
+    whyNot: text('why_not'),
+    answeredAt: instant('answered_at').notNull().default(sql`now()`),
+  },
+  (t) => [
+    reference(t.requestNumber, rotationRequest.number),
+    reference(t.rotationNumber, rotation.number),
+    check('rotation_request_answer_check', sql`(rotation_number is null) = (why_not is not null)`),
+  ],
+);

@@ -1,0 +1,28 @@
+import { sql } from 'drizzle-orm';
+import { index, jsonb, text } from 'drizzle-orm/pg-core';
+import { instant, int64, keywarden, oneOf } from './columns.ts';
+
+export const syncRunKinds = ['keys', 'operations', 'credentials'] as const;
+
+export const syncRunStatuss = ['running', 'finished', 'failed', 'interrupted'] as const;
+
+export const syncRun = keywarden.table(
+  'sync_run',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    kind: text('kind', { enum: syncRunKinds }).notNull(),
+    connection: text('connection').notNull(),
+    status: text('status', { enum: syncRunStatuss }).notNull(),
+    startedAt: instant('started_at').notNull().default(sql`now()`),
+    finishedAt: instant('finished_at'),
+    counts: jsonb('counts').$type<Record<string, number>>().notNull().default({}),
+    error: jsonb('error').$type<{ type: string; code: string; message?: string }>(),
+  },
+  (t) => [
+    oneOf(t.kind, syncRunKinds),
+    oneOf(t.status, syncRunStatuss),
+    index('sync_run_by_connection')
+      .on(t.connection, t.kind, t.number.desc().nullsFirst())
+      .where(sql`status = 'finished'`),
+  ],
+);
