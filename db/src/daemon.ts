@@ -28,7 +28,7 @@ export {
 } from './incidents/incidents.ts';
 export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './jobs/runs.ts';
 export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './jobs/slots.ts';
-export { type FactsAsked, readFacts, type ScopePlace } from './keys/facts.ts';
+export { readFacts } from './keys/facts.ts';
 export { endCredentialsOfGoneProjects } from './keys/gone-projects.ts';
 export { readHistory } from './keys/history.ts';
 export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './keys/inventory.ts';
@@ -36,6 +36,7 @@ export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export { isCutOff, staleWords } from './keys/listing-doubts.ts';
+export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export {
   endAnnouncements,

@@ -1,4 +1,21 @@
-import type { Scene } from './live.ts';
+import type { Sandbox } from '@keywarden/sandbox';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { type Fleet } from './fleet.ts';
+import { type Receiver } from './receiver.ts';
+
+/** What a life has at hand. */
+export interface Scene {
+  store: TestStore;
+  sandbox: Sandbox;
+  receiver: Receiver;
+  fleet: Fleet;
+  control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+  /** The times of schedules that were gone to, by schedule. */
+  times: Map<string, number[]>;
+  /** When the first of them was gone to, by the sandbox's clock. */
+  beganMs: number;
+  kills: number;
+}
 
 /** What a life came to. Everything that is wrong is in `wrong`, a sentence each. */
 export interface Lived {

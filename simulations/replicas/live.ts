@@ -1,13 +1,13 @@
 import { jobKinds } from '@keywarden/db/jobs';
 import { parseConfig } from '@keywarden/runtime/config';
-import { createRandom, createSandbox, documentedLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { createRandom, createSandbox, documentedLimits, type Random } from '@keywarden/sandbox';
 import { realTime, until } from '@keywarden/testkit';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { Cron } from 'croner';
-import { checkLife, type Lived } from './check.ts';
+import { checkLife, type Lived, type Scene } from './check.ts';
 import { type Fleet, startFleet } from './fleet.ts';
-import { type Receiver, startReceiver } from './receiver.ts';
+import { startReceiver } from './receiver.ts';
 
 export interface Life {
   store: TestStore;
@@ -26,20 +26,6 @@ export interface Life {
   /** Called after each simulated day. */
   onDay?: (day: number, fleet: Fleet) => Promise<void>;
   nodeOptions?: string[];
-}
-
-/** What a life has at hand. */
-export interface Scene {
-  store: TestStore;
-  sandbox: Sandbox;
-  receiver: Receiver;
-  fleet: Fleet;
-  control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
-  /** The times of schedules that were gone to, by schedule. */
-  times: Map<string, number[]>;
-  /** When the first of them was gone to, by the sandbox's clock. */
-  beganMs: number;
-  kills: number;
 }
 
 const dayMs = 86_400_000;

@@ -2,7 +2,7 @@ import { unknownTime, type WireCredential } from '@keywarden/core/wire';
 import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { Manifest } from './evidence/archive.ts';
+import type { Manifest } from './evidence/summary.ts';
 
 let bed: Bed;
 

@@ -1,12 +1,38 @@
-import type { Principal } from '@keywarden/db/report';
+import type { Principal, Snapshot } from '@keywarden/db/report';
 import type { Db, Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from './access/access-log.ts';
 import type { FailureLimit } from './access/failures.ts';
-import type { Transport } from './access/transport.ts';
 import type { Marks } from './actions/marks.ts';
-import type { Streams } from './export/stream.ts';
+
+/** How a streamed answer ends: its last bytes, and what the access log keeps of it. */
+export interface Ending {
+  last: Uint8Array;
+  records: number;
+  sha256: string;
+}
+
+/** A file that is written while it is sent. */
+export interface Streamed {
+  fileName: string;
+  contentType: string;
+  /** Writes all but the last bytes, from one snapshot of the store. */
+  write: (snapshot: Snapshot) => AsyncGenerator<Uint8Array, Ending>;
+}
+
+export interface Streams {
+  /** Answers with a file. What fails before its first bytes is an error; what fails later cuts it. */
+  answer(c: Context<Env>, streamed: Streamed): Promise<Response>;
+}
+
+/** How requests come in. */
+export interface Transport {
+  /** This process speaks https itself. */
+  isTls: boolean;
+  /** Addresses and ranges of proxies that speak https before it, and are believed about who asks. */
+  proxies: string[];
+}
 
 /** What the app needs from outside; it never listens and never opens a database itself. */
 export interface Dependencies {

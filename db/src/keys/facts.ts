@@ -1,6 +1,6 @@
 import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
-import { keyKinds, type OtherKind, showsUse, unknownCreator } from '@keywarden/core/wire';
+import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -18,33 +18,7 @@ import {
   readReviewedOut,
 } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
-import { readCreators, readScopes } from './scope-facts.ts';
-
-export interface FactsAsked {
-  /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
-  nowMs: (controlPlane: string) => number | null;
-  /** How old evidence may be, in ms. */
-  maxEvidenceAgeMs: number;
-  /** The policy in force. */
-  policySha256: string;
-  /** Channels that must all have accepted a notice. */
-  channels: string[];
-  /** What only some policies ask for. */
-  addressesSinceMs: number | null;
-  needsProjects: boolean;
-  /** Kinds of credentials that are no API keys and that rules name; of the others only what a review wants gone is read. */
-  otherKinds: OtherKind[];
-  /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
-  configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
-  /** Only this scope's keys. */
-  scope?: ScopePlace;
-}
-
-export interface ScopePlace {
-  controlPlane: string;
-  /** `user:ID` or `organization:ID`. */
-  scope: string;
-}
+import { type FactsAsked, readCreators, readScopes, type ScopePlace } from './scope-facts.ts';
 
 /**
  * Reads what keys are judged on: those that are there, and of each scope its last listings that are believed and who sees it.

@@ -1,6 +1,6 @@
 import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
-import { unknownCreator } from '@keywarden/core/wire';
+import { type OtherKind, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, inArray, isNull } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -9,8 +9,33 @@ import { key } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
 import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
-import type { FactsAsked, ScopePlace } from './facts.ts';
 import { factScope } from './key-listing.ts';
+
+export interface FactsAsked {
+  /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
+  nowMs: (controlPlane: string) => number | null;
+  /** How old evidence may be, in ms. */
+  maxEvidenceAgeMs: number;
+  /** The policy in force. */
+  policySha256: string;
+  /** Channels that must all have accepted a notice. */
+  channels: string[];
+  /** What only some policies ask for. */
+  addressesSinceMs: number | null;
+  needsProjects: boolean;
+  /** Kinds of credentials that are no API keys and that rules name; of the others only what a review wants gone is read. */
+  otherKinds: OtherKind[];
+  /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
+  configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
+  /** Only this scope's keys. */
+  scope?: ScopePlace;
+}
+
+export interface ScopePlace {
+  controlPlane: string;
+  /** `user:ID` or `organization:ID`. */
+  scope: string;
+}
 
 /** What is known of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(

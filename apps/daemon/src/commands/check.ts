@@ -15,7 +15,7 @@ import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
-import { openSink } from '../rotate/sinks/sink.ts';
+import { openSink } from '../rotate/sinks/open.ts';
 
 /** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
 export async function checkCommand(): Promise<number> {

@@ -6,7 +6,8 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { ownConnectionOf } from './settings.ts';
 import { fileSink } from './sinks/file.ts';
-import { type OpenSink, openSink } from './sinks/sink.ts';
+import { openSink } from './sinks/open.ts';
+import { type OpenSink } from './sinks/sink.ts';
 
 /** Where a rotation's secret goes, or why nowhere. */
 export async function sinkOf(

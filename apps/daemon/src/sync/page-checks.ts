@@ -1,9 +1,6 @@
-import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, toMs } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
-import type { WholePage } from './whole-page.ts';
-
-export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+import { refuse, type WholePage } from './whole-page.ts';
 
 /**
  * Only a short page ends a list, its rows are of the project that was asked for and go down, and each page lies below the one before: otherwise the walk would prove what is

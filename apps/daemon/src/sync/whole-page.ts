@@ -1,8 +1,9 @@
-import type { ControlPlaneClient, Page, RejectedRow } from '@keywarden/core/client';
+import { type ControlPlaneClient, ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
 import { secondOf } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
-import { refuse } from './page-checks.ts';
+
+export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
 
 export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 

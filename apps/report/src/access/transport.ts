@@ -1,15 +1,7 @@
 import { makeNetworkTest } from '@keywarden/core/values';
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Env } from '../environment.ts';
+import { type Env, type Transport } from '../environment.ts';
 import { Problem } from '../problem.ts';
-
-/** How requests come in. */
-export interface Transport {
-  /** This process speaks https itself. */
-  isTls: boolean;
-  /** Addresses and ranges of proxies that speak https before it, and are believed about who asks. */
-  proxies: string[];
-}
 
 const isLoopback = makeNetworkTest(['127.0.0.0/8', '::1']);
 

@@ -1,39 +1,11 @@
 import { createHash } from 'node:crypto';
 import { listBlindSpots, listInventoryHoles, type Snapshot } from '@keywarden/db/report';
+import type { Ending } from '../environment.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';
-import type { Ending } from '../export/stream.ts';
-import type { Control, Measure } from './controls.ts';
+import type { Control } from './controls.ts';
 import { type Period, take } from './measures.ts';
-import { summarize } from './summary.ts';
+import { type EvidenceFile, type Manifest, summarize } from './summary.ts';
 import { createZip } from './zip.ts';
-
-/** One file of the archive, as its manifest names it. */
-export interface EvidenceFile {
-  file: string;
-  control: string;
-  measure: Measure;
-  records: number;
-  /** Null where rows show what was done, and none is right or wrong by itself. */
-  exceptions: number | null;
-  missing: string | null;
-  sha256: string;
-}
-
-export interface Manifest {
-  made_at: string;
-  made_by: string;
-  from: string;
-  to: string;
-  /** The keys are as they were then. */
-  as_of: string;
-  /** `exceptions` is null where no measure of the control judges by itself. */
-  controls: { id: string; framework: string; title: string; requires: string; exceptions: number | null }[];
-  files: EvidenceFile[];
-  /** Something in the period was not seen, or may be missing: evidence of absence is not complete. */
-  partial: boolean;
-  partial_because: string[];
-  attachments: { file: string; records: number; sha256: string }[];
-}
 
 export interface Asked {
   controls: Control[];

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { Manifest } from './archive.ts';
 import { readControls } from './controls.ts';
+import type { Manifest } from './summary.ts';
 
 let bed: Bed;
 beforeAll(async () => {

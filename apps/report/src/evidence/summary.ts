@@ -1,4 +1,32 @@
-import type { EvidenceFile, Manifest } from './archive.ts';
+import type { Measure } from './controls.ts';
+
+/** One file of the archive, as its manifest names it. */
+export interface EvidenceFile {
+  file: string;
+  control: string;
+  measure: Measure;
+  records: number;
+  /** Null where rows show what was done, and none is right or wrong by itself. */
+  exceptions: number | null;
+  missing: string | null;
+  sha256: string;
+}
+
+export interface Manifest {
+  made_at: string;
+  made_by: string;
+  from: string;
+  to: string;
+  /** The keys are as they were then. */
+  as_of: string;
+  /** `exceptions` is null where no measure of the control judges by itself. */
+  controls: { id: string; framework: string; title: string; requires: string; exceptions: number | null }[];
+  files: EvidenceFile[];
+  /** Something in the period was not seen, or may be missing: evidence of absence is not complete. */
+  partial: boolean;
+  partial_because: string[];
+  attachments: { file: string; records: number; sha256: string }[];
+}
 
 /** The archive in words, as Markdown: what was asked for, what was measured, the exceptions, and what was not seen. */
 export function summarize(manifest: Manifest): string {

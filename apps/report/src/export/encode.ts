@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { z } from '@hono/zod-openapi';
+import type { Ending } from '../environment.ts';
 import { toCsvRow } from './csv.ts';
-import type { Ending } from './stream.ts';
 
 export const formats = ['ndjson', 'csv', 'json'] as const;
 export type Format = (typeof formats)[number];

@@ -1,30 +1,11 @@
-import { openSnapshot, type Snapshot } from '@keywarden/db/report';
+import { openSnapshot } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
 import { describeAccess } from '../access/describe.ts';
-import type { Env } from '../environment.ts';
+import { type Ending, type Env, type Streamed, type Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
-
-/** How a streamed answer ends: its last bytes, and what the access log keeps of it. */
-export interface Ending {
-  last: Uint8Array;
-  records: number;
-  sha256: string;
-}
-
-interface Streamed {
-  fileName: string;
-  contentType: string;
-  /** Writes all but the last bytes, from one snapshot of the store. */
-  write: (snapshot: Snapshot) => AsyncGenerator<Uint8Array, Ending>;
-}
-
-export interface Streams {
-  /** Answers with a file. What fails before its first bytes is an error; what fails later cuts it. */
-  answer(c: Context<Env>, streamed: Streamed): Promise<Response>;
-}
 
 /** Each stream holds a connection of the store's pool while it lasts. */
 export const mostStreams = 4;

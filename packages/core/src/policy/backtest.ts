@@ -1,7 +1,8 @@
 import { toMs } from '../values/instant.ts';
-import { evaluate, type Finding } from './evaluate.ts';
+import { evaluate } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import type { Finding } from './finding.ts';
 import { guard } from './guard.ts';
 import type { Policy } from './schema.ts';
 

@@ -5,26 +5,9 @@ import { showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
+import { type Evidence } from './finding.ts';
 import type { Grouping, Judged } from './judged.ts';
 import type { RankOf } from './ranks.ts';
-
-/**
- * The facts that a condition was judged on. Only what upstream said and what the policy says, names in order: no time that passes
- * changes it.
- */
-export type Evidence =
-  | { condition: 'unused_for'; last_used_at: string; limit: string }
-  | { condition: 'never_used_for' | 'older_than'; created_at: string; limit: string }
-  | { condition: 'more_than'; count: number; limit: number; per: Grouping; rank: number }
-  | { condition: 'without_expiry'; created_at: string }
-  | { condition: 'expires_within'; expires_at: string; limit: string }
-  | { addresses: string[]; condition: 'used_outside'; limit: string[] }
-  | { condition: 'creator_left'; creator_id: string }
-  | { by: string; condition: 'reviewed_out'; decided_at: string; reason: string; review: string }
-  | { condition: 'name_not_matching'; limit: string[]; name: string }
-  | { by: 'only_project' | 'name'; condition: 'unscoped'; project_id: string }
-  | { condition: 'all' | 'any'; of: Evidence[] }
-  | { condition: 'not'; of: string };
 
 /** Why a condition can be neither said nor denied of a key. */
 export interface Unknown {

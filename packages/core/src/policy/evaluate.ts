@@ -1,28 +1,11 @@
 import { makeGlobTest } from '../values/glob.ts';
 import { keyKinds } from '../wire/index.ts';
-import { compile, type Evidence, isUnknown, type Test } from './conditions.ts';
+import { compile, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
+import { type Finding, type Judgement } from './finding.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import { type Policy, type Rule, reviewRule } from './schema.ts';
-
-/** Rule R holds for key K, with the evidence. `explain` says it in words. */
-export interface Finding {
-  rule: Rule;
-  key: KeyFacts;
-  /** The control plane's present at which it was judged. */
-  nowMs: number;
-  evidence: Evidence;
-}
-
-/** What the rules say of one key. */
-export interface Judgement {
-  judged: Judged;
-  key: KeyFacts;
-  findings: Finding[];
-  /** Rules that would revoke it and of which nobody can tell whether they hold, with why. */
-  unknowns: { rule: Rule; why: string }[];
-}
 
 /** All findings, key by key. */
 export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding[] {

@@ -1,8 +1,7 @@
 import { daysInWords } from '../values/duration.ts';
 import { toMs } from '../values/instant.ts';
 import type { Condition } from './condition-schema.ts';
-import type { Evidence } from './conditions.ts';
-import type { Finding } from './evaluate.ts';
+import type { Evidence, Finding } from './finding.ts';
 
 /** Why a rule holds for a key, in words: the value, and the limit that it passed. */
 export function explain({ evidence, key, nowMs }: Finding): string {

@@ -1,23 +1,12 @@
 import { compareInstants, toMs } from '../values/instant.ts';
 import { isRevocable, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
-import type { Finding, Judgement } from './evaluate.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
-import { dailyQuotaHold, type Hold, identityHold, ownKeyHold, scopeHold } from './holds.ts';
+import type { Finding, Judgement } from './finding.ts';
+import { dailyQuotaHold, type Hold, identityHold, ownKeyHold, scopeHold, type Verdict } from './holds.ts';
 import { graceEnd } from './notices.ts';
 import { byUse, mostRecentlyUsed } from './ranks.ts';
 import { type Policy, restsOnUse } from './schema.ts';
-
-/** A key that a rule would revoke: either it may go, for the findings that it names, or `held` says why it stays. */
-export interface Verdict {
-  key: KeyFacts;
-  findings: Finding[];
-  /** Findings that nothing but a notice holds, or not even that: owners are told of these. */
-  announcing: Finding[];
-  /** Findings that would not let it go, where others do, and why. */
-  kept: { finding: Finding; hold: Hold }[];
-  held: Hold | null;
-}
 
 /**
  * Decides which of the keys that rules would revoke may go, longest unused first, and holds what must not, but for the quotas. Pure;

@@ -1,7 +1,19 @@
 import { toMs } from '../values/instant.ts';
 import { type CredentialKind, isKeyKind } from '../wire/index.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { type Finding } from './finding.ts';
 import type { Policy } from './schema.ts';
+
+/** A key that a rule would revoke: either it may go, for the findings that it names, or `held` says why it stays. */
+export interface Verdict {
+  key: KeyFacts;
+  findings: Finding[];
+  /** Findings that nothing but a notice holds, or not even that: owners are told of these. */
+  announcing: Finding[];
+  /** Findings that would not let it go, where others do, and why. */
+  kept: { finding: Finding; hold: Hold }[];
+  held: Hold | null;
+}
 
 /** Why a flagged key stays. */
 export interface Hold {

@@ -1,6 +1,6 @@
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
-export { evaluate, type Finding, findingsOf, type Judgement } from './evaluate.ts';
+export { evaluate, findingsOf } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
 export {
   type Announcement,
@@ -12,8 +12,9 @@ export {
   type ScopeFacts,
   type Use,
 } from './facts.ts';
-export { hasSeen, type Verdict } from './guard.ts';
-export { type Hold, incidentHold, revocationHold } from './holds.ts';
+export type { Finding, Judgement } from './finding.ts';
+export { hasSeen } from './guard.ts';
+export { type Hold, incidentHold, revocationHold, type Verdict } from './holds.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
   hashPolicy,

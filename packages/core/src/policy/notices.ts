@@ -1,9 +1,10 @@
 import type { Duration } from '../values/duration.ts';
 import { toMs } from '../values/instant.ts';
-import { type Finding, findingsOf, type Judgement } from './evaluate.ts';
+import { findingsOf } from './evaluate.ts';
 import { conditionInWords } from './explain.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import type { Verdict } from './guard.ts';
+import type { Finding, Judgement } from './finding.ts';
+import type { Verdict } from './holds.ts';
 import type { Action } from './schema.ts';
 
 /**

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson, sha256 } from '../values/canonical-json.ts';
 import type { CredentialKind } from '../wire/kinds.ts';
-import type { Evidence } from './conditions.ts';
-import { evaluate, type Finding, type Judgement } from './evaluate.ts';
+import { evaluate } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import { exemptionInWords, guard, holdOverQuota, inRotation, type Verdict } from './guard.ts';
-import type { Hold } from './holds.ts';
+import type { Evidence, Finding, Judgement } from './finding.ts';
+import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
+import { type Hold, type Verdict } from './holds.ts';
 import type { Action, Policy } from './schema.ts';
 import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 

@@ -1,9 +1,9 @@
 import { toMs } from '../values/instant.ts';
 import { isKeyKind } from '../wire/index.ts';
-import type { Finding } from './evaluate.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
-import { hasSeen, type Verdict } from './guard.ts';
-import { incidentHold } from './holds.ts';
+import type { Finding } from './finding.ts';
+import { hasSeen } from './guard.ts';
+import { incidentHold, type Verdict } from './holds.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
 /** A scope of which one plan condemns more than the breaker allows (R3). */

@@ -1,13 +1,14 @@
 export { quietNeededMs, whyNotAdopted } from './adoption.ts';
 export { decide, isOverdue, type Step } from './decide.ts';
 export { lineName, makeRotationId, successorName } from './name.ts';
-export { type SinkAnswer, whyNoOrphan } from './orphan.ts';
+export { whyNoOrphan } from './orphan.ts';
 export {
   currentMint,
   type MintIntent,
   type Rotation,
   type RotationFacts,
   type Sighting,
+  type SinkAnswer,
   wantsSink,
 } from './rotation.ts';
 export { isOver, mayFollow, type RotationState } from './states.ts';

@@ -1,9 +1,6 @@
 import type { KeyFacts } from '../policy/index.ts';
 import { toMs } from '../values/instant.ts';
-import type { MintIntent } from './rotation.ts';
-
-/** Whether a sink has a key, as far as it can tell. */
-export type SinkAnswer = 'has' | 'lacks' | 'unknown';
+import { type MintIntent, type SinkAnswer } from './rotation.ts';
 
 /** No call takes longer from the listing before it to what it makes. */
 const longestCallMs = 3_600_000;

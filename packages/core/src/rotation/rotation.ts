@@ -1,6 +1,8 @@
 import type { Use } from '../policy/index.ts';
-import type { SinkAnswer } from './orphan.ts';
 import type { RotationState } from './states.ts';
+
+/** Whether a sink has a key, as far as it can tell. */
+export type SinkAnswer = 'has' | 'lacks' | 'unknown';
 
 /** An intent to mint a successor, and what became of it. Times are RFC 3339 by the control plane's clock. */
 export interface MintIntent {

@@ -1,5 +1,4 @@
-import type { SinkAnswer } from './orphan.ts';
-import { currentMint, type MintIntent, type Rotation } from './rotation.ts';
+import { currentMint, type MintIntent, type Rotation, type SinkAnswer } from './rotation.ts';
 import { isOver, mayFollow, type RotationState } from './states.ts';
 
 /** A transition that follows from the facts alone. `fate` is what became of the last mint. */

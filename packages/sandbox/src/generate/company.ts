@@ -1,23 +1,10 @@
-import { z } from 'zod';
 import { retentionStart } from '../resources/operations.ts';
 import type { State } from '../state.ts';
 import { createRandom, seedOf } from '../store/random.ts';
 import { generateCredentials } from './credentials.ts';
 import { generateKeys } from './keys.ts';
 import { generateOperations } from './operations.ts';
-import { generateOrganizations } from './organizations.ts';
-
-export const companySchema = z.strictObject({
-  organizations: z.int().min(1).max(1000).default(4),
-  projects: z.int().min(0).max(20_000).default(48),
-  keys: z.int().min(0).max(1_000_000).default(180),
-  operations: z.int().min(0).max(20_000_000).default(180_000),
-  months: z.int().min(1).max(120).default(9),
-  seed: z.int().nonnegative().default(1),
-});
-
-/** What to generate: totals over the whole company; `months` is how far its history goes back. */
-export type Company = z.infer<typeof companySchema>;
+import { type Company, generateOrganizations } from './organizations.ts';
 
 export interface CompanyCounts {
   organizations: number;

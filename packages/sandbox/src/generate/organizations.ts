@@ -1,11 +1,23 @@
+import { z } from 'zod';
 import { makeId } from '../resources/ids.ts';
 import { insertProject } from '../resources/projects.ts';
 import { regions } from '../resources/regions.ts';
 import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
 import { DAY, type Micros } from '../store/time.ts';
-import type { Company } from './company.ts';
 import { equipProject, type MadeBranch } from './projects.ts';
+
+export const companySchema = z.strictObject({
+  organizations: z.int().min(1).max(1000).default(4),
+  projects: z.int().min(0).max(20_000).default(48),
+  keys: z.int().min(0).max(1_000_000).default(180),
+  operations: z.int().min(0).max(20_000_000).default(180_000),
+  months: z.int().min(1).max(120).default(9),
+  seed: z.int().nonnegative().default(1),
+});
+
+/** What to generate: totals over the whole company; `months` is how far its history goes back. */
+export type Company = z.infer<typeof companySchema>;
 
 interface MadeUser {
   id: string;

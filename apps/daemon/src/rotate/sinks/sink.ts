@@ -1,7 +1,4 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
-import type { Sink } from '@keywarden/runtime/config';
-import { commandSink } from './command.ts';
-import { fileSink } from './file.ts';
 
 /** For whom a secret is: what a place may name, and what a command is told. */
 export interface Target {
@@ -27,33 +24,4 @@ export interface OpenSink {
   deliver(secret: string, keyId: string, signal: AbortSignal): Promise<Delivered>;
   /** Whether it has the secret of a key. */
   ask(keyId: string, signal: AbortSignal): Promise<SinkAnswer>;
-}
-
-/** A configured sink for one target. */
-export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEnv): OpenSink {
-  switch (sink.kind) {
-    case 'file':
-      return fileSink(fillIn(sink.path, target));
-    case 'command':
-      return commandSink(
-        {
-          ...sink,
-          command: sink.command.map((part) => fillIn(part, target)),
-          readCommand: sink.read_command?.map((part) => fillIn(part, target)),
-          timeoutMs: sink.timeout.ms,
-        },
-        target,
-        variables,
-      );
-    default:
-      return sink satisfies never;
-  }
-}
-
-/** Puts what is known of a key where its name stands in braces. A name is whatever somebody gave: it leads to no other folder, and is no option. */
-function fillIn(text: string, { line, name, organization, project }: Target): string {
-  const values: Record<string, string> = { line, name, organization: organization ?? '', project: project ?? '' };
-  return text.replaceAll(/\{(\w+)\}/g, (_whole, word: string) =>
-    (values[word] ?? '').replaceAll(/[^A-Za-z0-9._-]/g, '_').replace(/^[.-]+/, '_'),
-  );
 }

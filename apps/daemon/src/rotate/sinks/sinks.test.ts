@@ -13,7 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { noteOf, parseConfig } from '@keywarden/runtime/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openSink, type Target } from './sink.ts';
+import { openSink } from './open.ts';
+import { type Target } from './sink.ts';
 
 let folder: string;
 beforeEach(() => {
