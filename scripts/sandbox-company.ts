@@ -50,12 +50,17 @@ export async function runToEnd(
   const [code] = await once(child, 'exit');
   signal.removeEventListener('abort', stop);
   signal.throwIfAborted();
-  if (code !== 0) throw new UserError('The first sync did not succeed; the lines above say why. Run npm start again.');
+  if (code !== 0)
+    throw new UserError(
+      'control_plane',
+      'The first sync did not succeed; the lines above say why. Run npm start again.',
+    );
 }
 
 async function control<T>(url: string, method: string, body?: unknown): Promise<T> {
   const init = { method, headers: { 'content-type': 'application/json' } };
   const response = await fetch(url, { ...init, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-  if (!response.ok) throw new UserError(`The sandbox refused ${method} ${url}: ${await response.text()}`);
+  if (!response.ok)
+    throw new UserError('control_plane', `The sandbox refused ${method} ${url}: ${await response.text()}`);
   return (await response.json()) as T; // the sandbox's own shapes
 }

@@ -41,7 +41,7 @@ export function startService<Ready>(options: ServiceOptions<Ready>): Service<Rea
       const now = Date.now();
       restarts.push(now);
       if (restarts.filter((at) => at > now - 60_000).length > restartsAMinute) {
-        options.onGivenUp(new UserError(`The ${name} keeps ending (${how}); its last lines above say why.`));
+        options.onGivenUp(new UserError('listen', `The ${name} keeps ending (${how}); its last lines above say why.`));
         return;
       }
       console.error(`The ${name} ended (${how}); starting it again.`);
@@ -76,9 +76,11 @@ function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
   return new Promise((resolve, reject) => {
     // Each entry point of ours sends { ready } of its own type, and nothing else.
     child.on('message', (message) => resolve((message as { ready: Ready }).ready));
-    child.once('error', (error) => reject(new UserError(`The ${name} could not be started (${error.message}).`)));
+    child.once('error', (error) =>
+      reject(new UserError('listen', `The ${name} could not be started (${error.message}).`)),
+    );
     child.once('exit', (code) =>
-      reject(new UserError(`The ${name} did not start; the line above says why.`, { exit: code || 1 })),
+      reject(new UserError('listen', `The ${name} did not start; the line above says why.`, { exit: code || 1 })),
     );
   });
 }

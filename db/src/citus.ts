@@ -15,6 +15,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
   const [found] = await sql`select exists (select from pg_proc where proname = 'create_distributed_table') as is_citus`;
   if (!found?.is_citus)
     throw new UserError(
+      'store',
       'This database has no Citus; CREATE EXTENSION citus on its coordinator, or leave out --citus.',
       { exit: 2 },
     );
@@ -22,6 +23,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
     select bool_or(groupid <> 0) and not bool_or(groupid = 0) as is_coordinator_apart from pg_catalog.pg_dist_node`;
   if (cluster?.is_coordinator_apart)
     throw new UserError(
+      'store',
       "The coordinator is no node of its own cluster, and could not join what it keeps with what all nodes have; run select citus_set_coordinator_host('its address') there.",
       { exit: 2 },
     );
@@ -52,6 +54,7 @@ async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' |
     from pg_catalog.pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
   if (row !== undefined && row.how !== as)
     throw new UserError(
+      'store',
       `keywarden.${table} stands in the cluster in another way than this version asks for; run select undistribute_table('keywarden.${table}') first.`,
       { exit: 2 },
     );

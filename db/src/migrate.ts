@@ -46,6 +46,7 @@ export async function migrateStore(sql: Sql): Promise<Migrated> {
 function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
   throw new UserError(
+    'store',
     "The database's user may not migrate: it must own the database, and may create roles or hold keywarden_daemon and keywarden_report WITH ADMIN OPTION; use its owner, or grant that.",
     { exit: 2, cause: error },
   );
@@ -55,7 +56,7 @@ function refuseWeakUser(error: unknown): never {
 export async function assertCurrent(sql: Sql): Promise<void> {
   const missing = await countMissing(sql);
   if (missing > 0) {
-    throw new UserError(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`, {
+    throw new UserError('store', `The database lacks ${missing} of this version's migrations; run keywarden migrate.`, {
       exit: 2,
       canRetry: true,
     });
@@ -63,12 +64,14 @@ export async function assertCurrent(sql: Sql): Promise<void> {
   const stale = await countStaleRepeatables(sql);
   if (stale > 0) {
     throw new UserError(
+      'store',
       `${stale} of the database's functions, views and grants are not those of this version; run keywarden migrate with the newest.`,
       { exit: 2, canRetry: true },
     );
   }
   if (!(await hasQueues(sql)))
     throw new UserError(
+      'store',
       "The database's queues are not those of this version of Keywarden; run keywarden migrate with the newest.",
       { exit: 2, canRetry: true },
     );
@@ -84,6 +87,7 @@ async function countMissing(sql: Sql): Promise<number> {
   if (isEarly(applied)) return journal.length;
   if (!isPrefix(applied, hashesOf(journal))) {
     throw new UserError(
+      'store',
       `The database has ${applied.length} migrations and they are not the ones of this version, which has ${journal.length}; use the Keywarden that made it, or a newer one.`,
       { exit: 2 },
     );
@@ -114,6 +118,7 @@ async function adoptEarlyMigrations(session: Sql): Promise<void> {
   if (!isEarly(applied)) return;
   if (applied.length < readEarly().length)
     throw new UserError(
+      'store',
       `The database has ${applied.length} of the sixteen migrations that this version begins after; run keywarden migrate with the version that has them all, then with this one.`,
       { exit: 2 },
     );

@@ -54,6 +54,7 @@ export async function applyRepeatables(session: Sql): Promise<void> {
     await session`rollback`;
     if (codeOf(error) !== dependentObjects) throw error;
     throw new UserError(
+      'store',
       "Views or functions that are not Keywarden's own depend on its views; drop them, run keywarden migrate, and make them again.",
       { exit: 2, cause: error },
     );

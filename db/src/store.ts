@@ -77,7 +77,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     const { name, number } = await readVersion(sql, url, options.role);
     if (number < oldestVersion)
-      throw new UserError(`Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
+      throw new UserError('store', `Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
     if (!migrates && migrations === 'auto') await assertCurrent(sql);
     const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
     return { sql, db, locks, connect: open, description, close };
@@ -154,18 +154,20 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   const code = codeOf(error);
   if (code === '28P01' || code === '28000') {
     return new UserError(
+      'store',
       `The database at ${host} refuses user ${username}; mend the user or password in DATABASE_URL.`,
       { cause: error },
     );
   }
   if (role !== undefined && code === '22023') {
-    return new UserError(`The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
+    return new UserError('store', `The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
       exit: 2,
       canRetry: true,
     });
   }
   if (role !== undefined && code === '42501') {
     return new UserError(
+      'store',
       `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
       {
         cause: error,
@@ -173,14 +175,22 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     );
   }
   if (code === '3D000') {
-    return new UserError(`There is no database ${pathname.slice(1)} at ${host}; create it, or mend DATABASE_URL.`, {
-      cause: error,
-    });
+    return new UserError(
+      'store',
+      `There is no database ${pathname.slice(1)} at ${host}; create it, or mend DATABASE_URL.`,
+      {
+        cause: error,
+      },
+    );
   }
-  return new UserError(`The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`, {
-    canRetry: deniedByDeno(error) === null,
-    cause: error,
-  });
+  return new UserError(
+    'store',
+    `The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`,
+    {
+      canRetry: deniedByDeno(error) === null,
+      cause: error,
+    },
+  );
 }
 
 /**

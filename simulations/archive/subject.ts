@@ -52,6 +52,7 @@ export async function syncOnce(
     log: createLogger({ level: 'silent', format: 'json', name: 'simulation' }),
     progress: silentProgress,
     signal,
+    now: Date.now,
     limiters: new Map(),
     variables: {},
     replica: randomUUID(),

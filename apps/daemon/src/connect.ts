@@ -133,6 +133,7 @@ export async function identify(
   });
   if (answer.dateMs === null)
     throw new UserError(
+      'control_plane',
       `The control plane at ${url} sends no Date, and its time cannot be known; check CONTROL_PLANE_URL.`,
     );
   // Only a loopback address may call itself a sandbox: its time is moved and its limits may be off.
@@ -186,11 +187,13 @@ function describeFailure(
   if (!(error instanceof ControlPlaneError)) return error;
   if (error.code === 'unauthenticated') {
     return new UserError(
+      'control_plane',
       `The control plane at ${url} refuses the key of connection ${name}; mend CONTROL_PLANE_API_KEY or the connection's key.`,
     );
   }
   if (error.status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(error.code)) {
     return new UserError(
+      'control_plane',
       `The control plane at ${url} answers ${error.status} (connection ${name}: ${error.message}); try again later, or check the connection's key.`,
     );
   }
@@ -198,9 +201,10 @@ function describeFailure(
     const mend = usesSandbox
       ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
       : 'check CONTROL_PLANE_URL and the network';
-    return new UserError(`The control plane at ${url} does not answer (connection ${name}); ${mend}.`);
+    return new UserError('control_plane', `The control plane at ${url} does not answer (connection ${name}); ${mend}.`);
   }
   return new UserError(
+    'control_plane',
     `The control plane at ${url} does not answer as one (${error.message}); check CONTROL_PLANE_URL.`,
   );
 }

@@ -14,6 +14,8 @@ export interface Context {
   log: Logger;
   progress: Progress;
   signal: AbortSignal;
+  /** Our own clock, in ms since 1970; the control plane's is a connection's (control-plane-clock.ts). */
+  now: () => number;
   limiters: Limiters;
   /** The configuration as its file is now; absent for what reads it once, as commands do. Throws a UserError. */
   rereadConfig?: () => Config;

@@ -34,6 +34,7 @@ export function isClockTrusted(
 export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
   throw new UserError(
+    'clock',
     `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and nothing is stored through it until both agree; set the clock right.`,
   );
 }
@@ -73,6 +74,7 @@ export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: n
   const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (time.now() + skewMs));
   if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
   throw new UserError(
+    'clock',
     `An answer to connection ${name} bears no Date, or one that does not fit the answers before it; nothing of it is stored.`,
   );
 }

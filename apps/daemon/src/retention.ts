@@ -14,6 +14,7 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
   const enforced = await readOperationRetention(store.sql);
   if ((configured?.ms ?? null) !== enforced) {
     throw new UserError(
+      'retention',
       `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; run keywarden migrate as its owner, who alone may change that.`,
     );
   }

@@ -43,6 +43,8 @@ export interface Dependencies {
   log: Logger;
   transport: Transport;
   marks: Pick<Marks, 'move'>;
+  /** Our own clock, in ms since 1970. */
+  now: () => number;
   /** The address of whoever is connected. */
   peerOf: (c: Context) => string;
 }

@@ -55,11 +55,14 @@ await runMain(async () => {
       checkMarksMs,
     );
     checks.unref();
-    const server = await listen(createApp({ db: store.db, sql: store.sql, accessSql, log, transport, marks, peerOf }), {
-      host,
-      port,
-      tls,
-    });
+    const server = await listen(
+      createApp({ db: store.db, sql: store.sql, accessSql, log, transport, marks, now: Date.now, peerOf }),
+      {
+        host,
+        port,
+        tls,
+      },
+    );
     const address = server.address();
     const url = `${tls === undefined ? 'http' : 'https'}://${host}:${typeof address === 'object' && address !== null ? address.port : port}`;
     // Whoever started this process over a channel (npm start) hears where it listens.
@@ -114,12 +117,17 @@ function describeListenError(error: unknown, { host, port }: { host: string; por
   const code = codeOf(error);
   if (code === 'EADDRINUSE') {
     return new UserError(
+      'listen',
       `Port ${port} is taken; end the program that listens there, or set REPORT_PORT to another port (0 picks a free one).`,
     );
   }
-  return new UserError(`The report cannot listen on ${host}:${port} (${code}); mend REPORT_HOST or REPORT_PORT.`, {
-    cause: error,
-  });
+  return new UserError(
+    'listen',
+    `The report cannot listen on ${host}:${port} (${code}); mend REPORT_HOST or REPORT_PORT.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 function close(server: ServerType): Promise<void> {

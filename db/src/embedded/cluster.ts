@@ -48,6 +48,7 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   if (result.status !== 0) {
     rmSync(fresh, { recursive: true, force: true });
     throw new UserError(
+      'store',
       `The embedded Postgres could not make its cluster in ${launch.cluster}: ${lastLine(result.stderr)}; set DATABASE_URL to a Postgres of your own.`,
     );
   }
@@ -169,8 +170,8 @@ async function launchPostmaster(dataFolder: string, launch: Launch): Promise<voi
     child.once('error', () => resolve('ended'));
   });
   // A postmaster that is refused (another one is up, or the last one's memory is still held) ends at once.
-  const deadline = Date.now() + 5000;
-  while (Date.now() < deadline) {
+  const deadline = performance.now() + 5000;
+  while (performance.now() < deadline) {
     if ((await Promise.race([ended, setTimeout(25, 'waiting')])) === 'ended') return;
     if (readPostmaster(launch)?.pid === child.pid && isReady(launch)) return;
   }
@@ -190,10 +191,10 @@ function isReady({ cluster }: Launch): boolean {
  */
 async function choosePort(dataFolder: string): Promise<number> {
   const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
-  const deadline = Date.now() + 5000;
+  const deadline = performance.now() + 5000;
   for (;;) {
     try {
-      const port = await tryListen(Date.now() < deadline ? last : 0);
+      const port = await tryListen(performance.now() < deadline ? last : 0);
       writeFileSync(join(dataFolder, 'postgres-port'), `${port}\n`, { mode: 0o600 });
       return port;
     } catch {
@@ -218,8 +219,8 @@ export async function stopPostmaster(launch: Launch): Promise<void> {
   const postmaster = readPostmaster(launch);
   if (postmaster === undefined) return;
   process.kill(postmaster.pid, 'SIGINT');
-  const deadline = Date.now() + 15_000;
-  while (Date.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
+  const deadline = performance.now() + 15_000;
+  while (performance.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
 }
 
 /** Whether a process is there, whoever owns it. */

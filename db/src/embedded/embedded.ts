@@ -60,9 +60,9 @@ interface Presence {
 }
 
 async function enter(dataFolder: string, launch: Launch, onLost: () => void): Promise<Presence> {
-  const deadline = Date.now() + startTimeoutMs;
+  const deadline = performance.now() + startTimeoutMs;
   let last: unknown;
-  while (Date.now() < deadline) {
+  while (performance.now() < deadline) {
     const postmaster = readPostmaster(launch);
     if (postmaster !== undefined) {
       try {
@@ -80,6 +80,7 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
   const log = joinPath(dataFolder, 'postgres.log');
   const word = lastLine(readFileSync(log, 'utf8'));
   throw new UserError(
+    'store',
     `The embedded Postgres did not start (${codeOf(last)}: ${word}); ${log} says more, or set DATABASE_URL.`,
   );
 }

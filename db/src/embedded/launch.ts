@@ -33,6 +33,7 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
   const { uid, mode } = lstatSync(folder);
   if (uid !== 0 || (mode & 0o170022) !== 0o040000) {
     throw new UserError(
+      'store',
       `${folder} is not a folder that root alone can write; remove it, or set DATABASE_URL to a Postgres of your own.`,
     );
   }
@@ -61,6 +62,6 @@ function findPrograms(): string {
     return join(dirname(entry), '..', 'native', 'bin');
   } catch (error) {
     const message = `There is no embedded Postgres for ${process.platform}-${process.arch}; set DATABASE_URL to a Postgres of your own.`;
-    throw new UserError(message, { cause: error });
+    throw new UserError('store', message, { cause: error });
   }
 }

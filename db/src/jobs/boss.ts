@@ -52,7 +52,7 @@ export function createBoss(db: IDatabase, options: { superviseSeconds: number | 
 export function describeBossError(error: unknown): unknown {
   if (!(error instanceof Error) || !/pg-boss (is not installed|database requires migrations)/.test(error.message))
     return error;
-  return new UserError('The database lacks the queues of this version of Keywarden; run keywarden migrate.', {
+  return new UserError('store', 'The database lacks the queues of this version of Keywarden; run keywarden migrate.', {
     exit: 2,
     cause: error,
   });

@@ -45,6 +45,7 @@ const memberOf = (userId: string): WireMember => ({
 async function creatorsAfter(at: string, members: string[]) {
   await saveMembers(daemon.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
   const { keys } = await readFacts(daemon, {
+    ourNowMs: Date.now(),
     nowMs: () => Date.parse(at),
     maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
     policySha256: '',

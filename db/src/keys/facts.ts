@@ -48,7 +48,8 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const creatorOf = await readCreators(store, asked);
   const lineOf = await readLines(sql, asked.scope);
   const ownerOf = await readOwners(sql, lineOf);
-  const exemptionsOf = await readExemptions(sql, asked.nowMs, lineOf);
+  const nowOrOurs = (controlPlane: string) => asked.nowMs(controlPlane) ?? asked.ourNowMs;
+  const exemptionsOf = await readExemptions(sql, nowOrOurs, lineOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
   const failed = await readFailedLately(sql);
@@ -73,7 +74,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   return {
     keys,
     ...(await readScopes(store, asked)),
-    revokedLastDay: await countRevokedLastDay(store, asked.nowMs),
+    revokedLastDay: await countRevokedLastDay(store, nowOrOurs),
   };
 }
 
@@ -180,11 +181,14 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
  * Revocations of the last 24 hours by each control plane's own clock. Whatever was sent counts while it may have
  * revoked.
  */
-async function countRevokedLastDay({ sql }: Pick<Store, 'sql'>, nowMs: FactsAsked['nowMs']): Promise<number> {
+async function countRevokedLastDay(
+  { sql }: Pick<Store, 'sql'>,
+  nowMs: (controlPlane: string) => number,
+): Promise<number> {
   const planes = await sql`select number from keywarden.control_plane order by number`;
   let revoked = 0;
   for (const { number } of planes) {
-    const now = new Date(nowMs(String(number)) ?? Date.now()).toISOString();
+    const now = new Date(nowMs(String(number))).toISOString();
     const [row] = await sql`
       select count(*)::int as n from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
         left join keywarden.revocation_outcome o on o.intent_number = i.number

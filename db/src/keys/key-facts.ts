@@ -77,7 +77,7 @@ const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? nu
  */
 export async function readExemptions(
   sql: Sql,
-  nowMs: (controlPlane: string) => number | null,
+  nowMs: (controlPlane: string) => number,
   lineOf: LineOf,
 ): Promise<(number: string) => Exemption[]> {
   const rows = await sql`
@@ -88,9 +88,7 @@ export async function readExemptions(
         and (s.creator_id = k.creator_id or ${unknownCreator} in (s.creator_id, k.creator_id))
         and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
     where e.ended_at is null order by e.number`;
-  const inForce = rows.filter(
-    (row) => toMs(toInstant(String(row.until))) > (nowMs(String(row.control_plane_number)) ?? Date.now()),
-  );
+  const inForce = rows.filter((row) => toMs(toInstant(String(row.until))) > nowMs(String(row.control_plane_number)));
   const toExemption = (row: (typeof inForce)[number]): Exemption => ({
     number: String(row.number),
     rules: Array.isArray(row.rules) ? row.rules.map(String) : null,

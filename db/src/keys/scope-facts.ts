@@ -14,6 +14,8 @@ import { factScope } from './key-listing.ts';
 export interface FactsAsked {
   /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
   nowMs: (controlPlane: string) => number | null;
+  /** Our own clock, in ms: what it decides is never that something may go. */
+  ourNowMs: number;
   /** How old evidence may be, in ms. */
   maxEvidenceAgeMs: number;
   /** The policy in force. */
@@ -40,11 +42,11 @@ export interface ScopePlace {
 /** What is known of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
-  { nowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
+  { nowMs, ourNowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
 ): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
   const listings = await readListings(sql, one);
   const connections = await readConnections({ db, sql }, configured);
-  const unknownOwnKey = await readUnknownOwnKeys(db, connections);
+  const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
   const unattended = await readUnattended(sql, policySha256);
   const incidents = await countIncidents(sql);
   const unseen = await countUnseenMembers(sql);
@@ -182,7 +184,7 @@ async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<List
 /** Of each scope the connections that see it, or may, and whose own key is not known. */
 async function readUnknownOwnKeys(
   db: Db,
-  connections: KnownConnection[],
+  { connections, ourNowMs }: { connections: KnownConnection[]; ourNowMs: number },
 ): Promise<(controlPlane: string, scope: string) => string[]> {
   const seen = await db.select().from(connectionScope);
   const ownIds = connections.flatMap(({ ownKeyId }) => ownKeyId ?? []);
@@ -194,8 +196,7 @@ async function readUnknownOwnKeys(
   const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
   // One that was removed may be of another process with a configuration of its own: for as long as own keys are kept in mind, so is it.
-  const mayWork = ({ removedAt }: KnownConnection) =>
-    removedAt === null || toMs(removedAt) > Date.now() - ownKeysKeptMs;
+  const mayWork = ({ removedAt }: KnownConnection) => removedAt === null || toMs(removedAt) > ourNowMs - ownKeysKeptMs;
   const unknown = connections
     .filter((each) => mayWork(each) && !isKnown(each))
     .map((each) => ({ each, seen: seen.filter((row) => row.connection === each.name) }));

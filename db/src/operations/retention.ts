@@ -48,12 +48,17 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
     await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
   } catch (error) {
     if (codeOf(error) === sqlState.lockNotAvailable) {
-      throw new UserError(`The operations of ${month} are being read, and were not dropped; try again later.`, {
-        cause: error,
-      });
+      throw new UserError(
+        'retention',
+        `The operations of ${month} are being read, and were not dropped; try again later.`,
+        {
+          cause: error,
+        },
+      );
     }
     if (codeOf(error) !== sqlState.insufficientPrivilege) throw error;
     throw new UserError(
+      'retention',
       `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them a day ago.`,
       { cause: error },
     );

@@ -87,7 +87,7 @@ export function ensureDataFolder(folder: string): void {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`;
-    throw new UserError(message, { cause: error });
+    throw new UserError('usage', message, { cause: error });
   }
 }
 
@@ -115,7 +115,7 @@ export function readDataFile(folder: string, name: string): string | undefined {
     return readFileSync(join(folder, name), 'utf8').trim() || undefined;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new UserError(`${join(folder, name)} cannot be read (${codeOf(error)}); mend its permissions.`, {
+    throw new UserError('usage', `${join(folder, name)} cannot be read (${codeOf(error)}); mend its permissions.`, {
       cause: error,
     });
   }

@@ -3,15 +3,40 @@ import { printable } from './printable.ts';
 /** Exit codes of every command: done; failed; wrong usage or configuration; done, but something needs a person. */
 export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
 
+/**
+ * What a UserError is about. clock: our clock and the control plane's differ. control_plane: it does not answer as it should. held: a pause or a
+ * guard holds revocations. incomplete: part of a pass failed. listen: a service cannot start or listen. not_possible: what was asked does not
+ * fit what is there. plan: a plan is not what it was. retention: operations may not be dropped. stopped: the process was told to stop. store: the
+ * database cannot be used as it is. usage: a command, a setting or the configuration is wrong.
+ */
+export type UserErrorCode =
+  | 'clock'
+  | 'control_plane'
+  | 'held'
+  | 'incomplete'
+  | 'listen'
+  | 'not_possible'
+  | 'plan'
+  | 'retention'
+  | 'stopped'
+  | 'store'
+  | 'usage';
+
 /** A failure that a person can mend: one sentence that says how. It ends the process with `exit`, and prints no stack. */
 export class UserError extends Error {
+  readonly code: UserErrorCode;
   readonly exit: number;
   /** It may mend itself: a server that starts, a migration that runs elsewhere. */
   readonly canRetry: boolean;
 
-  constructor(message: string, options: { exit?: number; canRetry?: boolean; cause?: unknown } = {}) {
+  constructor(
+    code: UserErrorCode,
+    message: string,
+    options: { exit?: number; canRetry?: boolean; cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.name = 'UserError';
+    this.code = code;
     this.exit = options.exit ?? exitCode.failed;
     this.canRetry = options.canRetry ?? false;
   }
@@ -19,7 +44,7 @@ export class UserError extends Error {
 
 /** Wrong usage or configuration: exit code 2. */
 export function usageError(message: string): UserError {
-  return new UserError(message, { exit: exitCode.usage });
+  return new UserError('usage', message, { exit: exitCode.usage });
 }
 
 /** The system's or Postgres's code of an error (ENOENT, 42P01), its own or its cause's; else its class. Never a message, which may hold data. */

@@ -13,9 +13,9 @@ function logged(makeError: string): Record<string, unknown> {
 }
 
 test('an error of ours is logged with its sentence; of any other only class and code, for its message may hold data', () => {
-  expect(logged("new UserError('Mend this.')")).toEqual({
+  expect(logged("new UserError('usage', 'Mend this.')")).toEqual({
     type: 'UserError',
-    code: 'UserError',
+    code: 'usage',
     message: 'Mend this.',
   });
   const foreign = "Object.assign(new Error('parameters: napi_secret'), { code: '42P01' })";

@@ -33,9 +33,9 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       return exitCode.done;
     }
     const pause = await whyPaused(context);
-    if (pause !== null) throw new UserError(`Nothing is revoked: ${pause}.`, { exit: 3 });
+    if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
     const refusal = await whyNot(context, planId);
-    if (refusal !== null) throw new UserError(`Nothing is revoked: ${refusal}.`, { exit: 3 });
+    if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
         ? `Let go on by itself what ${breakers} open breakers hold, as plan ${planId} says?`

@@ -52,6 +52,7 @@ export async function coverageCommand({
       }
       if (project !== undefined && found.length === 0) {
         throw new UserError(
+          'not_possible',
           `The store knows no project ${project}; keywarden sync operations lists those that there are.`,
         );
       }

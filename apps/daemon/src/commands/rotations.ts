@@ -38,13 +38,19 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     const rotation = (await listOpenRotations(store.sql)).find((each) => each.id === id);
     if (rotation === undefined) throw usageError(`There is no open rotation ${id}; keywarden rotations shows them.`);
     const by = userName();
-    const now = new Date().toISOString();
+    const now = new Date(context.now()).toISOString();
     const at = rotation.since > now ? rotation.since : now; // a sandbox's time is moved
     if (!mayFollow(rotation.state, 'failed'))
-      throw new UserError(`Rotation ${id} is revoking its old key; run keywarden rotate, and look again.`);
+      throw new UserError(
+        'not_possible',
+        `Rotation ${id} is revoking its old key; run keywarden rotate, and look again.`,
+      );
     const ended = await governed(context, () => moveRotation(store.sql, rotation, { event: 'given_up', by, at }));
     if (ended !== undefined) return ended;
-    throw new UserError(`Rotation ${id} has moved on meanwhile; keywarden rotations shows where it stands.`);
+    throw new UserError(
+      'not_possible',
+      `Rotation ${id} has moved on meanwhile; keywarden rotations shows where it stands.`,
+    );
   });
 }
 

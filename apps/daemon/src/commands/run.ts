@@ -93,7 +93,7 @@ async function sayReady(context: Context, connections: Connection[]): Promise<vo
     try {
       const { id, document } = await planKeys(context, connections);
       const { items, held, reported } = document;
-      const totals = await readTotals(context.store.db, unservedBefore(connections));
+      const totals = await readTotals(context.store.db, unservedBefore(context, connections));
       process.send?.({
         ready: { totals, plan: { id, revoke: items.length, held: held.length, report: reported.length } },
       });
@@ -116,7 +116,7 @@ function mayPass(error: unknown): boolean {
 /** Longer than any six months: what is older is served no more. */
 const unservedMs = 184 * 86_400_000;
 
-function unservedBefore(connections: Connection[]): string {
+function unservedBefore({ now }: Pick<Context, 'now'>, connections: Connection[]): string {
   const presents = connections.map(controlPlaneNow).toSorted();
-  return before(presents[0] ?? new Date().toISOString(), unservedMs);
+  return before(presents[0] ?? new Date(now()).toISOString(), unservedMs);
 }

@@ -49,6 +49,7 @@ export async function withContext<T>(
       log,
       progress: createProgress(process.stderr),
       signal,
+      now: Date.now,
       limiters: new Map(),
       budgets: openBudgets(store),
       variables: process.env,
@@ -58,11 +59,13 @@ export async function withContext<T>(
   } catch (error) {
     if (error instanceof ControlPlaneError && !signal.aborted) {
       const message = `The control plane failed: ${error.message}; try again later, or check the connection's key.`;
-      throw new UserError(message, { cause: error });
+      throw new UserError('control_plane', message, { cause: error });
     }
     // Whatever fails after a wish to stop fails because of it.
     if (signal.aborted)
-      throw new UserError('Stopped; what was stored stays, and the next run goes on from there.', { cause: error });
+      throw new UserError('stopped', 'Stopped; what was stored stays, and the next run goes on from there.', {
+        cause: error,
+      });
     throw error;
   } finally {
     // The store may be what failed; a process that is not known to have ended holds old keys back for a day.

@@ -29,7 +29,7 @@ export async function planKeys(
 
 /** What the policy in force says of one scope's keys, as they are stored now. */
 export async function judgeScope(
-  context: Pick<Context, 'store' | 'config'>,
+  context: Pick<Context, 'store' | 'config' | 'now'>,
   connections: Connection[],
   scope: ScopePlace,
 ): Promise<ReturnType<typeof judge> & { facts: Facts; policySha256: string }> {
@@ -39,7 +39,7 @@ export async function judgeScope(
 }
 
 async function gatherFacts(
-  { store, config }: Pick<Context, 'store' | 'config'>,
+  { store, config, now }: Pick<Context, 'store' | 'config' | 'now'>,
   connections: Connection[],
   scope?: ScopePlace,
 ): Promise<Facts> {
@@ -47,9 +47,10 @@ async function gatherFacts(
   const nowMs = clockOf(policy, connections);
   const mention = (name: 'used_outside' | 'unscoped') =>
     policy.rules.some(({ condition }) => mentions(condition, [name]));
-  const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? Date.now());
+  const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? now());
   return await readFacts(store, {
     nowMs,
+    ourNowMs: now(),
     maxEvidenceAgeMs: policy.max_evidence_age.ms,
     policySha256: hashPolicy(policy),
     channels: channels.map(({ name }) => name),
@@ -71,10 +72,16 @@ export async function readDocument({ store }: Pick<Context, 'store'>, planId: st
   if (plan === undefined)
     throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
   if (sha256(plan.document) !== plan.sha256) {
-    throw new UserError(`Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`);
+    throw new UserError(
+      'plan',
+      `Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`,
+    );
   }
   // The text is what makePlan wrote: its hash says so.
   const document = JSON.parse(plan.document) as PlanDocument;
   if (document.version === planVersion) return document;
-  throw new UserError(`Plan ${planId} was made by another version of Keywarden; make a new one with keywarden plan.`);
+  throw new UserError(
+    'plan',
+    `Plan ${planId} was made by another version of Keywarden; make a new one with keywarden plan.`,
+  );
 }

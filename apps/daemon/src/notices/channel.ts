@@ -16,9 +16,9 @@ type Delivery = { isAccepted: true } | { isAccepted: false; error: string; isDow
 export async function deliver(
   channel: ChannelConfig,
   message: Pick<PendingMessage, 'id' | 'body'>,
-  { signal }: { signal: AbortSignal },
+  { signal, now }: { signal: AbortSignal; now: () => number },
 ): Promise<Delivery> {
-  const { body, headers } = encode(channel, message);
+  const { body, headers } = encode(channel, message, new Date(now()));
   try {
     const response = await fetch(channel.url, {
       method: 'POST',
@@ -38,12 +38,11 @@ export async function deliver(
   }
 }
 
-function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>) {
+function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>, sentAt: Date) {
   // What writeNotices wrote, and nobody else.
   const known = body as unknown as Body;
   if (format === 'slack') return { body: JSON.stringify(toSlack(known)), headers: {} };
   const text = JSON.stringify(known);
-  const sentAt = new Date();
   const headers = {
     'webhook-id': `msg_${id}`,
     'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),

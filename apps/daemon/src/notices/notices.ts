@@ -77,7 +77,7 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
 
 /** Sends what a channel has not accepted yet, each message once in a run. A channel that is down is left until the next run. */
 export async function sendPending(
-  { store, config, log, signal }: Context,
+  { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {
   const pending = await listPending(store.sql, channel.name);
@@ -87,7 +87,7 @@ export async function sendPending(
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
     // Grace is counted by the control plane's clock: where that is in doubt, nothing is announced either.
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
-    const delivery = await deliver(channel, message, { signal });
+    const delivery = await deliver(channel, message, { signal, now });
     if (delivery.isAccepted) {
       await recordAttempt(store.sql, message.number, { acceptedAt: controlPlaneNow(connection) });
       accepted += 1;

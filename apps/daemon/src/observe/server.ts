@@ -60,6 +60,7 @@ export async function listenToObservers(
     const code = codeOf(error);
     if (port !== undefined || code !== 'EADDRINUSE')
       throw new UserError(
+        'listen',
         `The daemon cannot listen on ${host}:${port ?? usualPort} (${code}); mend DAEMON_HOST or DAEMON_PORT.`,
         { cause: error },
       );

@@ -93,5 +93,5 @@ async function take(
 export function atOf({ key }: StoredRotation, run: Run): string {
   const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
   if (connection !== undefined) return controlPlaneNow(connection);
-  return new Date(nowMsOf(run, key.factScope) ?? Date.now()).toISOString();
+  return new Date(nowMsOf(run, key.factScope) ?? run.now()).toISOString();
 }

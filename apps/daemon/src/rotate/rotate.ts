@@ -37,7 +37,7 @@ export async function rotate(context: Context, connections: Connection[], asked?
     const { facts, judgements } = await planKeys(context, connections);
     const isAsked = asked !== undefined;
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
-    const run: Run = { connections, facts, judgements, ...lists, isAsked, stopped: null };
+    const run: Run = { connections, now: context.now, facts, judgements, ...lists, isAsked, stopped: null };
     const why = asked === undefined ? await whyNotByItself(context) : await whyPaused(context);
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };

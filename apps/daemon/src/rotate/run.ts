@@ -4,6 +4,8 @@ import type { Connection } from '../connect.ts';
 /** One pass over rotations. */
 export interface Run {
   connections: Connection[];
+  /** Our own clock, in ms. */
+  now: () => number;
   /** What the policy says of the keys, as they were listed for this pass. */
   facts: Facts;
   judgements: Judgement[];

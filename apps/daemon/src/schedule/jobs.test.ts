@@ -13,7 +13,7 @@ test('R7: a connection that fails is logged as the error that it is, and the nex
   const log = { error: (fields: unknown) => void lines.push(fields) } as unknown as Logger;
   const failing = { ...connectionOf(bed), name: 'failing' };
   const worked: string[] = [];
-  const failure = new UserError('Mend this.');
+  const failure = new UserError('incomplete', 'Mend this.');
   const failed = await tryEachConnection(
     { ...bed.context, log },
     [failing, connectionOf(bed)],

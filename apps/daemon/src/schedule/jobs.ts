@@ -99,7 +99,7 @@ function logEnforced({ log }: Context, { plan, announced, approved, byItself, wh
   const words = { ...(why === null ? {} : { why }), ...(stopped.length > 0 ? { stopped } : {}) };
   log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
   const lost = stopped.find((each) => each.startsWith('the store failed'));
-  if (lost !== undefined) throw new UserError(`Enforcement was cut short: ${lost}.`);
+  if (lost !== undefined) throw new UserError('held', `Enforcement was cut short: ${lost}.`);
 }
 
 function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {
@@ -149,6 +149,7 @@ async function syncAccount(context: Context, names: string[], work: ConnectionWo
   const failed = [...unusable, ...(await tryEachConnection(context, connections, work))];
   if (failed.length > 0)
     throw new UserError(
+      'incomplete',
       `${failed.length} of ${names.length} connections failed: ${failed.join(', ')}; the log says why.`,
     );
 }

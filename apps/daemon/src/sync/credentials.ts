@@ -53,6 +53,7 @@ export async function syncCredentials(context: Context, connection: Connection):
       context.log.warn({ project, err: error }, 'the credentials of a project could not be listed');
     if (failures.length > 0)
       throw new UserError(
+        'incomplete',
         `The credentials of ${failures.length} of ${projects.length} projects of connection ${connection.name} could not be listed; the log names them, the others are stored, and the next sync tries again.`,
       );
   });

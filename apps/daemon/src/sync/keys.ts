@@ -34,6 +34,7 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     const [first] = failures;
     if (first === undefined) return;
     throw new UserError(
+      'incomplete',
       `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
     );
   });

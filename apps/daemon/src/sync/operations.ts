@@ -96,6 +96,7 @@ function describeFailures(failures: Failure[], total: number): UserError {
   const names = failures.slice(0, namesShown).map(({ project }) => project);
   const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';
   return new UserError(
+    'incomplete',
     `The operations of ${failures.length} of ${total} projects could not be read whole: ${names.join(', ')}${more} (${word}); the others are stored, and the next sync tries again.`,
   );
 }

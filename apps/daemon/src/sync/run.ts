@@ -4,7 +4,26 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../process-lock.ts';
 
-export type Counts = Record<string, number>;
+/** What a run counts, as its row in the store and the command's result name it. */
+type Count =
+  | 'changed'
+  | 'credentials'
+  | 'doubted_listings'
+  | 'hidden_lists'
+  | 'hidden_scopes'
+  | 'inserted'
+  | 'keys'
+  | 'members'
+  | 'operations'
+  | 'organizations'
+  | 'projects'
+  | 'rejected_rows'
+  | 'requests'
+  | 'resumed_walks'
+  | 'unproved_instants'
+  | 'vanished_projects';
+
+export type Counts = { [name in Count]?: number };
 
 /** Does one run of a kind for a connection, with its row in the store from begin to end. `work` fills the counts as it goes. */
 export async function recordRun(
@@ -28,6 +47,6 @@ export async function recordRun(
   });
 }
 
-export function add(counts: Counts, name: string, amount = 1): void {
+export function add(counts: Counts, name: Count, amount = 1): void {
   counts[name] = (counts[name] ?? 0) + amount;
 }

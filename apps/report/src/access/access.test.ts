@@ -59,7 +59,15 @@ test('a cookie reads; it writes only for a page of this site', async () => {
 test('other machines are spoken to over https only, or through a declared proxy, which says who asks', async () => {
   const { db, sql } = await bed.store.as('keywarden_report');
   const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
-  const app = createApp({ db, sql, log, marks, transport: { isTls: false, proxies: ['10.0.0.0/8'] }, peerOf });
+  const app = createApp({
+    db,
+    sql,
+    log,
+    marks,
+    now: Date.now,
+    transport: { isTls: false, proxies: ['10.0.0.0/8'] },
+    peerOf,
+  });
   const status = async (headers: Record<string, string>) =>
     (await app.request('/v1/me', { headers: { authorization: `Bearer ${bed.tokens.viewer}`, ...headers } })).status;
   expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
@@ -121,7 +129,7 @@ test('P1: what cannot be recorded is not answered', async () => {
   });
   const transport = { isTls: false, proxies: [] };
   const { db, sql } = await broken.as('keywarden_report');
-  const app = createApp({ db, sql, log, marks, transport, peerOf: () => '127.0.0.1' });
+  const app = createApp({ db, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
   const ask = async (path: string) => await app.request(path, { headers: { authorization: `Bearer ${secret}` } });
   expect((await ask('/v1/keys')).status).toBe(200);
   await broken.sql`alter table keywarden.access_log rename to hidden`;
@@ -165,7 +173,7 @@ test('a store whose line is dead is one that does not answer in time: the probe 
   const { db, sql, connect } = await bed.store.as('keywarden_report');
   const accessSql = connect({ max: 1 });
   const transport = { isTls: false, proxies: [] };
-  const app = createApp({ db, sql, accessSql, log, marks, transport, peerOf: () => '127.0.0.1' });
+  const app = createApp({ db, sql, accessSql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
   expect((await app.request('/readyz')).status).toBe(200);
   const [backend] = await accessSql`select pg_backend_pid() as pid`;
   process.kill(Number(backend?.pid), 'SIGSTOP');
@@ -189,7 +197,7 @@ test('when the store fails the answer has a code and a request id, and nothing o
   });
   const transport = { isTls: false, proxies: [] };
   const { db, sql } = await broken.as('keywarden_report');
-  const app = createApp({ db, sql, log, marks, transport, peerOf: () => '127.0.0.1' });
+  const app = createApp({ db, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
   await broken.sql`drop view keywarden.key_owner_now`;
   await broken.sql`alter view keywarden.key rename to hidden`;
   const response = await app.request('/v1/keys?q=confidential', { headers: { authorization: `Bearer ${secret}` } });

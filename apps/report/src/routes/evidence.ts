@@ -12,7 +12,7 @@ import { addRoute } from '../route.ts';
 const access = { role: 'auditor', organizations: 'all' } as const;
 
 /** Evidence for the controls of published frameworks. */
-export function evidenceRoutes(app: OpenAPIHono<Env>, { db, streams }: Services): void {
+export function evidenceRoutes(app: OpenAPIHono<Env>, { db, streams, now }: Services): void {
   const controls = readControls();
   addRoute(
     app,
@@ -61,7 +61,12 @@ export function evidenceRoutes(app: OpenAPIHono<Env>, { db, streams }: Services)
           'Bad parameter',
           `from, to: are no period of the past; the control plane's present is ${present}.`,
         );
-      const asked = { controls: chosen, period: { from, to, asOf }, madeAt: new Date(), madeBy: nameOf(principal) };
+      const asked = {
+        controls: chosen,
+        period: { from, to, asOf },
+        madeAt: new Date(now()),
+        madeBy: nameOf(principal),
+      };
       return await streams.answer(c, {
         fileName: `keywarden-evidence-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`,
         contentType: 'application/zip',

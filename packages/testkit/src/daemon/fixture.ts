@@ -79,6 +79,7 @@ export function makeContext(
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     progress: silentProgress,
     signal: new AbortController().signal,
+    now: Date.now,
     limiters: new Map(),
     variables: process.env,
     replica: randomUUID(),

@@ -66,7 +66,15 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const transport = { isTls: false, proxies: [] };
   const marks = createMarks({ sql, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
-  const app = createApp({ db, sql, log, marks, transport, peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1' });
+  const app = createApp({
+    db,
+    sql,
+    log,
+    marks,
+    now: Date.now,
+    transport,
+    peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1',
+  });
   const planId = await fill(store, daemon);
   const tokens: Bed['tokens'] = {};
   const bed: Bed = {
@@ -169,6 +177,7 @@ export async function plan(daemon: Store, settings: object = {}): Promise<string
     ...settings,
   });
   const facts = await readFacts(daemon, {
+    ourNowMs: Date.now(),
     nowMs: () => Date.parse(present),
     maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
     policySha256: '',
