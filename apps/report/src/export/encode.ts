@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { z } from '@hono/zod-openapi';
 import type { Ending } from '../environment.ts';
-import { toCsvRow } from './csv.ts';
+import { createCsvWriter } from './csv.ts';
 
 export const formats = ['ndjson', 'csv', 'json'] as const;
 export type Format = (typeof formats)[number];
@@ -74,10 +74,10 @@ const writers: Record<Format, (item: z.ZodObject) => Writer> = {
     end: (trailer) => `],"trailer":${JSON.stringify(trailer)}}\n`,
   }),
   csv: (item) => {
-    const { header, row } = toCsvRow(item);
+    const { header, rows } = createCsvWriter(item);
     return {
       head: header,
-      line: (items) => items.map(row).join(''),
+      line: rows,
       // One cell, so that a spreadsheet shows it in the first column.
       end: (trailer) => `"# trailer ${JSON.stringify(trailer).replaceAll('"', '""')}"\r\n`,
     };

@@ -11,7 +11,7 @@ import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Env } from '../environment.ts';
-import { toCell } from './csv.ts';
+import { toCell, writeRows } from './csv.ts';
 import type { Format, Trailer } from './encode.ts';
 import { createStreams, mostStreams } from './stream.ts';
 
@@ -108,7 +108,7 @@ test.each([
   [null, ''],
   [['=x'], '"[""=x""]"'],
 ])('a spreadsheet runs nothing of %j', (value, cell) => {
-  expect(toCell(value)).toBe(cell);
+  expect(writeRows([[toCell(value)]])).toBe(`${cell}\r\n`);
 });
 
 test('a CSV has a column for each field, nested ones apart', async () => {
