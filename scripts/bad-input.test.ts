@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, entry, run, settingsFor, start, startCommandHost } from './processes.ts';
@@ -190,9 +191,8 @@ test('a second sandbox on one data folder is refused', async () => {
 });
 
 test('faults of the control plane are one sentence; what could be read is stored, and JSON stays JSON', async () => {
-  const faults = async (body: object[]) =>
-    await fetch(`${sandbox.controlUrl}/faults`, { method: 'PUT', body: JSON.stringify(body) });
-  await faults([{ path: '/api_keys', kind: 'status', status: 418 }]);
+  const controls = createControls(sandbox.controlUrl);
+  await controls.setFaults([{ path: '/api_keys', kind: 'status', status: 418 }]);
   const refused = await host.run(['sync', 'keys', '--json'], good());
   expect(refused.stderr).toMatch(/The keys of 1 of \d+ scopes of connection default could not be listed \(.*418/);
   expect(JSON.parse(refused.stdout)).toMatchObject({ runs: [{ kind: 'keys', error: expect.stringContaining('418') }] });
@@ -200,10 +200,10 @@ test('faults of the control plane are one sentence; what could be read is stored
   const plan = await host.run(['plan', '--json'], good());
   expect(JSON.parse(plan.stdout).warnings[0]).toContain('418');
   expect(plan.code).toBe(3);
-  await faults([{ path: '/api_keys', kind: 'status', status: 401 }]);
+  await controls.setFaults([{ path: '/api_keys', kind: 'status', status: 401 }]);
   const unauthenticated = await host.run(['sync', 'keys'], good());
   expect(unauthenticated.stderr.trim()).toMatch(/^The control plane failed: GET \/api_keys answered 401/);
-  await faults([]);
+  await controls.setFaults([]);
 });
 
 test.each(['report', 'sandbox'] as const)('a taken port: the %s says so in one sentence', async (name) => {

@@ -4,31 +4,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
+import { type Controls, createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, run, type Started, settingsFor, start } from './processes.ts';
 
 let store: TestStore;
 let sandbox: Sandbox;
+let controls: Controls;
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-daemon-'));
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
-  await control('POST', 'generate', { organizations: 1, projects: 2, keys: 3, operations: 100, months: 1 });
+  controls = createControls(sandbox.controlUrl);
+  await controls.generate({ organizations: 1, projects: 2, keys: 3, operations: 100, months: 1 });
 });
 afterAll(async () => {
   await sandbox.close();
   await store.close();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function control(method: string, path: string, body?: unknown): Promise<Response> {
-  const init = { method, headers: { 'content-type': 'application/json' } };
-  return await fetch(
-    `${sandbox.controlUrl}/${path}`,
-    body === undefined ? init : { ...init, body: JSON.stringify(body) },
-  );
-}
 
 const settings = (change: Record<string, string> = {}) => ({
   ...settingsFor(store, sandbox, folder),
@@ -98,12 +93,12 @@ test('a port that was asked for and is taken ends the daemon with a sentence', a
 
 test('a second signal ends a daemon at once that finishes what it does', async () => {
   const path = '/organizations/{org_id}/api_keys';
-  await control('PUT', 'faults', [{ method: 'GET', path, kind: 'latency', latency_ms: 20_000 }]);
+  await controls.setFaults([{ method: 'GET', path, kind: 'latency', latency_ms: 20_000 }]);
   await store.sql`delete from keywarden.schedule_slot`;
   const daemon = start([...entry.keywarden, 'run'], settings());
-  await control('DELETE', 'stats');
+  await controls.resetStats();
   await until(async () => {
-    const { by_route: routes } = (await (await control('GET', 'stats')).json()) as { by_route: Record<string, object> };
+    const { by_route: routes } = await controls.stats();
     return routes[`GET ${path}`];
   });
   let sent = 0;
@@ -116,5 +111,5 @@ test('a second signal ends a daemon at once that finishes what it does', async (
   // What comes at once after the first is taken for the same wish.
   expect(sent).toBeGreaterThan(1);
   expect((await daemon.ended).code).toBe(1);
-  await control('PUT', 'faults', []);
+  await controls.setFaults([]);
 }, 60_000);

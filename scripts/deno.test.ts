@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createToken } from '@keywarden/db/daemon';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, root, run, settingsFor, start } from './processes.ts';
@@ -17,7 +18,7 @@ beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 4, keys: 40, operations: 8000 };
-  await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
+  await createControls(sandbox.controlUrl).generate(company);
   // No permission but all of them lets a program below /dev, where a scratch folder may be.
   folder = mkdtempSync('/var/tmp/keywarden-deno-');
   settings = settingsFor(store, sandbox, folder);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { approvePlan, rejectPlan } from '@keywarden/db/report';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
   host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
-  await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  await createControls(sandbox.controlUrl).generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   organization = organizations[0]?.id ?? '';
   for (const name of ['ci-one', 'ci-two', 'tmp', 'busy']) await mint(name);
@@ -33,10 +34,6 @@ afterAll(async () => {
   await store.close();
 });
 
-async function control(path: string, body: object): Promise<void> {
-  await fetch(`${sandbox.controlUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
-}
-
 async function ask<T>(method: string, path: string, body?: object): Promise<T> {
   const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
   const init = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -46,7 +43,7 @@ async function ask<T>(method: string, path: string, body?: object): Promise<T> {
 const mint = async (name: string) => {
   minted[name] = await ask('POST', `/organizations/${organization}/api_keys`, { key_name: name });
 };
-const advance = (days: number) => control('clock', { advance_seconds: days * 86_400 });
+const advance = (days: number) => createControls(sandbox.controlUrl).advance(days * 86_400);
 const use = async (name: string) =>
   await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${minted[name]?.key}` } });
 const idOf = (name: string) => String(minted[name]?.id);
@@ -145,7 +142,7 @@ test('owners are the creators, unless a CSV file or a person says otherwise; a f
 });
 
 test('backtest says what a policy would have revoked when, what was used afterwards, and on which days nobody knows', async () => {
-  const { now } = (await (await fetch(`${sandbox.controlUrl}/clock`)).json()) as { now: string };
+  const now = await createControls(sandbox.controlUrl).now();
   const daysAgo = (days: number) => new Date(Date.parse(now) - days * 86_400_000).toISOString().slice(0, 10);
   await use('ci-two');
   await advance(1);

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
@@ -20,7 +21,7 @@ beforeAll(async () => {
   host = startCommandHost();
   store = await createTestStore(inject('postgresUrl'));
   sandbox = await createSandbox({ limits: noLimits });
-  await control('generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  await createControls(sandbox.controlUrl).generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   key = await ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: 'ci deploy' });
   await ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: 'other' });
@@ -32,10 +33,6 @@ afterAll(async () => {
   await sandbox.close();
   await store.close();
 });
-
-async function control(path: string, body: object): Promise<void> {
-  await fetch(`${sandbox.controlUrl}/${path}`, { method: 'POST', body: JSON.stringify(body) });
-}
 
 async function ask<T>(method: string, path: string, body?: object): Promise<T> {
   const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
@@ -60,7 +57,7 @@ policy:
 const keywarden = async (...args: string[]) =>
   await host.run(args, { ...settingsFor(store, sandbox, folder), KEYWARDEN_CONFIG: config });
 
-const advance = (days: number) => control('clock', { advance_seconds: Math.round(days * 86_400) });
+const advance = (days: number) => createControls(sandbox.controlUrl).advance(Math.round(days * 86_400));
 
 test('a key is rotated from the command line to its end, and each step says where it stands', async () => {
   const begun = await keywarden('rotate', String(key.id));

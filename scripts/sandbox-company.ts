@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { UserError } from '@keywarden/runtime';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 
 const dayMs = 86_400_000;
 /** How far back the clock of a new sandbox stands while the archive is first filled. */
@@ -12,14 +13,15 @@ export async function prepareSandbox(
   { operations }: { operations: number },
 ): Promise<void> {
   const limits = { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null };
-  await control(`${controlUrl}/limits`, 'PUT', limits);
+  const controls = createControls(controlUrl);
+  await controls.setLimits(limits);
   if (!isEmpty) return;
   console.error('Generating a company with nine months of history in the sandbox, as it was three months ago ...');
   // An interrupted start may have set it back already.
-  const { now } = await control<{ now: string }>(`${controlUrl}/clock`, 'GET');
+  const now = await controls.now();
   const behindMs = Date.now() - Date.parse(now);
-  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (behindMs - lookBackDays * dayMs) / 1000 });
-  await control(`${controlUrl}/generate`, 'POST', { months: 6, operations });
+  await controls.advance((behindMs - lookBackDays * dayMs) / 1000);
+  await controls.generate({ months: 6, operations });
 }
 
 /**
@@ -27,15 +29,16 @@ export async function prepareSandbox(
  * company goes on meanwhile. So the archive holds months that the sandbox no longer serves. An interrupted one is done again.
  */
 export async function bringToPresent({ controlUrl }: { controlUrl: string }, sync: () => Promise<void>): Promise<void> {
-  const { now } = await control<{ now: string }>(`${controlUrl}/clock`, 'GET');
+  const controls = createControls(controlUrl);
+  const now = await controls.now();
   const behindMs = Date.now() - Date.parse(now);
   if (behindMs < dayMs) return;
   await sync();
   console.error(`Bringing the sandbox's clock from ${now.slice(0, 10)} to the present ...`);
   // Busier than by itself, so that the months between look like those before.
-  await control(`${controlUrl}/work`, 'PUT', { operations_per_day: 6 });
-  await control(`${controlUrl}/clock`, 'POST', { advance_seconds: (Date.now() - Date.parse(now)) / 1000 });
-  await control(`${controlUrl}/work`, 'PUT', {});
+  await controls.setWork({ operations_per_day: 6 });
+  await controls.advance((Date.now() - Date.parse(now)) / 1000);
+  await controls.setWork({});
 }
 
 /** Runs a command of ours to its end; it ends with this process. Throws a UserError when it fails. */
@@ -55,12 +58,4 @@ export async function runToEnd(
       'control_plane',
       'The first sync did not succeed; the lines above say why. Run npm start again.',
     );
-}
-
-async function control<T>(url: string, method: string, body?: unknown): Promise<T> {
-  const init = { method, headers: { 'content-type': 'application/json' } };
-  const response = await fetch(url, { ...init, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-  if (!response.ok)
-    throw new UserError('control_plane', `The sandbox refused ${method} ${url}: ${await response.text()}`);
-  return (await response.json()) as T; // the sandbox's own shapes
 }

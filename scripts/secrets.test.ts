@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createToken } from '@keywarden/db/daemon';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { until } from '@keywarden/testkit';
+import { type Controls, createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, entry, settingsFor, start, startCommandHost } from './processes.ts';
@@ -12,6 +13,7 @@ const secrets: string[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-secrets-'));
 let store: TestStore;
 let sandbox: Sandbox;
+let controls: Controls;
 let host: CommandHost;
 let token: string;
 let settings: Record<string, string>;
@@ -21,7 +23,8 @@ beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   const file = join(folder, 'sandbox.sqlite');
   sandbox = await createSandbox({ file, limits: noLimits, onSecret: (secret) => secrets.push(secret) });
-  await control('POST', 'generate', { organizations: 2, projects: 3, keys: 60, operations: 2000 });
+  controls = createControls(sandbox.controlUrl);
+  await controls.generate({ organizations: 2, projects: 3, keys: 60, operations: 2000 });
   token = (
     await createToken((await store.as('keywarden_daemon')).sql, {
       name: 'test',
@@ -38,11 +41,6 @@ afterAll(async () => {
   await store.close();
 });
 
-async function control(method: string, path: string, body?: unknown): Promise<string> {
-  const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
-  return await (await fetch(`${sandbox.controlUrl}/${path}`, init)).text();
-}
-
 function expectNone(text: string): void {
   expect(text.length).toBeGreaterThan(0);
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
@@ -54,7 +52,8 @@ test('the control plane itself answers with a secret once, when a key is made', 
   const made = await (await fetch(`${sandbox.url}/api_keys`, { method: 'POST', headers, body })).text();
   expect(secrets.filter((secret) => made.includes(secret))).toHaveLength(1);
   expectNone(await (await fetch(`${sandbox.url}/api_keys`, { headers })).text());
-  for (const path of ['keys', 'projects', 'stats', 'clock']) expectNone(await control('GET', path));
+  for (const path of ['keys', 'projects', 'stats', 'clock'])
+    expectNone(await (await fetch(`${sandbox.controlUrl}/${path}`)).text());
 });
 
 /** A policy that announces through a channel which does not answer, whose address and secret nobody may see. */
@@ -75,7 +74,7 @@ policy: {rules: [{name: idle, never_used_for: 30d, action: revoke, notices: [7d]
 test('no command prints one, at any level of the log, whether it goes well or fails', async () => {
   const plan = await host.run(['plan', '--json'], settings);
   const planId: string = JSON.parse(plan.stdout).plan_id;
-  await control('PUT', 'faults', [
+  await controls.setFaults([
     { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 500, times: 1 },
     { method: 'GET', path: '/projects', kind: 'truncate', times: 2 },
   ]);

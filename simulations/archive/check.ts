@@ -56,15 +56,12 @@ export async function checkCurrent(
   { pageLimit, passBeganAt, isHostile = false }: { pageLimit: number; passBeganAt: string; isHostile?: boolean },
 ): Promise<void> {
   const began = microsOf(passBeganAt);
-  const projects = await world.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects');
+  const projects = await world.controls.projects();
   for (const { id: projectId } of projects.filter((project) => project.deleted_at === null)) {
     const stored = new Map(
       (await storedOf(store, projectId)).filter((row) => row.isCurrent).map((row) => [row.id, row.version]),
     );
-    const { served, created_at: times } = await world.control<{ served: string[]; created_at: Record<string, string> }>(
-      'GET',
-      `operations?project_id=${projectId}&with_times=true`,
-    );
+    const { served, created_at: times } = await world.controls.operations(projectId, { withTimes: true });
     const bearers = new Map<string, number>();
     for (const id of served) bearers.set(times[id] ?? '', (bearers.get(times[id] ?? '') ?? 0) + 1);
     for (const id of served) {

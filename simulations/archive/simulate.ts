@@ -157,7 +157,7 @@ async function live(
           return 0;
         });
       }
-      await world.control('PUT', 'faults', []);
+      await world.controls.setFaults([]);
       await check();
     }
     hostile.calm();

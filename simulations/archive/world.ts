@@ -1,5 +1,6 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox, seedOf } from '@keywarden/sandbox';
 import { mostLagMs } from '@keywarden/testkit';
+import { type Controls, createControls } from '@keywarden/testkit/sandbox/controls';
 import { directTo } from './direct.ts';
 
 /** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
@@ -15,7 +16,7 @@ export interface World {
   breakSomething(): Promise<void>;
   /** Every operation that lists have ever shown, with its time, by project. */
   truth(): Promise<Map<string, Map<string, string>>>;
-  control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  controls: Controls;
   /** The way to the sandbox. */
   fetch: typeof fetch;
   /** The control plane's time in ms, and a wait by it. */
@@ -79,16 +80,12 @@ export async function createWorld({
     });
     return { ok: response.ok, json: await response.json() };
   };
-  const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const { ok, json } = await request(method, `${sandbox.controlUrl}/${path}`, body);
-    if (!ok) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
-    return json as T; // the sandbox's own shapes
-  };
-  await control('PUT', 'settings', drawSettings(seed));
+  const controls = createControls(sandbox.controlUrl, way);
+  await controls.setSettings(drawSettings(seed));
   const projects = random.between(1, 3);
   // Some projects are older than what is served, some younger.
   const months = random.pick([1, 3, 9]);
-  await control('POST', 'generate', {
+  await controls.generate({
     organizations: 2,
     projects,
     keys: 0,
@@ -96,7 +93,7 @@ export async function createWorld({
     months,
     seed,
   });
-  const rows = await control<{ id: string; organization_id: string }[]>('GET', 'projects');
+  const rows = await controls.projects();
   const projectIds = rows.map(({ id }) => id);
   const organizationIds = [...new Set(rows.map((row) => row.organization_id))];
 
@@ -108,8 +105,7 @@ export async function createWorld({
   });
   const add = async (most: number) => {
     const ages = Array.from({ length: random.between(0, most) }, () => random.below(5 * minute));
-    if (ages.length > 0)
-      await control('POST', 'operations', { project_id: random.pick(projectIds), groups: ages.map(groupOf) });
+    if (ages.length > 0) await controls.addOperations(random.pick(projectIds), ages.map(groupOf));
   };
   const transfer = async () => {
     const [from, to] = random.chance(0.5) ? organizationIds : organizationIds.toReversed();
@@ -120,7 +116,7 @@ export async function createWorld({
   };
   let offsetMs = 0;
   const advance = async (seconds: number) => {
-    const { now } = await control<{ now: string }>('POST', 'clock', { advance_seconds: seconds });
+    const now = await controls.advance(seconds);
     offsetMs = Date.parse(now) - realNowMs();
   };
   await advance(0);
@@ -129,7 +125,7 @@ export async function createWorld({
     random,
     sandbox,
     projectIds,
-    control,
+    controls,
     fetch: way,
     now: () => realNowMs() + offsetMs,
     sleep: async (ms) => await advance(ms / 1000),
@@ -164,13 +160,12 @@ export async function createWorld({
       const extra = { status: { status: random.pick([429, 500, 502, 503]) }, latency: { latency_ms: 5 } }[kind] ?? {};
       // Lateness of the control plane's own work stays within settle too.
       const fault = kind === 'late_commit' ? { kind, latency_ms: latest * 1000 } : { kind, ...how, ...extra };
-      await control('PUT', 'faults', [fault]);
+      await controls.setFaults([fault]);
     },
     async truth() {
       const all = new Map<string, Map<string, string>>();
       for (const id of projectIds) {
-        const path = `operations?project_id=${id}&with_times=true`;
-        const { created_at: times } = await control<{ created_at: Record<string, string> }>('GET', path);
+        const { created_at: times } = await controls.operations(id, { withTimes: true });
         all.set(id, new Map(Object.entries(times)));
       }
       return all;

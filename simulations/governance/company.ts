@@ -1,4 +1,5 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { directTo } from '../archive/direct.ts';
 import { drawSettings } from '../archive/world.ts';
 
@@ -62,6 +63,7 @@ export async function createCompany(seed: number): Promise<Company> {
     onSecret: (secret) => void secrets.push(secret),
   });
   const fetch = directTo(sandbox);
+  const controls = createControls(sandbox.controlUrl, fetch);
   let offsetMs = 0;
   const now = () => startMs + offsetMs;
   const send = async <T>(url: string, { method = 'GET', body, secret = sandbox.adminKey }: Sent = {}): Promise<T> => {
@@ -75,16 +77,10 @@ export async function createCompany(seed: number): Promise<Company> {
     return (await response.json()) as T; // the sandbox's own shapes
   };
   const advance = async (ms: number) => {
-    const body = { advance_seconds: ms / 1000 };
-    const { now: at } = await send<{ now: string }>(`${sandbox.controlUrl}/clock`, { method: 'POST', body });
-    offsetMs = Date.parse(at) - startMs;
+    offsetMs = Date.parse(await controls.advance(ms / 1000)) - startMs;
   };
-  const settings = { ...drawSettings(seed), project_keys: 'members' };
-  await send(`${sandbox.controlUrl}/settings`, { method: 'PUT', body: settings });
-  await send(`${sandbox.controlUrl}/generate`, {
-    method: 'POST',
-    body: { organizations: random.between(1, 2), projects: 2, keys: 10, operations: 0, seed },
-  });
+  await controls.setSettings({ ...drawSettings(seed), project_keys: 'members' });
+  await controls.generate({ organizations: random.between(1, 2), projects: 2, keys: 10, operations: 0, seed });
   await advance(0);
   const { organizations } = await send<{ organizations: { id: string }[] }>(`${sandbox.url}/users/me/organizations`);
   const makers = await findMakers(
@@ -142,7 +138,7 @@ export async function createCompany(seed: number): Promise<Company> {
     },
     isMember: (userId, forMs) => !away.has(userId) && (returnedAt.get(userId) ?? 0) <= now() - forMs,
     async truth() {
-      const rows = await send<TrueRow[]>(`${sandbox.controlUrl}/keys`);
+      const rows = await controls.keys();
       return rows.map((row) => ({
         id: String(row.id),
         kind: row.kind,
@@ -163,17 +159,6 @@ interface Sent {
   method?: string;
   body?: unknown;
   secret?: string;
-}
-
-interface TrueRow {
-  id: number;
-  kind: string;
-  name: string;
-  organization_id: string | null;
-  user_id: string;
-  created_at: string;
-  last_used_at: string | null;
-  revoked_at: string | null;
 }
 
 interface Maker {

@@ -1,4 +1,5 @@
 import type { Sandbox } from '@keywarden/sandbox';
+import type { Controls } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { type Fleet } from './fleet.ts';
 import { type Receiver } from './receiver.ts';
@@ -9,7 +10,7 @@ export interface Scene {
   sandbox: Sandbox;
   receiver: Receiver;
   fleet: Fleet;
-  control: <T>(method: string, path: string, body?: unknown) => Promise<T>;
+  controls: Controls;
   /** The times of schedules that were gone to, by schedule. */
   times: Map<string, number[]>;
   /** When the first of them was gone to, by the sandbox's clock. */
@@ -34,9 +35,9 @@ export interface Lived {
 
 /** Whether everything ran once, and nothing stands twice. */
 export async function checkLife(scene: Scene, { days }: { days: number }): Promise<Lived> {
-  const { store, control, fleet, receiver, kills } = scene;
+  const { store, controls, fleet, receiver, kills } = scene;
   const wrong = fleet.complaints.map((text) => `a replica complained: ${text}`);
-  const stats = await control<{ requests: number; rate_limited: number }>('GET', 'stats');
+  const stats = await controls.stats();
   if (stats.rate_limited > 0) wrong.push(`${stats.rate_limited} requests were answered 429`);
   wrong.push(...(await checkSlots(scene)), ...(await checkArchive(scene)), ...checkNotices(receiver.received));
 
@@ -99,10 +100,10 @@ async function checkSlots({ store, times, kills, beganMs }: Scene): Promise<stri
 }
 
 /** Every operation that the control plane has served is stored, and no version of one twice. */
-async function checkArchive({ store, control }: Scene): Promise<string[]> {
+async function checkArchive({ store, controls }: Scene): Promise<string[]> {
   const wrong: string[] = [];
-  for (const { id } of await control<{ id: string }[]>('GET', 'projects')) {
-    const { served } = await control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+  for (const { id } of await controls.projects()) {
+    const { served } = await controls.operations(id);
     const rows = await store.sql<{ id: string }[]>`
       select o.id::text as id from keywarden.operation o join keywarden.project p on p.number = o.project_number where p.id = ${id}`;
     const stored = new Set(rows.map((row) => row.id));

@@ -3,6 +3,7 @@ import { parseConfig } from '@keywarden/runtime/config';
 import { createRandom, createSandbox, documentedLimits, type Random } from '@keywarden/sandbox';
 import { realTime, until } from '@keywarden/testkit';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { Cron } from 'croner';
 import { checkLife, type Lived, type Scene } from './check.ts';
@@ -57,25 +58,18 @@ export async function live({
   const random = createRandom(seed);
   const sandbox = await createSandbox({ limits: documentedLimits });
   const receiver = await startReceiver();
-  const control: Scene['control'] = async (method, path, body) => {
-    const init = {
-      method,
-      headers: { 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    };
-    return (await (await fetch(`${sandbox.controlUrl}/${path}`, init)).json()) as never;
-  };
-  await control('POST', 'generate', { organizations: 3, projects: count, keys: 60, operations: 2000, months: 8, seed });
+  const controls = createControls(sandbox.controlUrl);
+  await controls.generate({ organizations: 3, projects: count, keys: 60, operations: 2000, months: 8, seed });
   // What a killed replica had begun is taken over sooner than in earnest.
   await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
   const { url, adminKey: apiKey, controlUrl } = sandbox;
   const connection = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 0.9 };
   const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl, isUnlimited };
   const fleet = await startFleet(replicas, order, { nodeOptions: nodeOptions ?? process.execArgv });
-  const scene: Scene = { store, sandbox, receiver, fleet, control, times: new Map(), beganMs: 0, kills: 0 };
+  const scene: Scene = { store, sandbox, receiver, fleet, controls, times: new Map(), beganMs: 0, kills: 0 };
   try {
     await settled(store);
-    const projects = await control<{ id: string }[]>('GET', 'projects');
+    const projects = await controls.projects();
     const beganMs = await nowMs(scene);
     scene.beganMs = beganMs;
     const stopAtMs = performance.now() + (minutes ?? Number.POSITIVE_INFINITY) * 60_000;
@@ -120,7 +114,7 @@ async function goOn(scene: Scene, from: number): Promise<number> {
   const atMs = Math.min(...next.map(([, time]) => time));
   for (const [kind, time] of next) if (time === atMs) scene.times.set(kind, [...(scene.times.get(kind) ?? []), atMs]);
   const aheadMs = atMs + 1000 - (await nowMs(scene));
-  if (aheadMs > 0) await scene.control('POST', 'clock', { advance_seconds: aheadMs / 1000 });
+  if (aheadMs > 0) await scene.controls.advance(aheadMs / 1000);
   // A tick may come between two reads of the clock: they tick until the time was taken.
   await until(async () => {
     scene.fleet.tick();
@@ -131,12 +125,12 @@ async function goOn(scene: Scene, from: number): Promise<number> {
   return atMs;
 }
 
-async function nowMs({ control }: Pick<Scene, 'control'>): Promise<number> {
-  return Date.parse((await control<{ now: string }>('GET', 'clock')).now);
+async function nowMs({ controls }: Pick<Scene, 'controls'>): Promise<number> {
+  return Date.parse(await controls.now());
 }
 
 /** Some projects have new operations; some go on for a while. */
-async function addWork({ control }: Scene, random: Random, projects: { id: string }[]): Promise<void> {
+async function addWork({ controls }: Scene, random: Random, projects: { id: string }[]): Promise<void> {
   const groups = [
     {
       count: random.between(1, 4),
@@ -145,7 +139,7 @@ async function addWork({ control }: Scene, random: Random, projects: { id: strin
       going_on_seconds: random.chance(0.2) ? 5000 : 0,
     },
   ];
-  await control('POST', 'operations', { project_id: random.pick(projects).id, groups });
+  await controls.addOperations(random.pick(projects).id, groups);
 }
 
 /** Waits until no job waits or runs. */

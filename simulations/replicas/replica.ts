@@ -8,6 +8,7 @@ import { createLogger, readEnvironment } from '@keywarden/runtime';
 import type { ChannelConfig, ConnectionConfig } from '@keywarden/runtime/config';
 import { realTime } from '@keywarden/testkit';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 
 // One replica of the daemon in a process of its own, on the clock of a sandbox. It ticks when it is told to, and ends with the process that
 // started it, or when it is killed.
@@ -93,8 +94,7 @@ const unlimited: LimiterStore = {
 async function followClock(controlUrl: string) {
   let offsetMs = 0;
   const read = async () => {
-    const answer = (await (await fetch(`${controlUrl}/clock`)).json()) as { now: string };
-    offsetMs = Date.parse(answer.now) - Date.now();
+    offsetMs = Date.parse(await createControls(controlUrl).now()) - Date.now();
   };
   await read();
   const follow = async () => {

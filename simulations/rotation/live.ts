@@ -6,6 +6,7 @@ import { type Rotated, resumeEnforcement, rotate, syncKeys } from '@keywarden/da
 import { listIncidents, listRotations } from '@keywarden/db/daemon';
 import { parseConfig } from '@keywarden/runtime/config';
 import { type Bed, hurried, makeBed } from '@keywarden/testkit/daemon/fixture';
+import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { liveDay, makeRandom, makeWorld, type World } from './world.ts';
 
@@ -62,10 +63,10 @@ export async function live(
     };
     for (let day = 0; day < days; day += 1) {
       end.outages.push(...(await liveDay(bed, world, { day, folder })));
-      await bed.control('PUT', 'faults', random() < 0.2 ? [makeFault(random)] : []);
+      await bed.controls.setFaults(random() < 0.2 ? [makeFault(random)] : []);
       if (day % 60 === 59) await leave(bed, world);
       const rotated = await passOneDay(bed);
-      await bed.control('PUT', 'faults', []);
+      await bed.controls.setFaults([]);
       end.orphans += rotated?.orphans.filter(({ outcome }) => outcome === 'revoked').length ?? 0;
       if (rotated !== null) await check(bed, { day, rotated, end });
     }
@@ -101,7 +102,7 @@ const lifePolicy = policySchema.parse({
 });
 
 /** Something that goes wrong upstream for a day. */
-function makeFault(random: () => number): object {
+function makeFault(random: () => number): Fault {
   const path = '/organizations/{org_id}/api_keys';
   const pick = <T>(values: T[]): T | undefined => values[Math.floor(random() * values.length)];
   const call = pick([
@@ -113,7 +114,7 @@ function makeFault(random: () => number): object {
     { method: 'POST', path: '/api_keys' },
     { method: 'GET', path: '/organizations/{org_id}/members' },
   ]);
-  const kind = pick([
+  const kind = pick<Fault>([
     { kind: 'status', status: 500 },
     { kind: 'status', status: 503, times: 2 },
     { kind: 'status', status: 403 },
@@ -121,7 +122,7 @@ function makeFault(random: () => number): object {
     { kind: 'drop' },
     { kind: 'truncate' },
   ]);
-  return { ...call, after: random() < 0.3 ? 1 : 0, times: 1 + Math.floor(random() * 2), ...kind };
+  return { ...call, after: random() < 0.3 ? 1 : 0, times: 1 + Math.floor(random() * 2), ...(kind ?? { kind: 'drop' }) };
 }
 
 async function leave(bed: Bed, world: World): Promise<void> {
@@ -139,31 +140,24 @@ async function passOneDay(bed: Bed): Promise<Rotated | null> {
   await sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`;
   await sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour' where recorded_at > now() - interval '1 hour'`;
   await sql`update keywarden.revocation_outcome set at = at - interval '1 day' where at > now() - interval '1 day'`;
-  await bed.control('POST', 'clock', { advance_seconds: daySeconds - 3700 });
+  await bed.controls.advance(daySeconds - 3700);
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection).catch(() => undefined);
-  await bed.control('POST', 'clock', { advance_seconds: 3700 });
+  await bed.controls.advance(3700);
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection).catch(() => undefined);
   return await rotate(bed.context, bed.connections);
 }
 
-interface EveryKey {
-  id: number;
-  name: string;
-  created_at: string;
-  revoked_at: string | null;
-}
-
 /** No live key is unknown, and none outlives the rule and the overlap unless its rotation says why. */
 async function check(bed: Bed, { day, rotated, end }: { day: number; rotated: Rotated; end: LifeEnd }): Promise<void> {
-  const live = (await bed.control<EveryKey[]>('GET', 'keys')).filter(({ revoked_at: revoked }) => revoked === null);
+  const live = (await bed.controls.keys()).filter(({ revoked_at: revoked }) => revoked === null);
   const known = await bed.owner.sql`
     select id from keywarden.key where gone_at is null
     union select key_id from keywarden.rotation_mint where key_id is not null
     union select k.id from keywarden.key k where k.id = '1'`;
   const ids = new Set(known.map((row) => Number(row.id)));
-  const { now } = await bed.control<{ now: string }>('GET', 'clock');
+  const now = await bed.controls.now();
   const said = new Set([
     // A successor whose rotation waits is in it as much as the old key is (T4).
     ...rotated.moved
@@ -175,7 +169,7 @@ async function check(bed: Bed, { day, rotated, end }: { day: number; rotated: Ro
     if (!name.startsWith('app-')) continue;
     const days = (Date.parse(now) - Date.parse(created)) / 86_400_000;
     // One whose answer was lost in this run is known by the next.
-    if (!ids.has(id) && days > 1) end.unknown.push(`day ${day}: ${name} (${id})`);
+    if (!ids.has(Number(id)) && days > 1) end.unknown.push(`day ${day}: ${name} (${id})`);
     if (days > ruleDays + overlapDays && !said.has(String(id)))
       end.unexplained.push(`day ${day}: ${name} (${id}), ${Math.floor(days)} days`);
   }

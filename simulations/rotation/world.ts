@@ -53,7 +53,7 @@ export async function makeWorld(
   { keys, random, secrets }: { keys: number; random: () => number; secrets: string[] },
 ): Promise<World> {
   const before = secrets.length;
-  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 20, operations: 0 });
+  await bed.controls.generate({ organizations: 1, projects: 3, keys: 20, operations: 0 });
   const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   const organization = organizations[0]?.id ?? '';
   const members = await makers(bed, { organization, made: secrets.slice(before) });

@@ -36,7 +36,7 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
     `policy:\n  enforcement: {organizations: {'*': {mode: enforce}}}\n  rules: [{name: never-used, never_used_for: 30d, action: revoke, mode: ${mode}}]\n`;
   const work = async () => {
     for (let passes = 0; passes < 3; passes += 1) {
-      await bed.control('POST', 'clock', { advance_seconds: day });
+      await bed.controls.advance(day);
       await jobs.enforce.run(context, ['main']);
     }
   };
@@ -62,7 +62,7 @@ test('R6: replicas with different policies revoke nothing by themselves until th
   const context = { ...bed.context, replica: randomUUID() };
   const work = async () => {
     for (let passes = 0; passes < 3; passes += 1) {
-      await bed.control('POST', 'clock', { advance_seconds: day });
+      await bed.controls.advance(day);
       await jobs.enforce.run(context, ['main']);
     }
     return await revokedNames();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 const home = fileURLToPath(new URL('..', import.meta.url));
@@ -28,7 +29,7 @@ let folder: string;
 beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 2, keys: 60, operations: 400 };
-  await fetch(`${sandbox.controlUrl}/generate`, { method: 'POST', body: JSON.stringify(company) });
+  await createControls(sandbox.controlUrl).generate(company);
   // Inside the package, so that it finds itself by its name.
   folder = mkdtempSync(join(home, '.readme-'));
 });

@@ -24,12 +24,12 @@ test('R4: a lost answer leaves the intent open; two listings say that the key is
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const fault = { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', times: 1 };
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'lose_response' }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   const applied = await apply(plan);
   expect(outcomes(applied).idle).toMatch(/^unknown: /);
   expect(outcomes(applied).forgotten).toBe('revoked');
   await syncKeys(bed.context, connectionOf(bed));
-  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.controls.advance(3600);
   await bed.reconnect();
   await syncKeys(bed.context, connectionOf(bed));
   const rows = await store.sql`
@@ -46,7 +46,7 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
   const { idle } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   // The call waits a moment at the control plane, and the key is used in that moment.
-  await bed.control('PUT', 'faults', [
+  await bed.controls.setFaults([
     {
       method: 'DELETE',
       path: '/organizations/{org_id}/api_keys/{key_id}',
@@ -75,7 +75,7 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
 test("R7: one key's failure does not stop the others, and it may be tried again", async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.control('PUT', 'faults', [
+  await bed.controls.setFaults([
     { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 403, times: 1 },
   ]);
   const applied = await apply(plan);
@@ -127,7 +127,7 @@ test('R4: an answer that does not say that this very key is revoked is unknown',
 test('R7: a refused credential stops its connection; the rest of the plan is not tried with it', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.control('PUT', 'faults', [{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
+  await bed.controls.setFaults([{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
   const applied = outcomes(await apply(plan));
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
@@ -157,7 +157,7 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
     kind: 'latency',
     latency_ms: 1000,
   };
-  await bed.control('PUT', 'faults', [slow]);
+  await bed.controls.setFaults([slow]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await openPause(bed.context.store, { by: 'ada', reason: null }, lock);
@@ -216,7 +216,7 @@ test('a store that is full while a plan is applied: what became of each key is s
   expect(await revokedNames()).toHaveLength(2);
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (let listings = 0; listings < 2; listings += 1) {
-    await bed.control('POST', 'clock', { advance_seconds: 3600 });
+    await bed.controls.advance(3600);
     await bed.reconnect();
     await syncKeys(bed.context, connectionOf(bed));
   }

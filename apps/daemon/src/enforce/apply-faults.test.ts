@@ -13,6 +13,7 @@ import {
   useApplyBed,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 
@@ -23,11 +24,11 @@ const planned = ['one', 'three', 'two'];
 
 /** What a daemon does after whatever happened: lists, lists again an hour later, and applies the plan once more. */
 async function recover(plan: Parameters<typeof apply>[0]): Promise<void> {
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   // An intent is decided by listings that begin a minute after it: the test does not wait for that minute.
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (const seconds of [3600, 3600]) {
-    await bed.control('POST', 'clock', { advance_seconds: seconds });
+    await bed.controls.advance(seconds);
     await bed.reconnect();
     await syncKeys(bed.context, connectionOf(bed));
   }
@@ -43,12 +44,12 @@ async function expectWhole(): Promise<void> {
   expect(rows.filter((row) => row.outcome === null)).toEqual([]);
   const ends = rows.filter((row) => ['revoked', 'gone'].includes(String(row.outcome))).map((row) => String(row.name));
   expect(ends).toEqual(planned);
-  const { by_route: routes } = await bed.control<{ by_route: Record<string, { requests: number }> }>('GET', 'stats');
+  const { by_route: routes } = await bed.controls.stats();
   expect(routes[`DELETE ${path}`]?.requests).toBeLessThanOrEqual(planned.length + 6);
 }
 
 const fault = { method: 'DELETE', path, times: 1 };
-const statuses = [200, 400, 401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, object] => [
+const statuses = [200, 400, 401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, Fault] => [
   `status ${status}`,
   status === 200 ? { ...fault, kind: 'latency', latency_ms: 1 } : { ...fault, kind: 'status', status },
 ]);
@@ -70,7 +71,7 @@ test.each([
 ])('R4, R7: %s: the plan’s keys are gone in the end, once each, and no other', async (_name, kind) => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.control('PUT', 'faults', [kind]);
+  await bed.controls.setFaults([kind]);
   await apply(plan);
   await recover(plan);
   await expectWhole();
@@ -79,7 +80,7 @@ test.each([
 test('R4: an answer that takes longer than we wait is unknown, and settled by listings', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { client: { fetch: impatientOnce() } });
   const plan = await makeStoredPlan();
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'latency', latency_ms: 1000 }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'latency', latency_ms: 1000 }]);
   const applied = await apply(plan);
   expect(applied.items.map(({ outcome }) => outcome)).toContain('unknown');
   // The control plane ends its work after we have gone.

@@ -162,7 +162,7 @@ test('a plan stays the same while keys are used; an older plan knows what was do
   const { busy, active } = await prepare(['idle', 'busy', 'active'], { policy });
   const useBoth = async () => {
     for (const minted of [active, busy]) {
-      await bed.control('POST', 'clock', { advance_seconds: 60 });
+      await bed.controls.advance(60);
       await use(minted?.key ?? '');
     }
     await bed.reconnect();
@@ -200,7 +200,7 @@ test('R3: what a day’s quota does not allow waits in the plan, and what was re
   ]);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
   expect((await makeStoredPlan()).document.items).toEqual([]);
-  await bed.control('POST', 'clock', { advance_seconds: 86_401 });
+  await bed.controls.advance(86_401);
   await bed.reconnect();
   const nextDay = await makeStoredPlan();
   expect(outcomes(await apply(nextDay))).toEqual({ forgotten: 'revoked' });

@@ -35,7 +35,7 @@ async function prepareProject(policy: object = {}): Promise<void> {
     },
   };
   await prepare(['busy'], { policy: policySchema.parse(policy), client });
-  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  const projects = await bed.controls.projects();
   project = projects[0]?.id ?? '';
   const { branches } = await bed.ask<{ branches: { id: string; default: boolean }[] }>(
     'GET',
@@ -53,11 +53,11 @@ async function prepareProject(policy: object = {}): Promise<void> {
 const issue = (name: string) =>
   bed.ask<Issued>('POST', list, { name, scopes: ['storage:read'], principal_type: 'user' });
 
-const use = (id: string) => bed.control('POST', `credentials/${id}/use`);
+const use = (id: string) => bed.controls.useCredential(id);
 
 /** A day later, with the credentials listed. */
 async function listed() {
-  await bed.control('POST', 'clock', { advance_seconds: day });
+  await bed.controls.advance(day);
   await bed.reconnect();
   await syncKeys(bed.context, connectionOf(bed));
   return await syncCredentials(bed.context, connectionOf(bed));
@@ -129,12 +129,12 @@ test('a role that was dropped and made again is another one, and opens no incide
   await prepareProject();
   const roles = `/projects/${project}/branches/${branch}/roles`;
   await bed.ask('POST', roles, { role: { name: 'app' } });
-  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.controls.advance(60);
   await bed.ask('POST', roles, { role: { name: 'group', no_login: true } });
   await listed();
   expect((await shown({ kind: 'role' })).map(({ name }) => name)).not.toContain('group');
   await bed.ask('DELETE', `${roles}/app`);
-  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.controls.advance(60);
   await bed.ask('POST', roles, { role: { name: 'app' } });
   await listed();
   const app = (await shown({ kind: 'role' })).filter(({ name }) => name === 'app');
@@ -149,7 +149,7 @@ test('A7: a list that may not be seen, or that is incomplete, ends nothing', asy
   await listed();
   const before = await shown({ state: 'active' });
   const refused = (path: string, status: number) => ({ method: 'GET', path, kind: 'status', status, times: 100 });
-  await bed.control('PUT', 'faults', [
+  await bed.controls.setFaults([
     refused('/projects/{project_id}/permissions', 403),
     refused('/projects/{project_id}/jwks', 501),
     refused('/projects/{project_id}/branches/{branch_id}/credentials', 404),
@@ -175,7 +175,7 @@ test('as they were: a credential that was revoked since was there at its time, a
   await prepareProject();
   const { token_id: id } = await issue('backup');
   await listed();
-  const asOf = (await bed.control<{ now: string }>('GET', 'clock')).now;
+  const asOf = await bed.controls.now();
   await listed();
   await bed.ask('DELETE', `${list}/${id}`);
   await listed();
@@ -202,7 +202,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   await prepareProject({ rules: [stale] });
   const old = await issue('old');
   const busy = await issue('busy');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await issue('young');
   await bed.reconnect();
   await syncKeys(bed.context, connectionOf(bed));
@@ -211,7 +211,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   expect(seenOnce.document.held.map(({ why }) => why.kind)).toEqual(['seen_once', 'seen_once']);
   await listed();
   // Listed daily, they are judged on what that showed.
-  await bed.control('POST', 'clock', { advance_seconds: 20 * 3600 });
+  await bed.controls.advance(20 * 3600);
   await bed.reconnect();
   const plan = await planKeys(bed.context, bed.connections);
   expect(plan.document.items.map(({ key }) => key.name).toSorted()).toEqual(['busy', 'old']);
@@ -235,7 +235,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
 test('R1: a list of credentials that a cache kept shows no use of the present, though the list of branches is fresh', async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await listed();
   await listed();
   const plan = await planKeys(bed.context, bed.connections);
@@ -249,7 +249,7 @@ test('R1: a list of credentials that a cache kept shows no use of the present, t
   };
   await syncCredentials(bed.context, connectionOf(bed));
   await use(id);
-  await bed.control('POST', 'clock', { advance_seconds: 1800 });
+  await bed.controls.advance(1800);
   await bed.reconnect();
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['skipped']);
   const { credentials } = await bed.ask<{ credentials: { token_id: string; revoked_at?: string }[] }>('GET', list);
@@ -259,7 +259,7 @@ test('R1: a list of credentials that a cache kept shows no use of the present, t
 test('R5: a credential that was used between its last listing and its revocation calls a person', async () => {
   await prepareProject({ rules: [stale] });
   const old = await issue('old');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await listed();
   await listed();
   const plan = await planKeys(bed.context, bed.connections);
@@ -273,12 +273,12 @@ test('R5: a credential that was used between its last listing and its revocation
 test('R4: an answer to a revocation that is lost leaves its outcome to the listings', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await listed();
   await listed();
   const plan = await planKeys(bed.context, bed.connections);
   const path = '/projects/{project_id}/branches/{branch_id}/credentials/{token_id}';
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
   const applied = await apply(plan);
   expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);
   await listed();
@@ -315,12 +315,12 @@ test('kinds that are not ours to end are reported, also where a signed review wa
 test('R4, R5: a lost answer: a use in flight that the list shows later calls a person; where the project goes, the intent ends', async () => {
   await prepareProject({ rules: [stale] });
   const used = await issue('used');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await listed();
   await listed();
   const plan = await planKeys(bed.context, bed.connections);
   const path = '/projects/{project_id}/branches/{branch_id}/credentials/{token_id}';
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
   beforeDelete = async () => await use(used.token_id);
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['unknown']);
   beforeDelete = () => Promise.resolve();
@@ -337,7 +337,7 @@ test('R4, R5: a lost answer: a use in flight that the list shows later calls a p
 test('a list that fails does not keep the other lists of its project from being read', async () => {
   await prepareProject();
   const path = '/projects/{project_id}/branches';
-  await bed.control('PUT', 'faults', [{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
+  await bed.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
   await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 projects/);
   const kinds =
     await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;
@@ -347,7 +347,7 @@ test('a list that fails does not keep the other lists of its project from being 
 test('where one credential is shown on two branches, each is its own, and only the one of the plan is revoked', async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   const { branches } = await bed.ask<{ branches: { id: string }[] }>('GET', `/projects/${project}/branches`);
   const other = branches.find((each) => each.id !== branch)?.id ?? '';
   answer = async (url, response) => {
@@ -366,7 +366,7 @@ test('where one credential is shown on two branches, each is its own, and only t
 test('R2: a connection that has listed credentials of projects has not said by that whose keys it sees', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await listed();
   await listed();
   await store.sql`

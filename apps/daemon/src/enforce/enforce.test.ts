@@ -117,7 +117,7 @@ test('R3, R6: answers that are lost count for the quota of a day, and for the ca
   await resumeEnforcement(bed.context, 'ada');
   await pass();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'lose_response' }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response' }]);
   for (let hour = 0; hour < 5; hour += 1) {
     await pass();
     await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
@@ -192,7 +192,7 @@ test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async (
   await resumeEnforcement(bed.context, 'ada');
   const plan = await makeStoredPlan();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(minted[plan.document.items[0]?.key.name ?? '']?.key ?? '');
@@ -226,7 +226,7 @@ test('R7: a key that no call ever revokes keeps no other of its scope waiting', 
   await resumeEnforcement(bed.context, 'ada');
   await pass();
   const path = `/organizations/{org_id}/api_keys/{key_id}`;
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
   await pass();
   expect(await revokedNames()).toEqual([]);
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
@@ -239,7 +239,7 @@ test('two that enforce at once revoke each key once', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(bed.context, 'ada');
   await pass();
-  await bed.control('POST', 'clock', { advance_seconds: 3700 });
+  await bed.controls.advance(3700);
   const connections = await bed.reconnect();
   for (const connection of connections) await syncKeys(bed.context, connection);
   await Promise.all([enforce(bed.context, connections), enforce(bed.context, connections)]);

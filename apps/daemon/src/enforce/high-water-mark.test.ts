@@ -161,7 +161,7 @@ test('R10: a store that was really restored from yesterday’s copy plans, and a
   await pass(day);
   expect(await revokedNames()).toEqual(['one', 'two', 'three']);
   await mint('four');
-  await bed.control('POST', 'clock', { advance_seconds: 40 * day });
+  await bed.controls.advance(40 * day);
   await withoutSessions(async (sql, name) => {
     await sql.unsafe(`drop database ${name}`);
     await sql.unsafe(`alter database ${name}_copy rename to ${name}`);

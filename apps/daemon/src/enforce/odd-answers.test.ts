@@ -260,7 +260,7 @@ test('R2: while the key that a connection is said to use is gone, nothing is rev
   await makeStoredPlan();
   await bed.ask('DELETE', `/organizations/${organization}/api_keys/${own?.id}`);
   for (let listings = 0; listings < 3; listings += 1) {
-    await bed.control('POST', 'clock', { advance_seconds: 3700 });
+    await bed.controls.advance(3700);
     await bed.reconnect();
     await syncKeys(bed.context, connectionOf(bed));
   }

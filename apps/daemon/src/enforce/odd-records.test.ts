@@ -30,7 +30,7 @@ useApplyBed();
 
 test('R7: of an organization with a row that cannot be read nothing is concluded; the row is kept, and all others are listed', async () => {
   await prepareBetween(['one', 'busy']);
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 3, operations: 0 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 3, operations: 0 });
   const odd = [
     { id: '9223372036854775808' },
     { created_at: '2026-02-30T00:00:00Z' },
@@ -90,7 +90,7 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
 
 test('R1: a key that the list of another organization shows too stays; whoever exempts the one exempts the other', async () => {
   await prepareBetween(['one', 'busy']);
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   const other = organizations.find(({ id }) => id !== organization)?.id;
   await bed.ask('POST', `/organizations/${other}/api_keys`, { key_name: 'of the other' });
@@ -137,14 +137,12 @@ const membersWithout =
 
 async function prepareLeaver() {
   await prepareBetween(['one', 'busy'], leavers);
-  await bed
-    .control('POST', 'generate', { organizations: 0, projects: 0, keys: 0, operations: 0 })
-    .catch(() => undefined);
+  await bed.controls.generate({ organizations: 0, projects: 0, keys: 0, operations: 0 }).catch(() => undefined);
   let isLeft = true;
   await syncKeys(bed.context, connectionOf(bed));
   setBetween(membersWithout(() => isLeft));
   for (let listings = 0; listings < 3; listings += 1) {
-    await bed.control('POST', 'clock', { advance_seconds: 3700 });
+    await bed.controls.advance(3700);
     await bed.reconnect();
     await syncKeys(bed.context, connectionOf(bed));
   }
@@ -197,7 +195,7 @@ test('R1: an id that comes back with another creation time or creator is another
       insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
     insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'busy'`;
   const hourAgo = async () => {
-    const { now } = await bed.control<{ now: string }>('GET', 'clock');
+    const now = await bed.controls.now();
     return new Date(Date.parse(now) - 3_600_000).toISOString();
   };
   const createdAt = await hourAgo();

@@ -64,7 +64,7 @@ test('R5: an approval that a use in flight has stopped does not go on by itself,
   await approveByReport(plan.id);
   await approveByReport(plan.id);
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.control('PUT', 'faults', [{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const passing = pass(0);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(one?.key ?? '');
@@ -86,7 +86,7 @@ test('an approval that cannot be carried out is ended, and stops nothing else; o
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await store.sql`update keywarden.plan set document = '{}' where id = ${plan.id}`;
-  await bed.control('POST', 'clock', { advance_seconds: 3700 });
+  await bed.controls.advance(3700);
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
   bed.context.config.policy = enforced({ max_evidence_age: '2h' });
@@ -103,14 +103,14 @@ test('an approval of keys that could not be listed is tried again; it acknowledg
   await approveByReport(plan.id);
   const listing = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'status', status: 403 };
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  await bed.control('PUT', 'faults', [listing]);
+  await bed.controls.setFaults([listing]);
   const [failed] = (await enforce(bed.context, bed.connections)).approved;
   expect(failed?.items.map(({ outcome, isFinal }) => [outcome, isFinal])).toEqual([
     ['skipped', false],
     ['skipped', false],
   ]);
   expect(await store.sql`select how from keywarden.approval_end`).toEqual([]);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await pass(0);
   expect(await revokedNames()).toEqual(['one', 'two']);
   expect([...(await store.sql`select how from keywarden.approval_end`)]).toEqual([{ how: 'done' }]);

@@ -59,7 +59,7 @@ const announced = policySchema.parse({
 
 /** Some days pass, and the schedule has its next run. */
 async function pass(days = 0.1) {
-  await bed.control('POST', 'clock', { advance_seconds: Math.round(days * 86_400) });
+  await bed.controls.advance(Math.round(days * 86_400));
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
   return await enforce(bed.context, bed.connections);

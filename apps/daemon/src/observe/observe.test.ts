@@ -29,7 +29,7 @@ beforeAll(async () => {
   endTracing = await startTracing(endpoint, 'keywarden');
   store = await createTestStore(inject('postgresUrl'));
   bed = await makeBed(store);
-  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
+  await bed.controls.generate({ organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
   daemon = await startDaemon(
     { ...bed.context, observer: metrics },
     { replica: bed.context.replica ?? '', onUnfit: () => undefined },

@@ -54,9 +54,9 @@ test('T2: a mint whose answer was lost, of a service that brings names into anot
   };
   await prepare([name, 'survivor'], { client: { fetch: normalising } });
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'lose_response' }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   await pass();
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   for (let days = 0; days < 2; days += 1) {
     await age();
     await pass(day);

@@ -30,7 +30,7 @@ useRotateBed();
 test('the twin of T2: without the intent’s name nobody knows the key that a lost response made', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'lose_response' }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   await pass();
   await store.sql`update keywarden.rotation_mint set name = 'another'`;
   await live(bot, 14);
@@ -40,11 +40,11 @@ test('the twin of T2: without the intent’s name nobody knows the key that a lo
 test('a mint that the control plane makes late, after two listings without it, is found and revoked as an orphan', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
   const [rotation] = await listOpenRotations(bed.context.store.sql);
   const late = rotation?.mints.at(-1)?.name ?? '';
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await age();
   for (let listings = 0; listings < 2; listings += 1) await pass(60);
   expect(await states()).toEqual(['bot: delivered']); // another was minted
@@ -56,7 +56,7 @@ test('a mint that the control plane makes late, after two listings without it, i
 test('T2: a key that bears an intent’s name and was used, or is somebody else’s, stays, and a person is called', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'drop' }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
   const [rotation] = await listOpenRotations(bed.context.store.sql);
   const name = rotation?.mints.at(-1)?.name ?? '';
@@ -64,7 +64,7 @@ test('T2: a key that bears an intent’s name and was used, or is somebody else�
     key_name: name,
   });
   await use(forged.key);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await pass(day);
   expect(await openIncidents()).toEqual([['orphan', name, 'it was used']]);
   expect(await use(forged.key)).toBe(200);
@@ -97,7 +97,7 @@ test('T2: several answers lost in one second end in orphans that are revoked, an
   const minted = await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');
   await pass();
-  await bed.control('PUT', 'faults', [{ ...fault, times: 2, kind: 'lose_response' }]);
+  await bed.controls.setFaults([{ ...fault, times: 2, kind: 'lose_response' }]);
   for (let passes = 0; passes < 5; passes += 1) {
     await age();
     await pass(60);
@@ -123,7 +123,7 @@ test('T2: a store that was restored from before an answer does not take what its
 test('T2: an orphan that the control plane refuses to revoke is tried once, and a person is called', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [
+  await bed.controls.setFaults([
     { ...fault, kind: 'lose_response' },
     { ...revocation, times: 100, kind: 'status', status: 403 },
   ]);
@@ -144,7 +144,7 @@ test('T2: an orphan that the control plane refuses to revoke is tried once, and 
 test('a mint that is refused for good calls a person', async () => {
   await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', [{ ...fault, kind: 'status', status: 403 }]);
+  await bed.controls.setFaults([{ ...fault, kind: 'status', status: 403 }]);
   await pass();
   expect(await states()).toEqual(['bot: failed']);
   expect(await openIncidents()).toEqual([['rotation_stalled', 'bot', expect.stringContaining('nothing was minted')]]);

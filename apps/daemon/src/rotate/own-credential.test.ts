@@ -117,10 +117,10 @@ test('a sink does not write over the key of a connection', async () => {
 
 test('a successor that the control plane does not take as the same account’s is not put into the file', async () => {
   const own = await prepareOwn();
-  await bed.control('PUT', 'faults', [{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
+  await bed.controls.setFaults([{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
   await ask(['daemon']);
   expect(readFileSync(path(), 'utf8')).toBe(own.key);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await pass(day);
   expect(await openIncidents()).toEqual([]);
   expect(await states()).toEqual(['daemon: delivered']);

@@ -11,12 +11,13 @@ import {
   use,
   useRotateBed,
 } from '@keywarden/testkit/daemon/rotate-fixture';
+import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 
 useRotateBed();
 
-test.each<[string, object[]]>([
-  ...[400, 401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, object[]] => [
+test.each<[string, Fault[]]>([
+  ...[400, 401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, Fault[]] => [
     `status ${status} to the mint`,
     [{ ...fault, kind: 'status', status }],
   ]),
@@ -28,14 +29,14 @@ test.each<[string, object[]]>([
 ])('T2: %s: the rotation comes to its end, and no key is left over', async (_name, faults) => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.control('PUT', 'faults', faults);
+  await bed.controls.setFaults(faults);
   await pass();
   await live(bot);
   await expectWhole(bot);
 });
 
-test.each<[string, object]>([
-  ...[401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, object] => [
+test.each<[string, Fault]>([
+  ...[401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, Fault] => [
     `status ${status}`,
     { ...revocation, kind: 'status', status },
   ]),
@@ -51,7 +52,7 @@ test.each<[string, object]>([
     await use(secret);
     await pass(day);
   }
-  await bed.control('PUT', 'faults', [kind]);
+  await bed.controls.setFaults([kind]);
   for (let days = 0; days < 4; days += 1) {
     await use(secret);
     await age();
@@ -85,7 +86,7 @@ test('a retirement that is refused again and again calls a person, and is tried 
   await exempt('survivor');
   await pass();
   const secret = secretOf(bot.id);
-  await bed.control('PUT', 'faults', [{ ...revocation, times: 100, kind: 'status', status: 403 }]);
+  await bed.controls.setFaults([{ ...revocation, times: 100, kind: 'status', status: 403 }]);
   for (let days = 0; days < 9; days += 1) {
     await use(secret);
     await pass(day);

@@ -273,14 +273,14 @@ test('R5: an old key that is used while it is retired raises the incident, and n
     for (const key of [bot, other]) await use(secretOf(key.id));
     await pass(day);
   }
-  await bed.control('PUT', 'faults', [
+  await bed.controls.setFaults([
     { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'late_last_used', latency_ms: 60_000 },
   ]);
   for (let days = 0; days < 2; days += 1) {
     for (const key of [bot, other]) await use(secretOf(key.id));
     await pass(day, { acts: false });
   }
-  await bed.control('POST', 'clock', { advance_seconds: 4000 });
+  await bed.controls.advance(4000);
   await use(bot.key);
   await use(other.key);
   await pass(1);

@@ -11,7 +11,7 @@ let daemons: Daemon[];
 beforeEach(async () => {
   store = await createTestStore(inject('postgresUrl'));
   bed = await makeBed(store);
-  await bed.control('POST', 'generate', {
+  await bed.controls.generate({
     organizations: 1,
     projects: 2,
     keys: 5,
@@ -66,7 +66,7 @@ test('a store that is new is filled by what begins at once, each job by one of t
 test('a job that fails as often as it is tried is an incident, which ends when a later one is done; no message of the error is kept', async () => {
   await store.sql`update keywarden_jobs.queue set retry_limit = 1, retry_delay = 1, retry_backoff = false`;
   const fault = { method: 'GET', path: '/projects', kind: 'status', status: 400 };
-  await bed.control('PUT', 'faults', [fault]);
+  await bed.controls.setFaults([fault]);
   await start();
   const incident = await until(async () => {
     const [found] =
@@ -82,7 +82,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
   const [kept] = await store.sql`
     select output::text as output from keywarden_jobs.job where name = 'operations' and state = 'failed'`;
   expect(kept?.output).not.toMatch(/ at |napi_/);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   const [failed] =
     await store.sql`select data::text as data, singleton_key from keywarden_jobs.job where name = 'operations'`;
   await store.sql`
@@ -126,18 +126,16 @@ test('a store that is read-only, then full, then locked: the job is tried until 
 const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
 
 test('a long job is handed back at once when its daemon is told to stop, and another goes on with it', async () => {
-  await bed.control('PUT', 'faults', [slow]);
+  await bed.controls.setFaults([slow]);
   const { daemon, replica: first } = await start();
   await until(
     async () =>
-      ((await bed.control<{ by_route: object }>('GET', 'stats')).by_route as Record<string, unknown>)[
-        'GET /projects/{project_id}/operations'
-      ],
+      ((await bed.controls.stats()).by_route as Record<string, unknown>)['GET /projects/{project_id}/operations'],
   );
   const { daemon: other, replica: second } = await start();
   await daemon.stop();
   expect(daemon.running()).toBe(0);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await other.settled(['operations']);
   const done = (await runs()).filter(({ kind }) => kind === 'operations');
   expect(done.map(({ outcome, replica }) => [outcome, replica])).toEqual([
@@ -148,18 +146,16 @@ test('a long job is handed back at once when its daemon is told to stop, and ano
 
 test('a short job is finished before the daemon ends, and one that does not end in time is handed back', async () => {
   const slowKeys = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'latency', latency_ms: 1500 };
-  await bed.control('PUT', 'faults', [slowKeys]);
+  await bed.controls.setFaults([slowKeys]);
   const busy = async () =>
-    ((await bed.control<{ by_route: object }>('GET', 'stats')).by_route as Record<string, unknown>)[
-      'GET /organizations/{org_id}/api_keys'
-    ];
+    ((await bed.controls.stats()).by_route as Record<string, unknown>)['GET /organizations/{org_id}/api_keys'];
   const { daemon } = await start();
   await until(busy);
   await daemon.stop();
   expect(await outcomesOf('keys')).toEqual(['done']);
   await store.sql`delete from keywarden.schedule_slot`;
-  await bed.control('DELETE', 'stats');
-  await bed.control('PUT', 'faults', [{ ...slowKeys, latency_ms: 20_000 }]);
+  await bed.controls.resetStats();
+  await bed.controls.setFaults([{ ...slowKeys, latency_ms: 20_000 }]);
   const { daemon: hasty } = await start({ shutdownMs: 1000 });
   await until(busy);
   await hasty.stop();

@@ -70,7 +70,7 @@ async function settled(): Promise<void> {
 }
 
 async function advance(hours: number): Promise<void> {
-  await bed.control('POST', 'clock', { advance_seconds: hours * 3600 });
+  await bed.controls.advance(hours * 3600);
   offsetMs += hours * 3_600_000;
 }
 
@@ -83,8 +83,8 @@ async function pass(hours: number): Promise<void> {
 
 /** Stops the server as soon as the control plane hears the first request of a route. */
 async function interruptAt(route: string): Promise<void> {
-  await bed.control('DELETE', 'stats');
-  await until(async () => (await bed.control<{ by_route: Record<string, object> }>('GET', 'stats')).by_route[route], {
+  await bed.controls.resetStats();
+  await until(async () => (await bed.controls.stats()).by_route[route], {
     everyMs: 5,
   });
   await postgres.interrupt();
@@ -101,14 +101,14 @@ const keyRoute = '/organizations/{org_id}/api_keys';
 
 test('during a sync: it goes on where it stood, and every operation is stored once', async () => {
   await begin();
-  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
+  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
   const path = '/projects/{project_id}/operations';
-  await bed.control('PUT', 'faults', slow('GET', path));
+  await bed.controls.setFaults(slow('GET', path));
   bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 50 } };
   const interrupted = interruptAt(`GET ${path}`);
   await startIt();
   await interrupted;
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   await settled();
   const [stored] =
     await store.sql`select count(*)::int as rows, count(distinct id)::int as operations from keywarden.operation`;
@@ -125,7 +125,7 @@ test('during an apply: exactly what is condemned is revoked, each key once, each
       rules: [{ ...neverUsedRule, mode: 'enforce' }],
     }),
   );
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 3 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 3 });
   const names = ['a', 'b', 'c', 'd'];
   await makeKeys(names);
   await advance(40 * 24);
@@ -133,11 +133,11 @@ test('during an apply: exactly what is condemned is revoked, each key once, each
   await resumeEnforcement(bed.context, 'ada');
   await startIt();
   await settled();
-  await bed.control('PUT', 'faults', slow('DELETE', `${keyRoute}/{key_id}`));
+  await bed.controls.setFaults(slow('DELETE', `${keyRoute}/{key_id}`));
   const interrupted = interruptAt(`DELETE ${keyRoute}/{key_id}`);
   await pass(2);
   const revoked = async () => {
-    const keys = await bed.control<{ name: string; revoked_at: string | null }[]>('GET', 'keys');
+    const keys = await bed.controls.keys();
     return keys.filter((key) => key.revoked_at !== null).map(({ name }) => name);
   };
   for (let hour = 0; hour < 8; hour += 1) await pass(1);
@@ -164,17 +164,17 @@ test('during a rotation: it goes on, one successor is delivered, and no key is u
       rules: [{ name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' } }],
     }),
   );
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
   await makeKeys(['service']);
   await advance(100 * 24);
   await resumeEnforcement(bed.context, 'ada');
   await startIt();
   await settled();
-  await bed.control('PUT', 'faults', slow('POST', keyRoute));
+  await bed.controls.setFaults(slow('POST', keyRoute));
   const interrupted = interruptAt(`POST ${keyRoute}`);
   for (let hour = 0; hour < 12; hour += 1) await pass(1);
   await interrupted;
-  const keys = await bed.control<{ id: number; name: string; revoked_at: string | null }[]>('GET', 'keys');
+  const keys = await bed.controls.keys();
   const live = keys.filter(({ name, revoked_at }) => name.startsWith('service') && revoked_at === null);
   const known = await store.sql`select id::text as id from keywarden.key where gone_at is null`;
   expect(live.filter(({ id }) => !known.some((key) => key.id === String(id)))).toEqual([]);

@@ -20,9 +20,9 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
     return Response.json(body, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const bed = await makeBed(store, { client: { fetch: cutting } });
-  await bed.control('PUT', 'settings', { times: 'microseconds' });
-  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
-  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  await bed.controls.setSettings({ times: 'microseconds' });
+  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
+  const projects = await bed.controls.projects();
   // Several rows a second: a cut cursor skips some of them.
   for (const { id } of projects) {
     const groups = Array.from({ length: 300 }, (_, index) => ({
@@ -31,8 +31,8 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
       late_seconds: 0,
       going_on_seconds: 0,
     }));
-    await bed.control('POST', 'operations', { project_id: id, groups });
-    const { served: ids } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+    await bed.controls.addOperations(id, groups);
+    const { served: ids } = await bed.controls.operations(id);
     for (const each of ids) served.set(each, id);
   }
   bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 25 } };
@@ -62,8 +62,8 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
 test('A1: a walk that was cut short under times of whole seconds does not fail for ever once times have more digits', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const bed = await makeBed(store);
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });
-  const [project] = await bed.control<{ id: string }[]>('GET', 'projects');
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });
+  const [project] = await bed.controls.projects();
   // One second: a group that fills a page, and rows below it.
   const groups = Array.from({ length: 20 }, (_, index) => ({
     count: index === 0 ? 5 : 1,
@@ -71,17 +71,17 @@ test('A1: a walk that was cut short under times of whole seconds does not fail f
     late_seconds: 0,
     going_on_seconds: 0,
   }));
-  await bed.control('POST', 'operations', { project_id: project?.id, groups });
+  await bed.controls.addOperations(project?.id, groups);
   bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 5 } };
   const pass = async () => {
     await bed.reconnect();
     return await syncOperations(bed.context, connectionOf(bed));
   };
   const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 12, times: 1 };
-  await bed.control('PUT', 'faults', [cut]);
+  await bed.controls.setFaults([cut]);
   await expect(pass()).rejects.toThrow(/could not be read whole/);
   expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(1);
-  await bed.control('PUT', 'settings', { times: 'microseconds' });
+  await bed.controls.setSettings({ times: 'microseconds' });
   expect(await pass()).toMatchObject({ projects: 1 });
   expect(await store.sql`select 1 from keywarden.operation`).toHaveLength(24);
   expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(0);

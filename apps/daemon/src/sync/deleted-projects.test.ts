@@ -13,7 +13,7 @@ beforeEach(async () => {
   way = fetch;
   store = await createTestStore(inject('postgresUrl'));
   bed = await makeBed(store, { client: { fetch: (...asked) => way(...asked) } });
-  await bed.control('POST', 'generate', { organizations: 1, projects: 3, keys: 0, operations: 300 });
+  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 300 });
 });
 afterEach(async () => {
   await bed.close();
@@ -22,7 +22,7 @@ afterEach(async () => {
 
 /** One pass a minute later; with how many projects had vanished, and what is stored of this one. */
 async function pass(project: string) {
-  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.controls.advance(60);
   await bed.reconnect();
   const { vanished_projects: vanished = 0 } = await syncOperations(bed.context, connectionOf(bed));
   const [row] = await store.sql`
@@ -36,12 +36,12 @@ async function makeShortLived(): Promise<string> {
   const { project } = await bed.ask<{ project: { id: string } }>('POST', '/projects', {
     project: { org_id: organizations[0]?.id, name: 'short-lived' },
   });
-  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.controls.advance(3600);
   await bed.ask('DELETE', `/projects/${project.id}`);
   return project.id;
 }
 
-const someProject = async () => (await bed.control<{ id: string }[]>('GET', 'projects'))[0]?.id ?? '';
+const someProject = async () => (await bed.controls.projects())[0]?.id ?? '';
 
 /** From when it is told to on, the list of deleted projects answers as it did then. */
 function freezeDeleted(): () => void {

@@ -6,12 +6,6 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
 
-interface Stats {
-  requests: number;
-  rate_limited: number;
-  by_route: Record<string, { requests: number }>;
-}
-
 const projects = sized(1000);
 const operations = 20 * projects;
 
@@ -22,12 +16,12 @@ test.each(['fixed', 'sliding'] as const)(
     const time = virtualTime(Date.now());
     const client = { time, fetch: time.fetch };
     const bed = await makeBed(store, { sandbox: { limits: documentedLimits, realNowMs: time.now }, client });
-    await bed.control('PUT', 'limits', { windows });
-    await bed.control('POST', 'generate', { organizations: 2, projects, keys: 0, operations, months: 5 });
-    await bed.control('DELETE', 'stats');
+    await bed.controls.setLimits({ windows });
+    await bed.controls.generate({ organizations: 2, projects, keys: 0, operations, months: 5 });
+    await bed.controls.resetStats();
     const startedMs = time.now();
     const counts = await syncOperations(bed.context, connectionOf(bed));
-    const stats = await bed.control<Stats>('GET', 'stats');
+    const stats = await bed.controls.stats();
     // The request that opened the connection counts in the limiter, and the sandbox's statistics began after it.
     const boundMs = (1.05 * (stats.requests + 1 - 40) * 60_000) / 700;
     expect(counts).toMatchObject({ projects, inserted: operations });

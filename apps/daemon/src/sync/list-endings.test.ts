@@ -7,26 +7,22 @@ import { syncOperations } from './operations.ts';
 const route = 'GET /projects/{project_id}/operations';
 const company = { organizations: 2, keys: 0, seed: 3, months: 4 };
 
-interface Stats {
-  by_route: Record<string, { requests: number }>;
-}
-
 /** A pass, and its requests for pages of operations. */
 async function pass(bed: Bed): Promise<number> {
   await bed.reconnect();
-  await bed.control('DELETE', 'stats');
+  await bed.controls.resetStats();
   await syncOperations(bed.context, connectionOf(bed));
-  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
+  const { by_route: routes } = await bed.controls.stats();
   return routes[route]?.requests ?? 0;
 }
 
 /** How many projects have operations that are served, once all of them are found to be stored. */
 async function countStored(bed: Bed): Promise<number> {
   const stored = new Set((await bed.owner.sql`select id from keywarden.operation`).map((row) => String(row.id)));
-  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  const projects = await bed.controls.projects();
   let count = 0;
   for (const { id } of projects) {
-    const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`);
+    const { served } = await bed.controls.operations(id);
     expect([id, served.filter((each) => !stored.has(each))]).toEqual([id, []]);
     count += served.length > 0 ? 1 : 0;
   }
@@ -36,7 +32,7 @@ async function countStored(bed: Bed): Promise<number> {
 /** Each project's operations in the archive stand in the order in which the control plane lists them, those of one time too. */
 async function expectSameOrder(bed: Bed): Promise<void> {
   for (const { number, projectId } of await listCoverage(bed.owner.db, { limit: 100 })) {
-    const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${projectId}`);
+    const { served } = await bed.controls.operations(projectId);
     const asked = { project: number, projectId, page: { limit: 10_000, after: null } };
     const { records } = await listArchivedOperations(bed.owner.db, asked);
     const ids = (JSON.parse(`[${records}]`) as { id: string }[]).map(({ id }) => id);
@@ -56,8 +52,8 @@ test('A1, A2: wherever cursors are and however long times, every project is whol
   for (const setting of settings) {
     const store = await createTestStore(inject('postgresUrl'));
     const bed = await makeBed(store);
-    await bed.control('PUT', 'settings', setting);
-    await bed.control('POST', 'generate', { ...company, projects: 20, operations: 9000 });
+    await bed.controls.setSettings(setting);
+    await bed.controls.generate({ ...company, projects: 20, operations: 9000 });
     const first = await pass(bed);
     const busy = await countStored(bed);
     expect(busy).toBeGreaterThan(10);
@@ -65,13 +61,13 @@ test('A1, A2: wherever cursors are and however long times, every project is whol
     expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
     expect(await pass(bed)).toBe(20);
 
-    const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+    const projects = await bed.controls.projects();
     for (const { id } of projects.slice(0, 10)) {
       const groups = [
         { count: 7, age_seconds: 1800 },
         { count: 1, age_seconds: 900 },
       ];
-      await bed.control('POST', 'operations', { project_id: id, groups });
+      await bed.controls.addOperations(id, groups);
     }
     expect(await pass(bed)).toBe(20);
     await countStored(bed);
@@ -94,11 +90,11 @@ test('A1, A2: a service that shows seven rows a page, each page with a cursor, l
   };
   const store = await createTestStore(inject('postgresUrl'));
   const bed = await makeBed(store, { client: { fetch: cap } });
-  await bed.control('PUT', 'settings', { pagination: 'every_page', times: 'seconds' });
-  await bed.control('POST', 'generate', { ...company, projects: 5, operations: 0 });
-  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  await bed.controls.setSettings({ pagination: 'every_page', times: 'seconds' });
+  await bed.controls.generate({ ...company, projects: 5, operations: 0 });
+  const projects = await bed.controls.projects();
   const add = async (groups: { count: number; age_seconds: number }[]) => {
-    for (const { id } of projects) await bed.control('POST', 'operations', { project_id: id, groups });
+    for (const { id } of projects) await bed.controls.addOperations(id, groups);
   };
   const settled = { late_seconds: 0, going_on_seconds: 0 };
   await add(Array.from({ length: 7 }, (_, index) => ({ count: 1, age_seconds: 9000 + 60 * index, ...settled })));
@@ -169,8 +165,8 @@ test.each([
   async (_of, setting, change) => {
     const store = await createTestStore(inject('postgresUrl'));
     const bed = await makeBed(store, { client: { fetch: rewriting(change) } });
-    await bed.control('PUT', 'settings', setting);
-    await bed.control('POST', 'generate', { ...company, projects: 50, operations: 9000 });
+    await bed.controls.setSettings(setting);
+    await bed.controls.generate({ ...company, projects: 50, operations: 9000 });
     await pass(bed);
     expect(await countStored(bed)).toBeGreaterThan(10);
     expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));

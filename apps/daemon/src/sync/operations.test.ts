@@ -12,16 +12,12 @@ let bed: Bed;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   bed = await makeBed(store);
-  await bed.control('POST', 'generate', { organizations: 2, projects: 6, keys: 0, operations: 20_000, seed: 5 });
+  await bed.controls.generate({ organizations: 2, projects: 6, keys: 0, operations: 20_000, seed: 5 });
 });
 afterAll(async () => {
   await bed.close();
   await store.close();
 });
-
-interface Stats {
-  by_route: Record<string, { requests: number }>;
-}
 
 interface Truth {
   id: string;
@@ -30,11 +26,11 @@ interface Truth {
 
 /** Every project with the ids that the sandbox serves. */
 async function truth(): Promise<Truth[]> {
-  const projects = await bed.control<{ id: string }[]>('GET', 'projects');
+  const projects = await bed.controls.projects();
   return await Promise.all(
     projects.map(async ({ id }) => ({
       id,
-      ...(await bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`)),
+      ...(await bed.controls.operations(id)),
     })),
   );
 }
@@ -56,20 +52,20 @@ test('A1: every operation that the control plane serves is in the store, once; a
 
 test('with nothing new a sync asks once a project beside the discovery, and writes no operation and no version', async () => {
   // Whatever is going on has ended, and a busy day lies inside the overlap: more operations than a smallest page holds.
-  await bed.control('POST', 'clock', { advance_seconds: 2 * 86_400 });
-  const [busy] = await bed.control<{ id: string }[]>('GET', 'projects');
+  await bed.controls.advance(2 * 86_400);
+  const [busy] = await bed.controls.projects();
   const groups = Array.from({ length: 300 }, (_, index) => ({ count: 2, age_seconds: 60 + index * 60 }));
-  await bed.control('POST', 'operations', { project_id: busy?.id, groups });
+  await bed.controls.addOperations(busy?.id, groups);
   await bed.reconnect();
   await sync();
-  await bed.control('DELETE', 'stats');
+  await bed.controls.resetStats();
   const rows = async () =>
     await store.sql`select xmin::text, ctid::text, tableoid::text from keywarden.operation
       union all select xmin::text, ctid::text, tableoid::text from keywarden.operation_version order by 1, 2, 3`;
   const before = [...(await rows())];
   expect(await sync()).toMatchObject({ projects: 6, inserted: 0, changed: 0 });
   expect([...(await rows())]).toEqual(before);
-  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
+  const { by_route: routes } = await bed.controls.stats();
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
@@ -86,12 +82,12 @@ test('projects whose list entry has changed are asked first, then those whose la
   await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed' } });
   await sync();
   // Walks begin at whole seconds of the control plane: only after another pass are they all younger than the changes listed so far.
-  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.controls.advance(60);
   await bed.reconnect();
   await sync();
   const [organization] =
     await store.sql`select organization_id, control_plane_number from keywarden.project where number = ${String(first?.number)}`;
-  await bed.control('POST', 'clock', { advance_seconds: 60 });
+  await bed.controls.advance(60);
   await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed again' } });
   await bed.reconnect();
   const asked = {
@@ -116,7 +112,7 @@ test('A4: an operation that was going on is followed until it has ended, with ev
 
 test('A6: what the control plane prunes stays', async () => {
   const before = (await Promise.all((await truth()).map(({ id }) => stored(id)))).flat();
-  await bed.control('POST', 'clock', { advance_seconds: 60 * 86_400 });
+  await bed.controls.advance(60 * 86_400);
   await bed.reconnect();
   await sync();
   const after = await truth();
@@ -127,20 +123,18 @@ test('A6: what the control plane prunes stays', async () => {
 });
 
 test('a project that cannot be read does not stop the others, and is named', async () => {
-  await bed.control('PUT', 'faults', [
-    { path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 },
-  ]);
+  await bed.controls.setFaults([{ path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 }]);
   await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read whole: [\w-]+ \(/);
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   const [run] = await store.sql`select status, counts from keywarden.sync_run order by number desc limit 1`;
   expect(run).toMatchObject({ status: 'failed', counts: { projects: 6 } });
 });
 
 test('projects that a list leaves out as unavailable are not taken for gone', async () => {
-  await bed.control('PUT', 'faults', [{ path: '/projects', kind: 'partial_projects' }]);
+  await bed.controls.setFaults([{ path: '/projects', kind: 'partial_projects' }]);
   await sync();
   await sync();
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   const [row] =
     await store.sql`select count(*)::int as n from keywarden.project where gone_at is not null or missing_since is not null`;
   expect(row?.n).toBe(0);
@@ -152,10 +146,10 @@ test('an operation that was pruned while it was going on is asked for once, and 
     select ctid from keywarden.operation where project_number = ${String(project?.number)} order by created_at limit 1)
     and project_number = ${String(project?.number)} and created_at = (
     select min(created_at) from keywarden.operation where project_number = ${String(project?.number)})`;
-  await bed.control('DELETE', 'stats');
+  await bed.controls.resetStats();
   await sync();
   await sync();
-  const { by_route: routes } = await bed.control<Stats>('GET', 'stats');
+  const { by_route: routes } = await bed.controls.stats();
   expect(routes['GET /projects/{project_id}/operations/{operation_id}']?.requests).toBe(1);
 });
 
@@ -176,15 +170,15 @@ test('R7: a connection whose credential is refused does not stop the others', as
 test('A3: a first walk that was cut short goes on at the page where it stood, and one from the newest operation follows', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeBed(own);
-  await other.control('PUT', 'settings', { pagination: 'full_pages' });
-  await other.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 4000, months: 5 });
+  await other.controls.setSettings({ pagination: 'full_pages' });
+  await other.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 4000, months: 5 });
   const requests = async () => {
-    const { by_route: routes } = await other.control<Stats>('GET', 'stats');
-    await other.control('DELETE', 'stats');
+    const { by_route: routes } = await other.controls.stats();
+    await other.controls.resetStats();
     return routes['GET /projects/{project_id}/operations']?.requests;
   };
   const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 6, times: 1 };
-  await other.control('PUT', 'faults', [cut]);
+  await other.controls.setFaults([cut]);
   await expect(syncOperations(other.context, connectionOf(other))).rejects.toThrow(/could not be read whole/);
   expect(await requests()).toBe(7);
   // Three pages of four and their proofs are done: the last is read, found short, and the newest looked at again.
@@ -199,18 +193,15 @@ test('A3: a first walk that was cut short goes on at the page where it stood, an
 test('a page that cannot be had does not keep newer operations out, and the project is named until it can', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeBed(own);
-  await other.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 3000, months: 5 });
-  const [project] = await other.control<{ id: string }[]>('GET', 'projects');
+  await other.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 3000, months: 5 });
+  const [project] = await other.controls.projects();
   const route = { path: '/projects/{project_id}/operations', kind: 'status', status: 403 };
   const pass = async () => await syncOperations(other.context, connectionOf(other));
-  await other.control('PUT', 'faults', [{ ...route, after: 4, times: 1 }]);
+  await other.controls.setFaults([{ ...route, after: 4, times: 1 }]);
   await expect(pass()).rejects.toThrow(project?.id);
-  const [[added]] = (await other.control<string[][]>('POST', 'operations', {
-    project_id: project?.id,
-    groups: [{}],
-  })) as [[string]];
+  const [[added]] = (await other.controls.addOperations(project?.id, [{}])) as [[string]];
   // The page where the walk stands fails again; the newest are read beside it.
-  await other.control('PUT', 'faults', [{ ...route, times: 1 }]);
+  await other.controls.setFaults([{ ...route, times: 1 }]);
   await expect(pass()).rejects.toThrow(project?.id);
   expect(await own.sql`select 1 from keywarden.operation where id = ${added}`).toHaveLength(1);
   expect(await pass()).toMatchObject({ resumed_walks: 1 });
@@ -229,24 +220,24 @@ test('a month that was dropped while this process lives is made again for a proj
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeBed(own);
   const company = { organizations: 1, projects: 1, keys: 0, operations: 500, months: 4 };
-  await other.control('POST', 'generate', company);
+  await other.controls.generate(company);
   await syncOperations(other.context, connectionOf(other));
   const [oldest] = await own.sql`select min(tableoid::regclass::text) as name from keywarden.operation`;
   await own.sql.unsafe(`drop table ${String(oldest?.name)}`);
-  await other.control('POST', 'generate', company);
+  await other.controls.generate(company);
   expect(await syncOperations(other.context, connectionOf(other))).toMatchObject({ inserted: 500 });
   await other.close();
   await own.close();
 });
 
 test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
-  const [gone] = (await bed.control<{ id: string; deleted_at: string | null }[]>('GET', 'projects')).toReversed();
+  const [gone] = (await bed.controls.projects()).toReversed();
   const kept = await stored(gone?.id ?? '');
   const known = async () => (await listCoverage(bed.context.store.db, { projectId: gone?.id, limit: 1 }))[0];
   await bed.ask('DELETE', `/projects/${gone?.id}`);
   const before = await known();
   await sync();
-  await bed.control('POST', 'clock', { advance_seconds: 3600 });
+  await bed.controls.advance(3600);
   await bed.reconnect();
   await sync();
   const after = await known();

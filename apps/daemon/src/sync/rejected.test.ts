@@ -25,14 +25,14 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
     return Response.json({ ...body, [list]: spoilt }, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const bed = await makeBed(store, { client: { fetch: odd } });
-  await bed.control('POST', 'generate', { organizations: 2, projects: 3, keys: 2, operations: 1500, months: 1 });
+  await bed.controls.generate({ organizations: 2, projects: 3, keys: 2, operations: 1500, months: 1 });
   const served = async () => {
-    const projects = await bed.control<{ id: string }[]>('GET', 'projects');
-    const lists = projects.map(({ id }) => bed.control<{ served: string[] }>('GET', `operations?project_id=${id}`));
+    const projects = await bed.controls.projects();
+    const lists = projects.map(({ id }) => bed.controls.operations(id));
     return (await Promise.all(lists)).flatMap(({ served: ids }) => ids);
   };
   const sync = async () => {
-    await bed.control('POST', 'clock', { advance_seconds: 86_400 });
+    await bed.controls.advance(86_400);
     await bed.reconnect();
     await syncKeys(bed.context, connectionOf(bed));
     return await syncOperations(bed.context, connectionOf(bed));
@@ -82,15 +82,15 @@ test('R7, A2: the oldest row of a list that could not be read is looked for a da
   };
   const startMs = Date.now();
   const bed = await makeBed(store, { client: { fetch: odd }, sandbox: { realNowMs: () => startMs } });
-  await bed.control('PUT', 'settings', { times: 'microseconds', pagination: 'full_pages' });
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 30, months: 1, seed: 4 });
-  const [project] = await bed.control<{ id: string }[]>('GET', 'projects');
+  await bed.controls.setSettings({ times: 'microseconds', pagination: 'full_pages' });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 30, months: 1, seed: 4 });
+  const [project] = await bed.controls.projects();
   // As old as the project, to the microsecond.
   const { project: record } = await bed.ask<{ project: { created_at: string } }>('GET', `/projects/${project?.id}`);
   const micros = Number(/\.\d{3}(\d{3})/.exec(record.created_at)?.[1] ?? 0);
   const age = (startMs - Date.parse(record.created_at)) / 1000 - micros / 1e6;
-  await bed.control('POST', 'operations', { project_id: project?.id, groups: [{ count: 1, age_seconds: age }] });
-  const { served } = await bed.control<{ served: string[] }>('GET', `operations?project_id=${project?.id}`);
+  await bed.controls.addOperations(project?.id, [{ count: 1, age_seconds: age }]);
+  const { served } = await bed.controls.operations(project?.id);
   oldest = served.at(-1) ?? null;
   // The first page ends between the two operations that are as old as the project, and proves all above them.
   bed.context.config.operations = { ...bed.context.config.operations, page_limit: served.length - 1 };
@@ -104,7 +104,7 @@ test('R7, A2: the oldest row of a list that could not be read is looked for a da
     return [row?.is_stored, row?.is_known];
   };
   expect(await sync()).toEqual([false, false]);
-  await bed.control('POST', 'clock', { advance_seconds: 8 * 86_400 });
+  await bed.controls.advance(8 * 86_400);
   isOdd = false;
   expect(await sync()).toEqual([true, true]);
   await bed.close();

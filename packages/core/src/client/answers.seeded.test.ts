@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { sized } from '@keywarden/testkit';
 import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
@@ -145,7 +146,7 @@ test('an id that would lead to another route is refused, and nothing is sent', a
   for (const id of ['', '.', '..']) {
     expect((await failure(client().revokeOrganizationKey(id, '5'))).code).toBe('rejected');
   }
-  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  const stats = await createControls(sandbox.controlUrl).stats();
   expect(stats.requests).toBe(0);
 });
 

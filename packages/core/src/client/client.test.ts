@@ -4,8 +4,8 @@ import { collect, items } from './pagination.ts';
 
 async function companyBed() {
   const bed = await clientBed();
-  await bed.control('limits', { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
-  await bed.control('generate', { organizations: 1, projects: 12, keys: 30, operations: 3000 });
+  await bed.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
+  await bed.controls.generate({ organizations: 1, projects: 12, keys: 30, operations: 3000 });
   const client = bed.client();
   const { items: organizations } = await collect(client.currentUserOrganizations());
   const organization = organizations[0]?.id ?? '';
@@ -85,7 +85,7 @@ test('keys of all kinds are minted and revoked; the secret is in the answer to m
 });
 
 test('a branch is made, and its operations are waited for', async () => {
-  const { client, project, control, slept } = await companyBed();
+  const { client, project, controls, slept } = await companyBed();
   const { branch, operations } = await client.createBranch(project, { name: 'preview', endpoints: ['read_write'] });
   expect(branch).toMatchObject({ name: 'preview', parentId: expect.any(String) });
   expect(operations.map(({ action, status }) => [action, status])).toEqual([
@@ -93,15 +93,15 @@ test('a branch is made, and its operations are waited for', async () => {
     ['start_compute', 'scheduling'],
   ]);
   const waiting = client.waitForOperations(operations);
-  await control('clock', { advance_seconds: 10 });
+  await controls.advance(10);
   const ends = await waiting;
   expect(ends.map(({ outcome }) => outcome)).toEqual(['finished', 'finished']);
   expect(new Set(slept)).toEqual(slept.length === 0 ? new Set() : new Set([5000]));
 });
 
 test('a second branch while the first is made is refused after five attempts', async () => {
-  const { client, project, control, slept } = await companyBed();
-  await control('work', { request_trouble: 0 });
+  const { client, project, controls, slept } = await companyBed();
+  await controls.setWork({ request_trouble: 0 });
   await client.createBranch(project, {});
   slept.length = 0;
   const error = await failure(client.createBranch(project, {}));

@@ -5,8 +5,8 @@ import { collect } from './pagination.ts';
 
 async function companyBed() {
   const bed = await clientBed();
-  await bed.control('limits', { per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
-  await bed.control('generate', { organizations: 1, projects: 30, keys: 0, operations: 0 });
+  await bed.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
+  await bed.controls.generate({ organizations: 1, projects: 30, keys: 0, operations: 0 });
   const client = bed.client();
   const { items: organizations } = await collect(client.currentUserOrganizations());
   const { items: projects } = await collect(client.projects(organizations[0]?.id ?? ''));

@@ -1,5 +1,6 @@
 import { clientBed, failure } from '@keywarden/testkit/client/fixture';
 import { virtualTime } from '@keywarden/testkit/client/virtual-time';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { createLimiter, noLimiter } from './limiter.ts';
@@ -11,28 +12,28 @@ test.each(['fixed', 'sliding'] as const)(
   'L1: 1,400 requests at the whole share, counted in %s windows: no 429, and in no more than 1.05 times the time that they must take',
   async (windows) => {
     const time = virtualTime();
-    const { sandbox, control } = await clientBed({ realNowMs: time.now });
-    await control('limits', { windows });
+    const { sandbox, controls } = await clientBed({ realNowMs: time.now });
+    await controls.setLimits({ windows });
     const limiter = createLimiter({ account: 'a', share: 1, time });
     const { url: baseUrl, adminKey: apiKey } = sandbox;
     const client = createClient({ baseUrl, apiKey, limiter, time, fetch: time.fetch, callTimeoutMs: 1e9 });
     const startedMs = time.now();
     await Promise.all(Array.from({ length: 1400 }, async () => await client.auth()));
-    const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as object;
+    const stats = await createControls(sandbox.controlUrl).stats();
     expect(stats).toMatchObject({ requests: 1400, rate_limited: 0 });
     expect(time.now() - startedMs).toBeLessThanOrEqual(boundMs(1400, 1));
   },
 );
 
 test('L1: without the limiter the same requests are refused, by either way of counting', async () => {
-  for (const windows of ['fixed', 'sliding']) {
+  for (const windows of ['fixed', 'sliding'] as const) {
     const time = virtualTime();
-    const { sandbox, control } = await clientBed({ realNowMs: time.now });
-    await control('limits', { windows });
+    const { sandbox, controls } = await clientBed({ realNowMs: time.now });
+    await controls.setLimits({ windows });
     const { url: baseUrl, adminKey: apiKey } = sandbox;
     const client = createClient({ baseUrl, apiKey, limiter: noLimiter, time, fetch: time.fetch });
     await Promise.all(Array.from({ length: 100 }, async () => await client.auth().catch(() => undefined)));
-    const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { rate_limited: number };
+    const stats = await createControls(sandbox.controlUrl).stats();
     expect(stats.rate_limited).toBeGreaterThan(0);
   }
 });
@@ -214,7 +215,7 @@ test('the fault of a limiter’s store is told without its text, and nothing was
   const error = await failure(client({ limiter }).createPersonalKey('x'));
   expect([error.code, error.canRetry]).toEqual(['limiter_failed', true]);
   expect(error.message).not.toContain('password');
-  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  const stats = await createControls(sandbox.controlUrl).stats();
   expect(stats.requests).toBe(0);
 });
 
@@ -236,7 +237,7 @@ test('a call that gets no turn within its time is told so, and was not sent', as
   const never = { ...noLimiter, wait: (_route: string, signal?: AbortSignal) => waitFor(signal) };
   const error = await failure(client({ limiter: never, callTimeoutMs: 20 }).createPersonalKey('x'));
   expect({ code: error.code, canRetry: error.canRetry }).toEqual({ code: 'timed_out', canRetry: true });
-  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  const stats = await createControls(sandbox.controlUrl).stats();
   expect(stats.requests).toBe(0);
 });
 

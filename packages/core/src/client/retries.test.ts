@@ -1,4 +1,5 @@
 import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { noLimiter } from './limiter.ts';
@@ -58,21 +59,21 @@ const rows: Row[] = [
 ];
 
 test.each(rows)('$fault', async ({ fault, read, write }) => {
-  const { client, control, slept } = await clientBed();
+  const { client, controls, slept } = await clientBed();
   const tries = async (call: () => Promise<unknown>) => {
     slept.length = 0;
     const { code } = await failure(call());
     return { code, waits: [...slept] };
   };
   const { id } = await client().createPersonalKey('to be revoked');
-  await control('faults', [fault]);
+  await controls.setFaults([fault]);
   expect(await tries(async () => await client().currentUser())).toEqual(read);
   expect(await tries(async () => await client().createPersonalKey('x'))).toEqual(write);
   // What a revocation rests on may change while it waits: its caller judges again, and repeats it.
   expect(await tries(async () => await client().revokePersonalKey(id))).toEqual({ ...write, waits: [] });
 
   // The same fault once: what is repeated then succeeds, and what is not has failed.
-  await control('faults', [{ ...fault, times: 1 }]);
+  await controls.setFaults([{ ...fault, times: 1 }]);
   const again = await client()
     .currentUser()
     .then(
@@ -84,9 +85,9 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
 
 // Deno's fetch would repeat it by itself on a connection that was used before: hence the read that comes first.
 test('a write whose answer was lost is reported as unknown, and was done once', async () => {
-  const { client, control } = await clientBed();
+  const { client, controls } = await clientBed();
   await client().currentUser();
-  await control('faults', [{ method: 'POST', kind: 'lose_response', times: 1 }]);
+  await controls.setFaults([{ method: 'POST', kind: 'lose_response', times: 1 }]);
   expect((await failure(client().createPersonalKey('lost'))).code).toBe('outcome_unknown');
   const { items } = await collect(client().personalKeys());
   expect(items.filter((key) => key.name === 'lost')).toHaveLength(1);
@@ -117,8 +118,8 @@ test.each([
 });
 
 test('a call ends when its own time would be over, with what it failed with last', async () => {
-  const { client, control, slept } = await clientBed();
-  await control('faults', [{ kind: 'status', status: 503 }]);
+  const { client, controls, slept } = await clientBed();
+  await controls.setFaults([{ kind: 'status', status: 503 }]);
   const { code } = await failure(client({ callTimeoutMs: 5000 }).currentUser());
   expect(code).toBe('unavailable');
   expect(slept).toEqual([500, 1000, 2000, 4000]);
@@ -135,14 +136,14 @@ test('an answer that does not come within the time of an attempt counts as lost'
 });
 
 test('an aborted call rejects as aborted: before it is sent, between attempts, or under way', async () => {
-  const { client, control, sandbox } = await clientBed();
+  const { client, controls, sandbox } = await clientBed();
   const options = { baseUrl: sandbox.url, apiKey: sandbox.adminKey };
   const aborted = AbortSignal.abort();
   expect((await failure(client().currentUser({ signal: aborted }))).code).toBe('aborted');
   expect((await failure(client().createPersonalKey('x', { signal: aborted }))).code).toBe('aborted');
   expect(await requests(sandbox)).toBe(0);
   const between = new AbortController();
-  await control('faults', [{ kind: 'status', status: 503 }]);
+  await controls.setFaults([{ kind: 'status', status: 503 }]);
   const hooks = { onRetry: () => between.abort() };
   const stopped = createClient({ ...options, hooks, time: systemTime }).currentUser({ signal: between.signal });
   expect((await failure(stopped)).code).toBe('aborted');
@@ -156,7 +157,7 @@ test('an aborted call rejects as aborted: before it is sent, between attempts, o
 });
 
 async function requests(sandbox: { controlUrl: string }): Promise<unknown> {
-  const stats = (await (await fetch(`${sandbox.controlUrl}/stats`)).json()) as { requests: number };
+  const stats = await createControls(sandbox.controlUrl).stats();
   return stats.requests;
 }
 
@@ -204,8 +205,8 @@ test('a hook that throws costs no answer', async () => {
 });
 
 test('hooks hear of each attempt, wait and retry, with nothing secret in them', async () => {
-  const { client, control, sandbox } = await clientBed();
-  await control('faults', [{ kind: 'status', status: 503, times: 1 }]);
+  const { client, controls, sandbox } = await clientBed();
+  await controls.setFaults([{ kind: 'status', status: 503, times: 1 }]);
   const heard: object[] = [];
   const note = (kind: string) => (value: object) => void heard.push({ kind, ...value });
   const hooks = { onAttempt: note('attempt'), onRetry: note('retry'), onWait: note('wait') };

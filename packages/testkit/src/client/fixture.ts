@@ -2,8 +2,9 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BudgetRows } from '@keywarden/core/client';
 import { type ClientOptions, ControlPlaneError, createClient } from '@keywarden/core/client';
-import { createSandbox, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
+import { createSandbox, type SandboxOptions } from '@keywarden/sandbox';
 import { expect, onTestFinished } from 'vitest';
+import { createControls } from '../sandbox/controls.ts';
 
 /** A sandbox for one test, with a client whose waits are only written down, in ms. */
 export async function clientBed(options: SandboxOptions = {}) {
@@ -18,19 +19,12 @@ export async function clientBed(options: SandboxOptions = {}) {
       ...change,
       time: writtenDown(slept),
     });
-  return { sandbox, slept, client, control: async (path: string, body: unknown) => await control(sandbox, path, body) };
+  return { sandbox, slept, client, controls: createControls(sandbox.controlUrl) };
 }
 
 /** Real time, but waiting is only written down. */
 function writtenDown(slept: number[]) {
   return { now: Date.now, sleep: async (ms: number) => void slept.push(ms) };
-}
-
-async function control(sandbox: Sandbox, path: string, body: unknown): Promise<void> {
-  const method = path === 'generate' || path === 'clock' ? 'POST' : 'PUT';
-  const response = await fetch(`${sandbox.controlUrl}/${path}`, { method, body: JSON.stringify(body) });
-  expect(response.status).toBe(200);
-  await response.arrayBuffer();
 }
 
 /** A server that answers as it is told, for one test; answers with its base URL. */

@@ -35,12 +35,12 @@ export const mint = (name: string) =>
 /** An organization with these keys, minted 40 days ago and never used but for the one named `busy`, which was just used. */
 export async function prepare(names: string[], options: BedOptions = {}): Promise<Record<string, Minted>> {
   bed = await makeBed(store, { policy: neverUsedPolicy, ...options });
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   organization = organizations[0]?.id ?? '';
   const minted: Record<string, Minted> = {};
   for (const name of names) minted[name] = await mint(name);
-  await bed.control('POST', 'clock', { advance_seconds: 40 * 86_400 });
+  await bed.controls.advance(40 * 86_400);
   if (minted.busy) await use(minted.busy.key);
   await bed.reconnect();
   return minted;
@@ -61,7 +61,7 @@ export async function apply({ id, document }: { id: string; document: { items: P
 }
 
 export async function revokedNames(): Promise<string[]> {
-  const keys = await bed.control<{ name: string; revoked_at: string | null }[]>('GET', 'keys');
+  const keys = await bed.controls.keys();
   return keys.filter((key) => key.revoked_at !== null).map((key) => key.name);
 }
 
@@ -81,7 +81,7 @@ export const enforced = (change: object = {}) =>
 
 /** One run of the schedule, an hour or so after the one before. */
 export async function pass(seconds = 3700) {
-  await bed.control('POST', 'clock', { advance_seconds: seconds });
+  await bed.controls.advance(seconds);
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
   return await enforce(bed.context, bed.connections);

@@ -10,6 +10,7 @@ import { createLogger, readEnvironment } from '@keywarden/runtime';
 import { type ChannelConfig, type Config, parseConfig, type Sink } from '@keywarden/runtime/config';
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { type Controls, createControls } from '../sandbox/controls.ts';
 
 export interface Bed {
   sandbox: Sandbox;
@@ -17,8 +18,7 @@ export interface Bed {
   connections: Connection[];
   /** The store as its owner: what a test changes behind the daemon's back. */
   owner: Store;
-  /** A request to the sandbox's own controls. */
-  control<T>(method: string, path: string, body?: unknown): Promise<T>;
+  controls: Controls;
   /** A request to the control plane as its administrator. */
   ask<T>(method: string, path: string, body?: unknown): Promise<T>;
   /** Authenticates again, as every command does: connections know the control plane's time. */
@@ -130,7 +130,7 @@ export async function makeBed(
     context,
     connections: [],
     owner: store,
-    control: async (method, path, body) => (await request(`${sandbox.controlUrl}/${path}`, method, body)) as never,
+    controls: createControls(sandbox.controlUrl),
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
       bed.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {

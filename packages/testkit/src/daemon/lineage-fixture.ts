@@ -34,7 +34,7 @@ export async function age(): Promise<void> {
 
 /** Weeks of a daemon and of a consumer that reads its sink once a day and uses what it finds. Never does it hold only dead keys. */
 export async function live(bot: Minted, days = 24): Promise<void> {
-  await bed.control('PUT', 'faults', []);
+  await bed.controls.setFaults([]);
   let held = bot.key;
   for (let each = 0; each < days; each += 1) {
     await age();

@@ -59,7 +59,7 @@ export async function prepare<const Name extends string>(
   options: BedOptions = {},
 ): Promise<Record<Name, Minted>> {
   bed = await makeBed(store, { policy: rotating(), sinks: fileSinks(), ...options });
-  await bed.control('POST', 'generate', { organizations: 1, projects: 1, keys: 0, operations: 0 });
+  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   organization = organizations[0]?.id ?? '';
   const { projects } = await bed.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
@@ -85,7 +85,7 @@ export const day = 86_460;
 
 /** One run of the schedule, so many seconds after the one before. */
 export async function pass(seconds = 3700, { acts = true } = {}) {
-  await bed.control('POST', 'clock', { advance_seconds: seconds });
+  await bed.controls.advance(seconds);
   await bed.reconnect();
   for (const connection of bed.connections) await syncKeys(bed.context, connection);
   return acts ? await rotate(bed.context, bed.connections) : undefined;
@@ -127,15 +127,8 @@ export const states = async () =>
 /** The secret that a file sink has for a line. */
 export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');
 
-interface EveryKey {
-  id: number;
-  name: string;
-  last_used_at: string | null;
-  revoked_at: string | null;
-}
-
 /** Every key of the control plane that was ever minted, but for the administrator's. */
-export const everyKey = async () => (await bed.control<EveryKey[]>('GET', 'keys')).filter(({ id }) => id !== 1);
+export const everyKey = async () => (await bed.controls.keys()).filter(({ id }) => id !== 1);
 
 export const liveNames = async () =>
   (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
