@@ -9,7 +9,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_present, keywarden.credential,
   keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_line, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
-  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.notice, keywarden.notice_message,
+  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,

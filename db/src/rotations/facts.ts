@@ -1,6 +1,6 @@
 import type { KeyFacts } from '@keywarden/core/policy';
 import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
-import { and, eq, inArray, isNull } from 'drizzle-orm';
+import { and, inArray, isNull } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -18,30 +18,20 @@ export async function readRotationFacts(
   users: string[],
 ): Promise<Known> {
   const mint = currentMint(rotation);
-  const successorId = mint?.keyId ?? null;
-  const { controlPlane, scope, id } = rotation.key;
-  const rows = await db
-    .select()
-    .from(key)
-    .where(
-      and(
-        eq(key.controlPlaneNumber, controlPlane),
-        eq(key.scope, scope),
-        inArray(key.id, successorId === null ? [id] : [id, successorId]),
-        isNull(key.supersededAt),
-      ),
-    );
-  const sight = (wanted: string | null) => toSighting(rows.find((row) => row.id === wanted));
-  // Its id may be another key's by now.
-  const old = rows.find((row) => row.number === rotation.key.number);
+  const [minted] = await sql`
+    select key_number from keywarden.minted_key where rotation_number = ${rotation.number} and attempt = ${mint?.attempt ?? null}::int`;
+  const numbers = { old: rotation.key.number, successor: minted === undefined ? null : String(minted.key_number) };
+  const wanted = Object.values(numbers).filter((number) => number !== null);
+  const rows = await db.select().from(key).where(inArray(key.number, wanted));
+  const sight = (number: string | null) => toSighting(rows.find((row) => row.number === number));
   return {
-    old: toSighting(old),
-    successor: sight(successorId),
+    old: sight(numbers.old),
+    successor: sight(numbers.successor),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
     ...(await readRetirement(sql, rotation.number)),
     mayBeOnItsWay: wantsSink(rotation) && (await isFresh(sql, rotation.number)),
-    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: successorId }),
+    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: mint?.keyId ?? null }),
   };
 }
 
@@ -146,7 +136,8 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key_listing l on l.number = m.last_listing_number
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
         and k.missing_since is null and (${bearsName(sql)} and k.id is distinct from m.key_id
-          or k.id = m.key_id and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
+          or k.number = (select n.key_number from keywarden.minted_key n where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
+            and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;
   const keys = await db
     .select()

@@ -126,8 +126,8 @@ export async function readLineKey(sql: Sql, line: string): Promise<{ id: string;
 export async function isPlaceTaken(sql: Sql, { place, line }: { place: string; line: string }): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
-      join keywarden.key o on o.number = r.key_number
-      left join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.id = m.key_id and k.superseded_at is null
+      left join keywarden.minted_key n on n.rotation_number = m.rotation_number and n.attempt = m.attempt
+      left join keywarden.key k on k.number = n.key_number
     where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${line} and k.gone_at is null limit 1`;
   return row !== undefined;
 }

@@ -4,9 +4,7 @@
 create view keywarden.key_owner_now with (security_invoker = true) as
   select k.number as key_number, f.number as line_number, coalesce(
       (select o.owner from keywarden.key_owner o where o.key_number = f.number or o.key_number = any(array(
-          select (select s.number from keywarden.key s
-            where s.control_plane_number = f.control_plane_number and s.scope = f.scope and s.id = m.key_id)
-          from keywarden.rotation r join keywarden.rotation_mint m on m.rotation_number = r.number
+          select m.key_number from keywarden.rotation r join keywarden.minted_key m on m.rotation_number = r.number
           where r.line_number = f.number and m.fate is distinct from 'lost' and (m.fate is not null or r.ended_at is null)))
        order by o.number desc limit 1),
       (select m.email from keywarden.member m where m.control_plane_number = k.control_plane_number and m.user_id = a.user_id
@@ -14,11 +12,11 @@ create view keywarden.key_owner_now with (security_invoker = true) as
       a.user_id) as owner
   from keywarden.credential k
     left join lateral (
-      select r.line_number from (select m.rotation_number, m.fate from keywarden.rotation_mint m
+      select r.line_number from (select m.rotation_number, m.attempt, m.fate from keywarden.rotation_mint m
           where m.key_id = k.id and m.fate is distinct from 'lost' offset 0) m
         join keywarden.rotation r on r.number = m.rotation_number
-      where (m.fate is not null or r.ended_at is null) and (select (o.control_plane_number, o.scope) = (k.control_plane_number, k.scope)
-        from keywarden.key o where o.number = r.key_number)
+      where (m.fate is not null or r.ended_at is null) and (select n.key_number = k.number from keywarden.minted_key n
+        where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
       order by r.number limit 1) l on true
     join keywarden.credential f on f.number = coalesce(l.line_number, k.number)
     cross join lateral (select case when f.creator_id <> 'unknown' or f.kind in ('personal', 'organization', 'project') then f.creator_id
