@@ -1,0 +1,62 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// Draws which package imports which into docs/ARCHITECTURE.md, from the imports themselves. Not part of the checks: the tool is fetched each time, with
+// a TypeScript that still has an API.
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const page = join(root, 'docs/ARCHITECTURE.md');
+const tools = ['dependency-cruiser@18.7.2', 'typescript@5.9.3'];
+const folders = [
+  'packages/core/src',
+  'packages/runtime/src',
+  'packages/sandbox/src',
+  'packages/testkit/src',
+  'db/src',
+  'apps/daemon/src',
+  'apps/report/src',
+  'simulations',
+  'bench',
+];
+const config = {
+  options: {
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    includeOnly: '^(packages|apps|db|simulations|bench)/',
+    exclude: { path: '\\.test\\.ts$' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'default'], extensions: ['.ts'] },
+  },
+};
+
+interface Cruise {
+  modules: { source: string; dependencies: { resolved: string; circular: boolean }[] }[];
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'keywarden-layers-'));
+writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+const asked = ['--config', join(folder, 'config.json'), '--output-type', 'json', ...folders];
+const command = ['--yes', '--loglevel=error', ...tools.flatMap((tool) => ['-p', tool]), 'depcruise', ...asked];
+const result = spawnSync('npx', command, { cwd: root, encoding: 'utf8', maxBuffer: 1e9 });
+rmSync(folder, { recursive: true });
+if (result.status !== 0) throw new Error(`dependency-cruiser failed: ${result.stderr}`);
+// What the tool documents of its JSON.
+const { modules } = JSON.parse(result.stdout) as Cruise;
+
+const packageOf = (path: string) => /^(?:packages|apps)\/(\w+)|^(\w+)/.exec(path)?.slice(1).find(Boolean) ?? path;
+const edges = new Map<string, number>();
+let circular = 0;
+for (const { source, dependencies } of modules)
+  for (const { resolved, circular: isCircular } of dependencies) {
+    if (isCircular) circular += 1;
+    const [from, to] = [packageOf(source), packageOf(resolved)];
+    if (from !== to) edges.set(`${from} --> ${to}`, (edges.get(`${from} --> ${to}`) ?? 0) + 1);
+  }
+const lines = [...edges].map(([edge, count]) => `  ${edge.replace('-->', `-->|${count}|`)}`).toSorted();
+const figure = ['```mermaid', 'graph TD', ...lines, '```'].join('\n');
+const text = readFileSync(page, 'utf8');
+const drawn = text.replace(/(<!-- layers -->\n)[\s\S]*?(\n<!-- end of layers -->)/, `$1${figure}$2`);
+writeFileSync(page, drawn);
+console.log(`${modules.length} files, ${edges.size} imports between packages, ${circular} circular imports`);
