@@ -8,10 +8,8 @@ import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
 import { createAccessLog } from './access/access-log.ts';
-import { findPrincipal } from './access/authenticate.ts';
-import { describeAccess } from './access/describe.ts';
 import { createFailureLimit } from './access/failures.ts';
-import { requireAccess } from './access/roles.ts';
+import { authenticated, permitted } from './access/pipeline.ts';
 import { readTransport } from './access/transport.ts';
 import { renderErrorPage, wantsPage } from './dashboard/error-page.ts';
 import { dashboardRoutes } from './dashboard/index.ts';
@@ -58,9 +56,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     streams: createStreams({ ...dependencies, accessLog }),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
-  const requirePrincipal = async (c: Context<Env>) => {
-    const principal = await findPrincipal(c, services);
-    if (principal !== undefined) return principal;
+  const refuse = () => {
     throw new Problem(
       401,
       'Unauthenticated',
@@ -107,22 +103,19 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   });
   app.use(readTransport(transport, peerOf));
   app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
-  app.get('/metrics', async (c) => {
-    requireAccess(await requirePrincipal(c), { role: 'viewer', organizations: 'all' });
-    return c.body(await metrics.render(), 200, { 'content-type': metrics.contentType });
-  });
+  app.get(
+    '/metrics',
+    authenticated(services, refuse, { isRecorded: false }),
+    permitted({ role: 'viewer', organizations: 'all' }),
+    async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
+  );
   assetRoutes(app);
   app.get('/docs', (c) => c.html(renderDocs(app.getOpenAPI31Document(description))));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   app.doc31('/openapi.json', description);
   app.route('/api/v2', archiveRoutes(services));
 
-  app.use('/v1/*', async (c, next) => {
-    c.set('principal', await requirePrincipal(c));
-    await next();
-    // A stream has recorded its beginning by itself.
-    if (!c.get('isStream') || c.res.status !== 200) await accessLog.record(describeAccess(c, c.res.status));
-  });
+  app.use('/v1/*', authenticated(services, refuse));
   // A file has its own hash, in its last line.
   const revalidate = etag();
   app.use('/v1/*', async (c, next) => {

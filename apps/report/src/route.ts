@@ -1,7 +1,8 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
 import { type List, type Page, type PageRequest, type Principal, type Reader, readPage } from '@keywarden/db/report';
-import type { Context } from 'hono';
-import { type Access, requireAccess } from './access/roles.ts';
+import type { Context, MiddlewareHandler } from 'hono';
+import { permitted } from './access/pipeline.ts';
+import type { Access } from './access/roles.ts';
 import type { Env } from './environment.ts';
 import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
 import { Problem, problemSchema } from './problem.ts';
@@ -83,12 +84,7 @@ export function addRoute<
   };
   const route = createRoute({
     ...config,
-    middleware: async (c: Context<Env>, next: () => Promise<void>) => {
-      requireAccess(c.get('principal'), access);
-      if (body !== undefined && !/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-        throw new Problem(415, 'Not JSON', 'This takes a body of JSON; send it with Content-Type: application/json.');
-      await next();
-    },
+    middleware: body === undefined ? [permitted(access)] : [permitted(access), requireJson],
   });
   // The library asks handlers for answers that it could type; ours are JSON that Postgres wrote, and tests hold them to their schemas.
   app.openapi(route, (async (c: Context<Env>) => {
@@ -103,6 +99,12 @@ export function addRoute<
     });
   }) as never);
 }
+
+const requireJson: MiddlewareHandler<Env> = async (c, next) => {
+  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+    throw new Problem(415, 'Not JSON', 'This takes a body of JSON; send it with Content-Type: application/json.');
+  await next();
+};
 
 function inWords({ role, organizations }: Access): string {
   const spans = organizations === 'all' ? 'For tokens that see all organizations.' : 'Shows what the token may see.';

@@ -2,9 +2,8 @@ import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { type List, type Principal, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
-import { findPrincipal } from '../access/authenticate.ts';
-import { describeAccess } from '../access/describe.ts';
-import { type Access, mayAct, requireAccess } from '../access/roles.ts';
+import { authenticated, permitted } from '../access/pipeline.ts';
+import { type Access, mayAct } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
@@ -53,50 +52,33 @@ export interface Pages {
 
 /** Pages and forms behind a token: who is not signed in is sent to sign in, and each visit is recorded. */
 export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
-  const visit = async (
-    c: Context<Env>,
-    access: Access,
-    answer: (visit: Visit) => Promise<Response>,
-  ): Promise<Response> => {
-    const principal = await findPrincipal(c, services);
-    if (principal === undefined) return signInFirst(c);
-    c.set('principal', principal);
-    const record = async (status: number) => await services.accessLog.record(describeAccess(c, status));
-    try {
-      requireAccess(principal, access);
-      const filled = Object.entries(c.req.query()).filter(([, value]) => value !== '');
-      const query = Object.fromEntries(
-        filled.map(([name, value]) => [name, timeNames.has(name) ? beginningOf(value) : value]),
-      );
-      const response = await answer({ c, principal, query });
-      await record(response.status);
-      return response;
-    } catch (error) {
-      await record(error instanceof Problem ? error.status : 500);
-      throw error;
-    }
-  };
+  const behindToken = authenticated(services, signInFirst);
   return {
     page: (path, access, make) => {
-      app.get(path, async (c) =>
-        visit(c, access, async (visited) => {
-          const { said = '' } = visited.query;
-          delete visited.query.said;
-          const page = await make(visited);
-          const notice = Object.hasOwn(sayings, said) ? sayings[said as keyof typeof sayings] : undefined;
-          return c.html(renderPage(visited.principal, c.req.path, { notice, ...page }));
-        }),
-      );
+      app.get(path, behindToken, permitted(access), async (c) => {
+        const visit = visitOf(c);
+        const { said = '' } = visit.query;
+        delete visit.query.said;
+        const page = await make(visit);
+        const notice = Object.hasOwn(sayings, said) ? sayings[said as keyof typeof sayings] : undefined;
+        return c.html(renderPage(visit.principal, c.req.path, { notice, ...page }));
+      });
     },
     form: (path, access, act) => {
-      app.post(path, async (c) =>
-        visit(c, access, async (visited) => {
-          const { to, said } = await act(visited, await readSent(c));
-          return c.redirect(`${to}${to.includes('?') ? '&' : '?'}said=${said}`, 303);
-        }),
-      );
+      app.post(path, behindToken, permitted(access), async (c) => {
+        const { to, said } = await act(visitOf(c), await readSent(c));
+        return c.redirect(`${to}${to.includes('?') ? '&' : '?'}said=${said}`, 303);
+      });
     },
   };
+}
+
+function visitOf(c: Context<Env>): Visit {
+  const filled = Object.entries(c.req.query()).filter(([, value]) => value !== '');
+  const query = Object.fromEntries(
+    filled.map(([name, value]) => [name, timeNames.has(name) ? beginningOf(value) : value]),
+  );
+  return { c, principal: c.get('principal'), query };
 }
 
 /** The parts of a query by a schema. Throws a Problem (400) that names what is wrong. */

@@ -9,8 +9,7 @@ import {
 } from '@keywarden/db/report';
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { findPrincipal } from '../access/authenticate.ts';
-import { describeAccess } from '../access/describe.ts';
+import { authenticated } from '../access/pipeline.ts';
 import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
 import { toProblem } from '../problem.ts';
@@ -27,16 +26,16 @@ class Refusal extends HTTPException {}
  * cursor is the time, the place and the id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
  * plane takes it.
  */
-export function archiveRoutes({ db, accessSql, log, failures, accessLog }: Services): Hono<Env> {
+export function archiveRoutes(services: Services): Hono<Env> {
+  const { db, log } = services;
   const api = new Hono<Env>();
 
-  api.use(async (c, next) => {
-    const principal = await findPrincipal(c, { accessSql, failures });
-    if (principal === undefined) throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
-    c.set('principal', principal);
+  const behindToken = authenticated(services, () => {
+    throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
+  });
+  api.use(behindToken, async (c, next) => {
     await next();
     c.header('x-neon-ret-request-id', requestIdOf(c));
-    await accessLog.record(describeAccess(c, c.res.status));
   });
 
   // A token is of organizations, as a key of one is, or of the whole store, as a person's key is.
