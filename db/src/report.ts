@@ -37,7 +37,7 @@ export {
   operationVersionList,
 } from './operations/list.ts';
 export { pingStore, readTotals, type Totals } from './operations/totals.ts';
-export { organizationList } from './organizations/list.ts';
+export { organizationList } from './organizations/organizations.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export {
   type FindingFilter,

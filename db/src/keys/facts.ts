@@ -7,6 +7,7 @@ import { toInstant } from '../schema/columns.ts';
 import { credential } from '../schema/keys.ts';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
+import { readCreators } from './creators.ts';
 import {
   readAcknowledged,
   readAddresses,
@@ -18,7 +19,7 @@ import {
   readReviewedOut,
 } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
-import { type FactsAsked, readCreators, readScopes, type ScopePlace } from './scope-facts.ts';
+import { type FactsAsked, readScopes, type ScopePlace } from './scope-facts.ts';
 
 /**
  * Reads what keys are judged on: those that are there, and of each scope its last listings that are believed and who sees it.

@@ -4,10 +4,10 @@ import { toInstant } from '../schema/columns.ts';
 import { key } from '../schema/keys.ts';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
+import { readCreators } from './creators.ts';
 import { toKeyFacts } from './facts.ts';
 import { readLines, readOwners } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
-import { readCreators } from './scope-facts.ts';
 
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {

@@ -1,12 +1,11 @@
-import type { Facts, KeyFacts, ScopeFacts } from '@keywarden/core/policy';
+import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
-import { type OtherKind, unknownCreator } from '@keywarden/core/wire';
+import { type OtherKind } from '@keywarden/core/wire';
 import { and, asc, inArray, isNull } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
-import { member } from '../schema/organizations.ts';
 import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
@@ -215,52 +214,6 @@ function maySee(
   // That it has listed credentials of projects does not say whose keys it sees.
   const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
   return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
-}
-
-type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
-
-/**
- * Who of the creators is a member still. One who was absent from two complete listings in a row has left; one whom no listing has ever
- * shown has left too, if two that are believed are younger than the key. Of an organization whose last believed listing is older than evidence
- * may be nobody can tell: who had left may be back.
- */
-export async function readCreators(
-  { db, sql }: Pick<Store, 'db' | 'sql'>,
-  { nowMs, maxEvidenceAgeMs }: Pick<FactsAsked, 'nowMs' | 'maxEvidenceAgeMs'>,
-): Promise<(row: Made) => KeyFacts['creator']> {
-  const states = new Map<string, KeyFacts['creator']>();
-  for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {
-    const present = missingSince === null ? 'member' : 'unknown';
-    states.set(`${controlPlaneNumber}/${organizationId}/${userId}`, leftAt === null ? present : 'left');
-  }
-  const listings = await readMemberListings(sql);
-  return ({ controlPlaneNumber, organizationId, creatorId, createdAt }) => {
-    if (creatorId === unknownCreator) return 'unknown';
-    const place = `${controlPlaneNumber}/${organizationId}`;
-    const { last, second } = listings.get(place) ?? { last: null, second: null };
-    const now = nowMs(controlPlaneNumber);
-    if (last === null || now === null || now - toMs(last) > maxEvidenceAgeMs) return 'unknown';
-    const known = states.get(`${place}/${creatorId}`);
-    if (known !== undefined) return known;
-    return second !== null && toMs(second) > toMs(createdAt) ? 'left' : 'unknown';
-  };
-}
-
-/** Of each organization the last two believed listings of its members. */
-async function readMemberListings(sql: Sql): Promise<Map<string, { last: string; second: string | null }>> {
-  const rows = await sql`
-    select o.control_plane_number, o.id, max(l.listed_at) as last, case when count(*) > 1 then min(l.listed_at) end as second
-    from keywarden.organization o cross join lateral (
-      select listed_at from keywarden.member_listing l
-      where l.control_plane_number = o.control_plane_number and l.organization_id = o.id and not l.is_sudden
-      order by listed_at desc limit 2) l
-    group by 1, 2`;
-  return new Map(
-    rows.map((row) => {
-      const second = row.second === null ? null : toInstant(String(row.second));
-      return [`${row.control_plane_number}/${row.id}`, { last: toInstant(String(row.last)), second }];
-    }),
-  );
 }
 
 /** When each scope's keys were revoked without a person under a policy, or may have been. */

@@ -1,5 +1,5 @@
 import type { Applied } from '../enforce/apply.ts';
-import { renderTable } from './table.ts';
+import { renderTable } from './common.ts';
 
 /** What a plan's carrying out did, for machines. */
 export function appliedToJson({ items, doneBefore, stopped }: Applied) {

@@ -9,8 +9,8 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { userName } from './user.ts';
 
 export interface ApplyOptions {
   yes?: boolean;

@@ -1,7 +1,7 @@
 import { exitCode, print } from '@keywarden/runtime';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
+import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { listKeysAfresh } from './fresh-keys.ts';
 import { printJson, withContext } from './session.ts';
 
 /** One pass of enforcement, on keys listed right before. Exits with 3 where a person must look. */

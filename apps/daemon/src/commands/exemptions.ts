@@ -5,10 +5,8 @@ import { type Connection, usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
-import { parseUntil } from './parse-until.ts';
+import { parseUntil, renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
-import { userName } from './user.ts';
 
 export interface ExemptOptions extends KeyPattern {
   rule?: string[];

@@ -1,9 +1,8 @@
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
+import { renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
-import { userName } from './user.ts';
 
 const shown = 200;
 

@@ -5,8 +5,8 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
+import { userName } from './common.ts';
 import { withContext } from './session.ts';
-import { userName } from './user.ts';
 
 /** Says who answers for a key; without an owner, its creator does again. */
 export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {

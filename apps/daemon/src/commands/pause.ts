@@ -1,8 +1,8 @@
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
 import { governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { userName } from './common.ts';
 import { withContext } from './session.ts';
-import { userName } from './user.ts';
 
 /** Stops every replica before its next destructive call (R7), until `resume`. */
 export async function pauseCommand({ reason = null }: { reason?: string | null }): Promise<number> {

@@ -4,9 +4,9 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
-import { listKeysAfresh } from './fresh-keys.ts';
+import { listKeysAfresh } from '../sync/keys.ts';
+import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
 
 /** Lists the keys afresh, judges them, prints and stores the plan. Changes nothing upstream. */
 export async function planCommand(options: { json?: boolean }): Promise<number> {

@@ -1,9 +1,8 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
+import { renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
-import { userName } from './user.ts';
 
 /** The dry run of `retention.operations`; with `drop` the months go that an earlier one has named a day ago. */
 export async function retentionCommand({ drop = false, json }: { drop?: boolean; json?: boolean }): Promise<number> {

@@ -5,12 +5,11 @@ import type { Moved } from '../rotate/move-on.ts';
 import { type Opened, ruleOf } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import type { Run } from '../rotate/run.ts';
+import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
-import { listKeysAfresh } from './fresh-keys.ts';
+import { renderTable, userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
-import { userName } from './user.ts';
 
 export interface RotateOptions {
   sink?: string;

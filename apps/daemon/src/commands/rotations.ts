@@ -4,9 +4,8 @@ import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { withProcessLock } from '../process-lock.ts';
+import { renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
-import { userName } from './user.ts';
 
 export interface RotationsOptions {
   all?: boolean;

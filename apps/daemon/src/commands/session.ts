@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { endReplica } from '@keywarden/db/daemon';
-import { type Migrations, openStore, type StoreOptions } from '@keywarden/db/store';
+import { type Migrations, openStore, type Store, type StoreOptions } from '@keywarden/db/store';
 import {
   createLogger,
   ensureDataFolder,
+  type Logger,
   printableJson,
   readEnvironment,
   stopSignal,
@@ -13,7 +15,6 @@ import {
 import { readConfig } from '@keywarden/runtime/config';
 import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { openWhenThere } from '../open-when-there.ts';
 import { createProgress } from '../progress.ts';
 
 /** Everything that a command works with, closed when it ends, however it ends. */
@@ -77,4 +78,25 @@ export async function withContext<T>(
 /** Prints a command's result for machines. */
 export function printJson(value: unknown): void {
   console.log(printableJson(value));
+}
+
+/** A daemon and its database may be started together; after this it is for whoever supervises it to try again. */
+const longestMs = 90_000;
+const pauseMs = 500;
+
+/** Opens the store, and waits for a while for one that starts, fails over, or is being migrated elsewhere. */
+async function openWhenThere(
+  options: StoreOptions,
+  { signal, log }: { signal: AbortSignal; log: Logger },
+): Promise<Store> {
+  const untilMs = performance.now() + longestMs;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await openStore(options);
+    } catch (error) {
+      if (!(error instanceof UserError && error.canRetry) || performance.now() > untilMs) throw error;
+      if (attempt === 1) log.warn({ why: error.message }, 'the database is not there yet, and is waited for');
+      await setTimeout(pauseMs, undefined, { signal });
+    }
+  }
 }

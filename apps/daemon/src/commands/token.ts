@@ -1,8 +1,7 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
-import { parseUntil } from './parse-until.ts';
+import { parseUntil, renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
 
 const noControlPlane = { needsControlPlane: false };
 

@@ -175,7 +175,7 @@ test('R1: where members can be listed no more, who has left is unknown once that
 test('a name with what a terminal obeys stays one cell of its table', async () => {
   await prepareBetween(['busy']);
   await mint('x\u001b[2K\u202Ey');
-  const { renderTable } = await import('../commands/table.ts');
+  const { renderTable } = await import('../commands/common.ts');
   await syncKeys(bed.context, connectionOf(bed));
   const rows = await store.sql`select name from keywarden.key where name like 'x%'`;
   expect(

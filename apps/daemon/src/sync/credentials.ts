@@ -7,9 +7,8 @@ import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { syncProjects } from './discover.ts';
-import { eachAtOnce } from './each-at-once.ts';
 import { isOfOneProject, isOutage } from './project-operations.ts';
-import { add, type Counts, recordRun } from './run.ts';
+import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
 
 /** So many projects that fail with an outage, one after the other, end the pass. */

@@ -6,8 +6,8 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
 import { syncOrganizations } from './organizations.ts';
 import { servedMs } from './proof.ts';
-import { keepRejected } from './rejected.ts';
 import type { Counts } from './run.ts';
+import { keepRejected } from './run.ts';
 
 /** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
 const holesEveryMs = 20 * 3_600_000;

@@ -1,13 +1,12 @@
 import { ControlPlaneError, collect } from '@keywarden/core/client';
 import { isRefusedRow, saveMembers } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { type Connection } from '../connect.ts';
+import { type Connection, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow, whyStale } from '../control-plane-clock.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { syncOrganizations } from './organizations.ts';
-import { keepRejected } from './rejected.ts';
-import { add, type Counts, recordRun } from './run.ts';
+import { add, type Counts, keepRejected, recordRun } from './run.ts';
 import { listScope, type Scope, scopeLock } from './scopes.ts';
 
 /** One pass over the keys that a connection can list, and over the members of its organizations. */
@@ -118,4 +117,16 @@ function doubtsInWords({ hidden_scopes: hidden = 0, doubted_listings: doubted = 
     ...(doubted > 0 ? [`${doubted} listings doubted`] : []),
   ];
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
+}
+
+/** Lists all keys afresh through every connection that can be used; what could not be done is a sentence each. */
+export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
+  const { connections, failures } = await usableConnections(context);
+  for (const connection of connections) {
+    await syncKeys(context, connection).catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      failures.push(error.message);
+    });
+  }
+  return { connections, failures };
 }

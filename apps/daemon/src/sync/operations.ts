@@ -5,9 +5,8 @@ import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { discoverProjects } from './discover.ts';
-import { eachAtOnce } from './each-at-once.ts';
 import { guardedSteps, isOfOneProject, isOutage, syncProject } from './project-operations.ts';
-import { add, type Counts, recordRun } from './run.ts';
+import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 
 /** So many projects that fail with an outage, one after the other, end the pass. */
 const outagesInARow = 5;

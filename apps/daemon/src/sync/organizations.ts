@@ -4,8 +4,8 @@ import { saveOrganizations } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { keepRejected } from './rejected.ts';
 import type { Counts } from './run.ts';
+import { keepRejected } from './run.ts';
 
 /** Asks which organizations a connection sees, and stores them. */
 export async function syncOrganizations(

@@ -19,8 +19,7 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
 import { proofOf, servedMs } from './proof.ts';
-import { keepRejected } from './rejected.ts';
-import { add, type Counts } from './run.ts';
+import { add, type Counts, keepRejected } from './run.ts';
 import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
 
 /** What reads and what writes: a twin test takes a guard out of one of them. */

@@ -1,4 +1,5 @@
-import { finishRun, type RunKind, startRun } from '@keywarden/db/daemon';
+import type { Page } from '@keywarden/core/client';
+import { finishRun, type RejectedPlace, type RunKind, saveRejectedRows, startRun } from '@keywarden/db/daemon';
 import { describeError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -49,4 +50,44 @@ export async function recordRun(
 
 export function add(counts: Counts, name: Count, amount = 1): void {
   counts[name] = (counts[name] ?? 0) + amount;
+}
+
+/** Projects that are worked on at once: enough to keep the control plane and the store both busy. */
+const concurrency = 4;
+
+/** Works on several items at once; the first failure stops the rest, and is thrown when all have stopped. */
+export async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  let hasFailed = false;
+  const ends = await Promise.allSettled(
+    Array.from({ length: concurrency }, async () => {
+      for (const item of queue) {
+        if (hasFailed) return;
+        await work(item).catch((error: unknown) => {
+          hasFailed = true;
+          throw error;
+        });
+      }
+    }),
+  );
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}
+
+/** Keeps the rows of an answer that cannot be read, and says so. Whoever asked concludes nothing from what the answer lacks. */
+export async function keepRejected(
+  { store, log }: Pick<Context, 'store' | 'log'>,
+  { controlPlane }: Pick<Connection, 'controlPlane'>,
+  {
+    list,
+    place,
+    rejected = [],
+    counts = {},
+  }: Omit<RejectedPlace, 'controlPlane'> & { rejected: Page<unknown>['rejected']; counts?: Counts },
+): Promise<void> {
+  const [first] = rejected;
+  if (first === undefined) return;
+  await saveRejectedRows(store.sql, { controlPlane, list, place }, rejected);
+  add(counts, 'rejected_rows', rejected.length);
+  const example = { id: first.id, why: first.why };
+  log.warn({ list, place, rows: rejected.length, example }, 'rows cannot be read, and are kept apart');
 }

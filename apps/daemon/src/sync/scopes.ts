@@ -4,7 +4,7 @@ import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@k
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, datedAt, whyStale } from '../control-plane-clock.ts';
-import { keepRejected } from './rejected.ts';
+import { keepRejected } from './run.ts';
 
 /** Credentials of one kind in one project: what one list of the control plane, or one a branch, shows. */
 export interface ProjectScope {

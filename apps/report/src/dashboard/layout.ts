@@ -1,6 +1,8 @@
 import type { Principal } from '@keywarden/db/report';
+import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { mayAct, type Role } from '../access/roles.ts';
+import type { Problem } from '../problem.ts';
 import type { Html, Part } from './html.ts';
 
 interface Place {
@@ -134,4 +136,17 @@ function renderDocument(title: string, body: Html): Html {
         ${body}
       </body>
     </html>`;
+}
+
+/** Whether a person in a browser asked, and not a program. */
+export function wantsPage(c: Context): boolean {
+  return !/^\/(v1|api)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
+}
+
+/** An error as a page. */
+export function renderErrorPage(c: Context, { status, title, message, headers }: Problem) {
+  const body = html`<p>${message}</p>
+    <p><a class="button" href="/">To the overview</a></p>
+    <p class="fine">Request ${c.get('requestId')}</p>`;
+  return c.html(renderPlain(title, body), status, headers);
 }

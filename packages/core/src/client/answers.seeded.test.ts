@@ -4,9 +4,9 @@ import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseJson } from './answer.ts';
 import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
-import { parseJson } from './json.ts';
 import { collect } from './pagination.ts';
 
 // Answers as no control plane should give them: a typed error each time, no crash, no hang, nothing told to anybody else.

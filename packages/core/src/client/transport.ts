@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers';
-import { readBody } from './body.ts';
+import { parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } from './answer.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
-import { readAgeMs, readDateMs } from './headers.ts';
-import { parseJson } from './json.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, ownConnection } from './network.ts';
-import { readRefusal, requestIdOf } from './refusal.ts';
 import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 import type { Time } from './time.ts';
 

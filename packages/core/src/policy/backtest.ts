@@ -1,4 +1,4 @@
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import { evaluate } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';

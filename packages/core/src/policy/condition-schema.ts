@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { duration } from '../values/duration.ts';
-import { isNetwork } from '../values/network.ts';
+import { isNetwork } from '../values/patterns.ts';
+import { duration } from '../values/time.ts';
 
 /** A last use is known late, by minutes: what is shorter than a day would condemn keys that are used all the time. */
 const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {

@@ -1,6 +1,5 @@
-import { makeGlobTest } from '../values/glob.ts';
-import { toMs } from '../values/instant.ts';
-import { clientAddress, makeNetworkTest } from '../values/network.ts';
+import { clientAddress, makeGlobTest, makeNetworkTest } from '../values/patterns.ts';
+import { toMs } from '../values/time.ts';
 import { showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';

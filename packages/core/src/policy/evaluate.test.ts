@@ -1,6 +1,6 @@
 import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
-import { parseDuration } from '../values/duration.ts';
+import { parseDuration } from '../values/time.ts';
 import { unknownCreator } from '../wire/index.ts';
 import { type Policy, policySchema } from './schema.ts';
 

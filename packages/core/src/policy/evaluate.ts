@@ -1,4 +1,4 @@
-import { makeGlobTest } from '../values/glob.ts';
+import { makeGlobTest } from '../values/patterns.ts';
 import { keyKinds } from '../wire/index.ts';
 import { compile, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';

@@ -1,5 +1,4 @@
-import { daysInWords } from '../values/duration.ts';
-import { toMs } from '../values/instant.ts';
+import { daysInWords, toMs } from '../values/time.ts';
 import type { Condition } from './condition-schema.ts';
 import type { Evidence, Finding } from './finding.ts';
 

@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '../values/instant.ts';
+import { compareInstants, toMs } from '../values/time.ts';
 import { isRevocable, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
 import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';

@@ -1,4 +1,4 @@
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import { type CredentialKind, isKeyKind } from '../wire/index.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import { type Finding } from './finding.ts';

@@ -1,4 +1,4 @@
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
 
 /** A key with its times as numbers: each is compared many times. */

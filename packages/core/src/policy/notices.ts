@@ -1,5 +1,5 @@
-import type { Duration } from '../values/duration.ts';
-import { toMs } from '../values/instant.ts';
+import type { Duration } from '../values/time.ts';
+import { toMs } from '../values/time.ts';
 import { findingsOf } from './evaluate.ts';
 import { conditionInWords } from './explain.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';

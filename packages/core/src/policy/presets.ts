@@ -1,4 +1,4 @@
-import { parseDuration } from '../values/duration.ts';
+import { parseDuration } from '../values/time.ts';
 import type { Condition } from './condition-schema.ts';
 
 export interface Preset {

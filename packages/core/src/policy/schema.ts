@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { duration } from '../values/duration.ts';
-import { schedule } from '../values/schedule.ts';
+import { duration, schedule } from '../values/time.ts';
 import { credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
 import {
   type Condition,

@@ -1,4 +1,4 @@
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';

@@ -1,7 +1,6 @@
 import { hasSeen } from '../policy/index.ts';
 import { leastQuietMs } from '../policy/schema.ts';
-import { daysInWords } from '../values/duration.ts';
-import { toMs } from '../values/instant.ts';
+import { daysInWords, toMs } from '../values/time.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
 /** How long the old key must be quiet: as configured, at least 7 days, and twice its longest observed gap (T1). */

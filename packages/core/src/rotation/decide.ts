@@ -1,5 +1,4 @@
-import { daysInWords } from '../values/duration.ts';
-import { toMs } from '../values/instant.ts';
+import { daysInWords, toMs } from '../values/time.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 import type { RotationState } from './states.ts';

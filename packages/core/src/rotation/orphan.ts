@@ -1,5 +1,5 @@
 import type { KeyFacts } from '../policy/index.ts';
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import { type MintIntent, type SinkAnswer } from './rotation.ts';
 
 /** No call takes longer from the listing before it to what it makes. */

@@ -1,7 +1,7 @@
 import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { decide } from './decide.ts';
 import { lineName, makeRotationId, successorName } from './name.ts';

@@ -1,6 +1,14 @@
 export { canonicalJson, sha256 } from './canonical-json.ts';
-export { type Duration, daysInWords, duration, parseDuration } from './duration.ts';
-export { makeGlobTest } from './glob.ts';
-export { before, compareInstants, isInstant, secondOf, toMs } from './instant.ts';
-export { isNetwork, makeNetworkTest } from './network.ts';
-export { schedule } from './schedule.ts';
+export { isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
+export {
+  before,
+  compareInstants,
+  type Duration,
+  daysInWords,
+  duration,
+  isInstant,
+  parseDuration,
+  schedule,
+  secondOf,
+  toMs,
+} from './time.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { toMs } from '../values/instant.ts';
+import { toMs } from '../values/time.ts';
 import type { OtherKind } from './kinds.ts';
 import { instant } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isInstant } from '../values/instant.ts';
+import { isInstant } from '../values/time.ts';
 import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);

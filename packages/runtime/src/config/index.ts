@@ -1,4 +1,3 @@
-export { configJsonSchema } from './json-schema.ts';
 export { type HeldKey, noteOf, readKeyFile, writeNote } from './key-file.ts';
 export {
   type ChannelConfig,
@@ -9,4 +8,5 @@ export {
   readConfig,
   readCredential,
 } from './read.ts';
+export { configJsonSchema } from './schema.ts';
 export { placeholders, type Sink } from './sink-schema.ts';

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { configJsonSchema } from './json-schema.ts';
 import { parseConfig } from './read.ts';
+import { configJsonSchema } from './schema.ts';
 
 const docs = new URL('../../../../docs/', import.meta.url);
 const example = /```yaml\n([\s\S]*?)```/.exec(readFileSync(new URL('POLICY.md', docs), 'utf8'))?.[1] ?? '';

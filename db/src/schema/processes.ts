@@ -1,6 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden, oneOf } from './columns.ts';
+import { jsonb, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, keywarden, oneOf } from './columns.ts';
+
+/** The requests that were reserved of an account, or of one of its routes, over all replicas. The limiter's own; times are in it, by this clock. */
+export const requestBudget = keywarden.table('request_budget', {
+  name: text('name').primaryKey(),
+  version: int64('version').notNull().default(sql`0`),
+  state: jsonb('state').$type<JsonObject>().notNull(),
+});
+
+/** The files of db/functions as they were applied last. */
+export const repeatable = keywarden.table('repeatable', {
+  name: text('name').primaryKey(),
+  sha256: text('sha256').notNull(),
+  appliedAt: instant('applied_at').notNull().default(sql`now()`),
+});
 
 /** While one is open nothing is revoked, by whatever replica (R7). */
 export const pause = keywarden.table(

@@ -1,0 +1,36 @@
+import { userInfo } from 'node:os';
+import { parseDuration } from '@keywarden/core/values';
+import { printableCell, usageError } from '@keywarden/runtime';
+
+/** Who runs this; a user without a name, as in many containers, is known by number. */
+export function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** When something ends: a date, or a duration from `now` on. `what` it is stands in the refusals. Throws a UserError (exit 2). */
+export function parseUntil(text: string, { now, what }: { now: string; what: string }): string {
+  const lastingMs = parseDuration(text);
+  const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
+  if (lastingMs === undefined && (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(atMs)))
+    throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
+  if (atMs <= Date.parse(now)) throw usageError(`${text} is over already; ${what} ends later than now.`);
+  return new Date(atMs).toISOString();
+}
+
+/** Lays rows out in columns as wide as their widest cell; the last column runs on. A cell has one line, and nothing that a terminal obeys. */
+export function renderTable(headers: string[], given: string[][]): string {
+  const rows = given.map((row) => row.map(printableCell));
+  const widths = headers.map((header, column) =>
+    Math.max(header.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+      .join('  ')
+      .trimEnd();
+  return [headers, ...rows].map(line).join('\n');
+}
