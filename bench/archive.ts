@@ -26,9 +26,9 @@ export async function benchArchive(args: string[]): Promise<void> {
     maxConnections: readers,
   });
   try {
-    const daemon = (await store.as('keywarden_daemon')).sql;
+    const { db, sql: daemon } = await store.as('keywarden_daemon');
     await fill({ owner: store.sql, daemon, operations });
-    const { secret } = await createToken(daemon, { name: 'bench', role: 'viewer', organizationIds: null });
+    const { secret } = await createToken(db, { name: 'bench', role: 'viewer', organizationIds: null });
     const headers = { authorization: `Bearer ${secret}` };
     const agent = new Agent({ keepAlive: true });
     const overHttp = async (page: number) => {

@@ -53,7 +53,7 @@ test('sync under Deno archives the same as under Node, and plan judges the same'
 });
 
 test('the report answers under Deno', async () => {
-  const { secret } = await createToken((await store.as('keywarden_daemon')).sql, {
+  const { secret } = await createToken((await store.as('keywarden_daemon')).db, {
     name: 'deno',
     role: 'viewer',
     organizationIds: null,

@@ -57,7 +57,7 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
 test('R6: replicas with different policies revoke nothing by themselves until they agree', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(bed.context, 'ada');
-  const { sql } = bed.context.store;
+  const { db, sql } = bed.context.store;
   const other = randomUUID();
   const context = { ...bed.context, replica: randomUUID() };
   const work = async () => {
@@ -67,13 +67,13 @@ test('R6: replicas with different policies revoke nothing by themselves until th
     }
     return await revokedNames();
   };
-  await sayPolicy(sql, { replica: other, policySha256: 'another', why: null });
+  await sayPolicy(db, { replica: other, policySha256: 'another', why: null });
   expect(await work()).toEqual([]);
   expect(await openIncidents()).toEqual(['configuration']);
-  await sayPolicy(sql, { replica: other, policySha256: null, why: 'its file is not there' });
+  await sayPolicy(db, { replica: other, policySha256: null, why: 'its file is not there' });
   expect(await work()).toEqual([]);
-  const own = (await listReplicaPolicies(sql)).find(({ replica }) => replica === context.replica);
-  await sayPolicy(sql, { replica: other, policySha256: own?.policySha256 ?? null, why: null });
+  const own = (await listReplicaPolicies(db)).find(({ replica }) => replica === context.replica);
+  await sayPolicy(db, { replica: other, policySha256: own?.policySha256 ?? null, why: null });
   expect(await work()).toEqual(['one']);
   expect(await openIncidents()).toEqual([]);
 });
@@ -81,7 +81,7 @@ test('R6: replicas with different policies revoke nothing by themselves until th
 test('R6: what a replica went by that is not heard of any more holds nothing back', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(bed.context, 'ada');
-  await sayPolicy(bed.context.store.sql, { replica: randomUUID(), policySha256: 'another', why: null });
+  await sayPolicy(bed.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
   expect((await pass(day)).why).toMatch(/different policies/);
   await bed.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;
   expect((await pass(day)).why).toBeNull();

@@ -48,12 +48,12 @@ export async function sayCurrentPolicy(
 ): Promise<void> {
   const { store, replica } = context;
   if (replica === null) return;
-  await sayPolicy(store.sql, {
+  await sayPolicy(store.db, {
     replica,
     policySha256: current instanceof UserError ? null : hashRules(current),
     why: current instanceof UserError ? current.message : null,
   });
-  const why = describeDisagreement(await listReplicaPolicies(store.sql));
+  const why = describeDisagreement(await listReplicaPolicies(store.db));
   if (why === null) await closeIncidentsOf(store.sql, { kind: 'configuration', by: 'keywarden' });
   else await openIncident(store.sql, { kind: 'configuration', scope: '', detail: { why } });
 }
@@ -61,7 +61,7 @@ export async function sayCurrentPolicy(
 /** Why replicas with different policies let nothing go by themselves; null where all that are heard of go by this one. */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
   const own = { replica: '', policySha256: hashRules(config), why: null, saidAt: '' };
-  return describeDisagreement([own, ...(await listReplicaPolicies(store.sql))]);
+  return describeDisagreement([own, ...(await listReplicaPolicies(store.db))]);
 }
 
 /** The policy, and the channels by which its notices must be accepted. */

@@ -40,7 +40,7 @@ test("the first token is kept for its owner alone, an operator's on the sandbox,
 
 test('a first token that was revoked stays so, and another takes its place', async () => {
   const dead = kept();
-  await revokeToken(bed.context.store.sql, (await holder())?.token ?? '');
+  await revokeToken(bed.context.store.db, (await holder())?.token ?? '');
   await ensureFirstToken(bed.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
   expect(await authenticateToken(report.sql, dead)).toBeUndefined();

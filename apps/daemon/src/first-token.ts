@@ -18,7 +18,7 @@ export async function ensureFirstToken(
   const kept = readDataFile(folder, 'report-token');
   const role = isSandbox ? 'operator' : 'viewer';
   const isLive = async (secret: string) =>
-    await ensureToken(store.sql, { name: 'first', role, organizationIds: null }, secret);
+    await ensureToken(store.db, { name: 'first', role, organizationIds: null }, secret);
   let secret = given ?? kept ?? newSecret();
   if (!(await isLive(secret))) {
     if (given !== undefined)

@@ -44,7 +44,7 @@ test('above second_person_above keys a plan waits for a second person', async ()
   expect(await approved()).not.toContain(id);
   expect((await approve(id, 'operator')).status).toBe(409);
   // A person with two tokens is one person.
-  const { secret } = await createToken(bed.daemon.sql, { name: 'operator', role: 'operator', organizationIds: null });
+  const { secret } = await createToken(bed.daemon.db, { name: 'operator', role: 'operator', organizationIds: null });
   expect((await approve(id, secret)).status).toBe(409);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });
   expect(await approved()).toContain(id);

@@ -76,7 +76,11 @@ test('a retention that is lengthened takes its announcements back: shortened aga
 });
 
 test('accesses are forgotten after what is configured, and never within a year', async () => {
-  const { number: token } = await createToken(sql, { name: 'ada', role: 'viewer', organizationIds: null });
+  const { number: token } = await createToken((await store.as('keywarden_daemon')).db, {
+    name: 'ada',
+    role: 'viewer',
+    organizationIds: null,
+  });
   const days = [10, 364, 366, 401];
   await store.sql`
     insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)

@@ -1,6 +1,7 @@
+import { isNull, sql } from 'drizzle-orm';
 import type { LockOptions, Locks } from '../locks.ts';
-import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
+import { pause } from '../schema/processes.ts';
+import type { Db } from '../sql.ts';
 import type { Store } from '../store.ts';
 
 export interface Pause {
@@ -12,16 +13,10 @@ export interface Pause {
 const destructiveCalls = 'destructive calls';
 
 /** The open pause, if there is one. */
-export async function readPause(sql: Sql): Promise<Pause | null> {
-  const [row] = await sql`
-    select paused_at, paused_by, reason from keywarden.pause where resumed_at is null`;
-  if (row === undefined) return null;
-  const { paused_at: pausedAt, paused_by: pausedBy, reason } = row;
-  return {
-    pausedAt: toInstant(String(pausedAt)),
-    pausedBy: String(pausedBy),
-    reason: reason === null ? null : String(reason),
-  };
+export async function readPause(db: Db): Promise<Pause | null> {
+  const { pausedAt, pausedBy, reason } = pause;
+  const [open] = await db.select({ pausedAt, pausedBy, reason }).from(pause).where(isNull(pause.resumedAt));
+  return open ?? null;
 }
 
 /**
@@ -29,21 +24,27 @@ export async function readPause(sql: Sql): Promise<Pause | null> {
  * pause is open already.
  */
 export async function openPause(
-  { sql, locks }: Pick<Store, 'sql' | 'locks'>,
+  { db, locks }: Pick<Store, 'db' | 'locks'>,
   { by, reason }: { by: string; reason: string | null },
   lock: LockOptions,
 ): Promise<boolean> {
-  const opened = await sql`
-    insert into keywarden.pause (paused_by, reason) values (${by}, ${reason})
-    on conflict ((resumed_at is null)) where resumed_at is null do nothing returning number`;
+  // One pause at a time is open: a unique index says so.
+  const opened = await db
+    .insert(pause)
+    .values({ pausedBy: by, reason })
+    .onConflictDoNothing()
+    .returning({ number: pause.number });
   await locks.hold(destructiveCalls, lock, () => Promise.resolve());
   return opened.length > 0;
 }
 
 /** Ends the pause. False when none is open. */
-export async function endPause(sql: Sql, by: string): Promise<boolean> {
-  const ended = await sql`
-    update keywarden.pause set resumed_at = now(), resumed_by = ${by} where resumed_at is null returning number`;
+export async function endPause(db: Db, by: string): Promise<boolean> {
+  const ended = await db
+    .update(pause)
+    .set({ resumedAt: sql`now()`, resumedBy: by })
+    .where(isNull(pause.resumedAt))
+    .returning({ number: pause.number });
   return ended.length > 0;
 }
 

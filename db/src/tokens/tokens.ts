@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { asc, sql } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
-import type { Db, Sql } from '../sql.ts';
+import type { Db } from '../sql.ts';
 
 export type Role = (typeof reportToken.$inferSelect)['role'];
 export const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
@@ -16,28 +16,29 @@ export interface NewToken {
 }
 
 /** Makes a report token of 256 random bits. Only its hash is stored: the answer is the one time that it is seen. */
-export async function createToken(sql: Sql, token: NewToken): Promise<{ number: string; secret: string }> {
+export async function createToken(db: Db, token: NewToken): Promise<{ number: string; secret: string }> {
   const secret = `kwr_${randomBytes(32).toString('base64url')}`;
-  return { number: await insertToken(sql, token, secret), secret };
+  return { number: (await insertToken(db, token, secret)).number, secret };
 }
 
 /** Makes a given secret a token of this role, also if it was one of another. False if it was revoked, which it stays. */
-export async function ensureToken(sql: Sql, token: NewToken, secret: string): Promise<boolean> {
-  const number = await insertToken(sql, token, secret);
-  const [row] = await sql`select revoked_at from keywarden.report_token where number = ${number}`;
-  return row?.revoked_at === null;
+export async function ensureToken(db: Db, token: NewToken, secret: string): Promise<boolean> {
+  return (await insertToken(db, token, secret)).revokedAt === null;
 }
 
 async function insertToken(
-  sql: Sql,
+  db: Db,
   { name, role, organizationIds, expiresAt = null }: NewToken,
   secret: string,
-): Promise<string> {
-  const [row] = await sql`
-    insert into keywarden.report_token (name, token_hash, role, organization_ids, expires_at)
-    values (${name}, ${createHash('sha256').update(secret).digest('hex')}, ${role}, ${organizationIds}::text[], ${expiresAt}::timestamptz)
-    on conflict (token_hash) do update set role = excluded.role returning number`;
-  return String(row?.number);
+): Promise<{ number: string; revokedAt: string | null }> {
+  const tokenHash = createHash('sha256').update(secret).digest('hex');
+  const [row] = await db
+    .insert(reportToken)
+    .values({ name, tokenHash, role, organizationIds, expiresAt })
+    .onConflictDoUpdate({ target: reportToken.tokenHash, set: { role } })
+    .returning({ number: reportToken.number, revokedAt: reportToken.revokedAt });
+  if (row === undefined) throw new Error('the token was not stored');
+  return row;
 }
 
 export interface StoredToken extends Omit<typeof reportToken.$inferSelect, 'tokenHash'> {
@@ -58,8 +59,11 @@ export async function listTokens(db: Db): Promise<StoredToken[]> {
 }
 
 /** Ends a token for good; false when there is none of this number that is live. */
-export async function revokeToken(sql: Sql, number: string): Promise<boolean> {
-  const rows = await sql`
-    update keywarden.report_token set revoked_at = now() where number = ${number} and revoked_at is null returning number`;
-  return rows.length > 0;
+export async function revokeToken(db: Db, number: string): Promise<boolean> {
+  const revoked = await db
+    .update(reportToken)
+    .set({ revokedAt: sql`now()` })
+    .where(and(eq(reportToken.number, number), isNull(reportToken.revokedAt)))
+    .returning({ number: reportToken.number });
+  return revoked.length > 0;
 }

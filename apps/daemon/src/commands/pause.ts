@@ -12,7 +12,7 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
       const onWait = () => progress.note('A revocation is under way; waiting for its end.');
       const lock = { signal, onWait };
       const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
-      const pause = await readPause(store.sql);
+      const pause = await readPause(store.db);
       if (isNew) print('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
       else if (pause) print(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
       return exitCode.done;
@@ -24,7 +24,7 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
 export async function resumeCommand(): Promise<number> {
   return await withContext(
     async (context) => {
-      const wasPaused = await governed(context, () => endPause(context.store.sql, userName()));
+      const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
       const mayEnforce = (await whyNotEnforcing(context)) === null;
       if (!mayEnforce) await resumeEnforcement(context, userName());
       const said = [

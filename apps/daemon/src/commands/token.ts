@@ -22,7 +22,7 @@ export async function tokenCreateCommand({
   const now = new Date().toISOString();
   const expiresAt = expires === undefined ? null : parseUntil(expires, { now, what: 'a token' });
   return await withContext(async ({ store }) => {
-    const token = await createToken(store.sql, { name, role: known, organizationIds: organization ?? null, expiresAt });
+    const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
     print(token.secret);
     printError(
       `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an end' : `until ${expiresAt}`}. It is shown this once; send it as Authorization: Bearer.`,
@@ -55,7 +55,7 @@ export async function tokenListCommand({ json }: { json?: boolean }): Promise<nu
 export async function tokenRevokeCommand(id: string): Promise<number> {
   if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a token's id; keywarden token list shows them.`);
   return await withContext(async ({ store }) => {
-    if (!(await revokeToken(store.sql, id)))
+    if (!(await revokeToken(store.db, id)))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
     print(`Token ${id} is revoked.`);
     return exitCode.done;

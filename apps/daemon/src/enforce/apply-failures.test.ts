@@ -138,13 +138,13 @@ const lock = { signal: new AbortController().signal };
 test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  const { sql } = bed.context.store;
+  const { db } = bed.context.store;
   expect(await openPause(bed.context.store, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
   expect(await openPause(bed.context.store, { by: 'bo', reason: null }, lock)).toBe(false);
   expect(await apply(plan)).toMatchObject({ items: [], stopped: expect.stringMatching(/paused by ada .*an outage/) });
   expect(await revokedNames()).toEqual([]);
-  expect(await endPause(sql, 'ada')).toBe(true);
-  expect(await endPause(sql, 'ada')).toBe(false);
+  expect(await endPause(db, 'ada')).toBe(true);
+  expect(await endPause(db, 'ada')).toBe(false);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked', forgotten: 'revoked' });
 });
 

@@ -133,7 +133,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
 
 /** R7: somebody has paused every replica. */
 export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
-  const pause = await readPause(store.sql);
+  const pause = await readPause(store.db);
   if (pause === null) return null;
   return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; keywarden resume ends that`;
 }

@@ -122,7 +122,7 @@ test('the command line’s list of tokens says when each was used last, and of o
 
 test('P1: what cannot be recorded is not answered', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
-  const { secret } = await createToken((await broken.as('keywarden_daemon')).sql, {
+  const { secret } = await createToken((await broken.as('keywarden_daemon')).db, {
     name: 'x',
     role: 'operator',
     organizationIds: null,
@@ -190,7 +190,7 @@ test('a store whose line is dead is one that does not answer in time: the probe 
 
 test('when the store fails the answer has a code and a request id, and nothing of the query', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
-  const { secret } = await createToken((await broken.as('keywarden_daemon')).sql, {
+  const { secret } = await createToken((await broken.as('keywarden_daemon')).db, {
     name: 'x',
     role: 'viewer',
     organizationIds: null,

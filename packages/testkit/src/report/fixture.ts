@@ -87,7 +87,7 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
       (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
     ),
     async makeToken(name, role, organizationIds = null) {
-      const { number, secret } = await createToken(daemon.sql, { name, role, organizationIds });
+      const { number, secret } = await createToken(daemon.db, { name, role, organizationIds });
       tokens[name] = secret;
       return number;
     },
