@@ -253,7 +253,7 @@ test('above second_person_above keys apply waits for another person, who says so
     ),
   });
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.sql, { plan: planned.plan_id, by: 'grace', reason: 'not yet' });
+  await rejectPlan(report.db, { plan: planned.plan_id, by: 'grace', reason: 'not yet' });
   expect((await two('apply', planned.plan_id, '--yes')).stderr).toMatch(/was rejected by grace \(not yet\)/);
   expect(await approvePlan(report.sql, { plan: planned.plan_id, by: 'olga' })).toBe(true);
   await use('first');

@@ -57,7 +57,7 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
 test('R6: replicas with different policies revoke nothing by themselves until they agree', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(bed.context, 'ada');
-  const { db, sql } = bed.context.store;
+  const { db } = bed.context.store;
   const other = randomUUID();
   const context = { ...bed.context, replica: randomUUID() };
   const work = async () => {

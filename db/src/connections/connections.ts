@@ -1,4 +1,6 @@
-import type { Sql } from '../sql.ts';
+import { and, eq, sql as fragment, isNull, notInArray } from 'drizzle-orm';
+import { connection, replicaCredential, replicaPolicy } from '../schema/connections.ts';
+import type { Db, Sql } from '../sql.ts';
 
 export interface SeenConnection {
   name: string;
@@ -48,12 +50,15 @@ export async function listAccounts(sql: Sql, names: string[]): Promise<{ account
 }
 
 /** A process ends, and works with no key and by no policy any more. */
-export async function endReplica(sql: Sql, replica: string): Promise<void> {
-  await sql`delete from keywarden.replica_policy where replica = ${replica}`;
-  await sql`update keywarden.replica_credential set ended_at = now() where replica = ${replica}`;
+export async function endReplica(db: Db, replica: string): Promise<void> {
+  await db.delete(replicaPolicy).where(eq(replicaPolicy.replica, replica));
+  await db.update(replicaCredential).set({ endedAt: fragment`now()` }).where(eq(replicaCredential.replica, replica));
 }
 
 /** Marks the connections that the configuration no longer has. Their own keys stay protected where they are known. */
-export async function removeOtherConnections(sql: Sql, names: string[]): Promise<void> {
-  await sql`update keywarden.connection set removed_at = now() where removed_at is null and not (name = any(${names}))`;
+export async function removeOtherConnections(db: Db, names: string[]): Promise<void> {
+  await db
+    .update(connection)
+    .set({ removedAt: fragment`now()` })
+    .where(and(isNull(connection.removedAt), notInArray(connection.name, names)));
 }

@@ -17,7 +17,14 @@ beforeEach(async () => {
 afterAll(async () => await store.close());
 
 const begin = async (jobId: string, account: string) =>
-  await startJobRun(daemon, { jobId, kind: 'keys', account, slotAt: null, attempt: 1, replica: randomUUID() });
+  await startJobRun((await store.as('keywarden_daemon')).db, {
+    jobId,
+    kind: 'keys',
+    account,
+    slotAt: null,
+    attempt: 1,
+    replica: randomUUID(),
+  });
 const done = async (account: string, connections: string[]) =>
   await finishJobRun(daemon, { number: await begin(randomUUID(), account), outcome: 'done', connections });
 const openIncidents = async () => await store.sql`select scope, detail from keywarden.incident where closed_at is null`;

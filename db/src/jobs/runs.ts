@@ -1,4 +1,5 @@
-import type { Sql } from '../sql.ts';
+import { jobRun } from '../schema/jobs.ts';
+import type { Db, Sql } from '../sql.ts';
 
 export interface NewJobRun {
   jobId: string;
@@ -12,12 +13,10 @@ export interface NewJobRun {
 }
 
 /** Begins an attempt at a job. */
-export async function startJobRun(sql: Sql, run: NewJobRun): Promise<string> {
-  const [row] = await sql`
-    insert into keywarden.job_run (job_id, kind, account, slot_at, attempt, replica)
-    values (${run.jobId}::uuid, ${run.kind}, ${run.account}, ${run.slotAt}::timestamptz, ${run.attempt}, ${run.replica}::uuid)
-    returning number`;
-  return String(row?.number);
+export async function startJobRun(db: Db, run: NewJobRun): Promise<string> {
+  const [row] = await db.insert(jobRun).values(run).returning({ number: jobRun.number });
+  if (row === undefined) throw new Error('the run was not stored');
+  return row.number;
 }
 
 /** Ends it; one that was done settles what a person was told of earlier ones of its account, or of its connections by another name. */

@@ -1,4 +1,5 @@
-import type { Sql } from '../sql.ts';
+import { planRejection } from '../schema/plans.ts';
+import type { Db, Sql } from '../sql.ts';
 
 /** Approves a plan that was made within a day. False for another. */
 export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
@@ -15,8 +16,8 @@ export async function hasApproved(sql: Sql, { plan, person }: { plan: string; pe
 
 /** Says no to a plan: approvals from before count no more, and what is being carried out of it stops. */
 export async function rejectPlan(
-  sql: Sql,
+  db: Db,
   { plan, by, reason }: { plan: string; by: string; reason: string },
 ): Promise<void> {
-  await sql`insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values (${plan}, ${by}, ${reason})`;
+  await db.insert(planRejection).values({ planId: plan, rejectedBy: by, reason });
 }

@@ -1,7 +1,7 @@
 import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { eq } from 'drizzle-orm';
-import { plan as planTable } from '../schema/plans.ts';
+import { approvalEnd, planApproval, plan as planTable } from '../schema/plans.ts';
 import { type Db, type Sql, toJson } from '../sql.ts';
 
 /** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */
@@ -66,12 +66,15 @@ export interface Approval {
 
 /** Records who lets a plan be carried out: a person from the command line, or the policy where it enforces by itself. */
 export async function approvePlan(
-  sql: Sql,
+  db: Db,
   { planId, approvedBy, via }: { planId: string; approvedBy: string; via: 'command line' | 'enforcement' },
 ): Promise<Approval> {
-  const [row] = await sql`
-    insert into keywarden.plan_approval (plan_id, approved_by, via) values (${planId}, ${approvedBy}, ${via}) returning number`;
-  return { number: String(row?.number), planId, approvedBy };
+  const [row] = await db
+    .insert(planApproval)
+    .values({ planId, approvedBy, via })
+    .returning({ number: planApproval.number });
+  if (row === undefined) throw new Error('the approval was not stored');
+  return { number: row.number, planId, approvedBy };
 }
 
 /**
@@ -118,6 +121,6 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
 }
 
 /** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */
-export async function endApproval(sql: Sql, approval: string, how: 'done' | 'stopped'): Promise<void> {
-  await sql`insert into keywarden.approval_end (approval_number, how) values (${approval}, ${how}) on conflict do nothing`;
+export async function endApproval(db: Db, approval: string, how: 'done' | 'stopped'): Promise<void> {
+  await db.insert(approvalEnd).values({ approvalNumber: approval, how }).onConflictDoNothing();
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { sql as fragment, lt } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import { type Sql, toJson } from '../sql.ts';
+import { rejectedRow } from '../schema/rejected-rows.ts';
+import { type Db, type Sql, toJson } from '../sql.ts';
 
 /** The lists whose rows may be unreadable. */
 type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
@@ -69,6 +71,7 @@ export async function listRejectedRows(sql: Sql, { limit }: { limit: number }): 
 }
 
 /** Those that no list has shown for so long, in ms, are over. */
-export async function forgetRejectedRows(sql: Sql, olderThanMs: number): Promise<void> {
-  await sql`delete from keywarden.rejected_row where last_seen_at < now() - ${olderThanMs / 1000} * interval '1 second'`;
+export async function forgetRejectedRows(db: Db, olderThanMs: number): Promise<void> {
+  const before = fragment`now() - ${olderThanMs / 1000} * interval '1 second'`;
+  await db.delete(rejectedRow).where(lt(rejectedRow.lastSeenAt, before));
 }

@@ -1,4 +1,6 @@
-import type { Sql } from '../sql.ts';
+import { asc, eq, isNull } from 'drizzle-orm';
+import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
+import type { Db, Sql } from '../sql.ts';
 
 /** What an operator asked for in the report, and nobody has answered yet. */
 export interface RotationRequest {
@@ -7,30 +9,35 @@ export interface RotationRequest {
   requestedBy: string;
 }
 
-export async function listRotationRequests(sql: Sql): Promise<RotationRequest[]> {
-  const rows = await sql`
-    select q.number, q.key_number, q.requested_by from keywarden.rotation_request q
-    where not exists (select from keywarden.rotation_request_answer a where a.request_number = q.number)
-    order by q.number limit 1000`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    key: String(row.key_number),
-    requestedBy: String(row.requested_by),
-  }));
+const mostAtOnce = 1000;
+
+export async function listRotationRequests(db: Db): Promise<RotationRequest[]> {
+  const { number, keyNumber: key, requestedBy } = rotationRequest;
+  return await db
+    .select({ number, key, requestedBy })
+    .from(rotationRequest)
+    .leftJoin(rotationRequestAnswer, eq(rotationRequestAnswer.requestNumber, number))
+    .where(isNull(rotationRequestAnswer.requestNumber))
+    .orderBy(asc(number))
+    .limit(mostAtOnce);
 }
 
 /** Answers a request once: by a rotation, or by why there is none. */
 export async function answerRotationRequest(
-  sql: Sql,
-  request: string,
+  db: Db,
+  requestNumber: string,
   { rotation = null, whyNot = null }: { rotation?: string | null; whyNot?: string | null },
 ): Promise<void> {
-  await sql`
-    insert into keywarden.rotation_request_answer (request_number, rotation_number, why_not)
-    values (${request}, ${rotation}::bigint, ${whyNot}) on conflict do nothing`;
+  await db
+    .insert(rotationRequestAnswer)
+    .values({ requestNumber, rotationNumber: rotation, whyNot })
+    .onConflictDoNothing();
 }
 
-/** Asks the daemon to rotate a key; answers with the request's number. It is all that the report may do of a rotation. */
+/**
+ * Asks the daemon to rotate a key; answers with the request's number. It is all that the report may do of a rotation. The report may insert these
+ * columns alone, and drizzle's insert would name all.
+ */
 export async function requestRotation(
   sql: Sql,
   { key, by, reason }: { key: string; by: string; reason: string },

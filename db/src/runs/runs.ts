@@ -1,10 +1,16 @@
-import type { Sql } from '../sql.ts';
+import { and, eq, gt, sql } from 'drizzle-orm';
+import { syncRun } from '../schema/runs.ts';
+import type { Db, Sql } from '../sql.ts';
 
-export type RunKind = 'keys' | 'operations' | 'credentials';
+export type RunKind = (typeof syncRun.$inferSelect)['kind'];
+type ErrorRecord = NonNullable<(typeof syncRun.$inferSelect)['error']>;
 
 /** Begins a run. The caller holds the lock of this connection and kind, so that a run still open there is one that was killed. */
-export async function startRun(sql: Sql, { kind, connection }: { kind: RunKind; connection: string }): Promise<string> {
-  const [run] = await sql`
+export async function startRun(
+  client: Sql,
+  { kind, connection }: { kind: RunKind; connection: string },
+): Promise<string> {
+  const [run] = await client`
     with interrupted as (
       update keywarden.sync_run set status = 'interrupted', finished_at = now()
       where kind = ${kind} and connection = ${connection} and status = 'running'
@@ -15,26 +21,28 @@ export async function startRun(sql: Sql, { kind, connection }: { kind: RunKind; 
 
 /** Whether a run of a kind has finished for a connection in the last so many hours, by the database's clock. */
 export async function hasFinishedRun(
-  sql: Sql,
+  db: Db,
   { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },
 ): Promise<boolean> {
-  const [run] = await sql`
-    select 1 from keywarden.sync_run where kind = ${kind} and connection = ${connection} and status = 'finished'
-      and finished_at > now() - make_interval(hours => ${hours}) limit 1`;
+  const { number, finishedAt, status } = syncRun;
+  const since = sql`now() - make_interval(hours => ${hours})`;
+  const finished = and(eq(syncRun.kind, kind), eq(syncRun.connection, connection), eq(status, 'finished'));
+  const [run] = await db
+    .select({ number })
+    .from(syncRun)
+    .where(and(finished, gt(finishedAt, since)))
+    .limit(1);
   return run !== undefined;
 }
 
 export async function finishRun(
-  sql: Sql,
+  db: Db,
   run: string,
   {
     status,
     counts,
     error = null,
-  }: { status: 'finished' | 'failed'; counts: Record<string, number>; error?: object | null },
+  }: { status: 'finished' | 'failed'; counts: Record<string, number>; error?: ErrorRecord | null },
 ): Promise<void> {
-  await sql`
-    update keywarden.sync_run set status = ${status}, finished_at = now(), counts = ${JSON.stringify(counts)}::jsonb,
-      error = ${error === null ? null : JSON.stringify(error)}::jsonb
-    where number = ${run}`;
+  await db.update(syncRun).set({ status, finishedAt: sql`now()`, counts, error }).where(eq(syncRun.number, run));
 }

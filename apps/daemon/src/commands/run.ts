@@ -34,7 +34,7 @@ async function run(context: Context): Promise<number> {
   if (replica === null) throw new Error('a daemon has a replica of its own');
   const connections = await connectionsOf(context, { goesOn: true });
   const names = config.connections.map(({ name }) => name);
-  await removeOtherConnections(store.sql, names);
+  await removeOtherConnections(store.db, names);
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
 
   const over = new AbortController();

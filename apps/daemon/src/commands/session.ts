@@ -70,7 +70,7 @@ export async function withContext<T>(
     throw error;
   } finally {
     // The store may be what failed; a process that is not known to have ended holds old keys back for a day.
-    if (replica !== null) await endReplica(store.sql, replica).catch(() => undefined);
+    if (replica !== null) await endReplica(store.db, replica).catch(() => undefined);
     await store.close();
   }
 }

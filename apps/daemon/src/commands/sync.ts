@@ -32,7 +32,7 @@ export async function syncCommand(kind: RunKind | undefined, options: SyncOption
     const connections = await connectionsOf(context, { name: options.connection });
     if (options.connection === undefined) {
       await removeOtherConnections(
-        context.store.sql,
+        context.store.db,
         context.config.connections.map(({ name }) => name),
       );
     }

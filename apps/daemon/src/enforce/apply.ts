@@ -55,7 +55,7 @@ export async function applyPlan(
   const approval =
     approver.via === 'report'
       ? approver.approval
-      : (await approvePlan(context.store.sql, { planId, ...approver })).number;
+      : (await approvePlan(context.store.db, { planId, ...approver })).number;
   const part = context.progress.part(`plan ${planId}`, 'keys');
   const run = { refused: new Set<string>(), membersReadAt: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
@@ -78,7 +78,7 @@ export async function applyPlan(
   const how = howItEnded(applied);
   // Of what was revoked a person hears, also where the store can note no more.
   if (how !== null)
-    await endApproval(context.store.sql, approval, how).catch((error: unknown) => {
+    await endApproval(context.store.db, approval, how).catch((error: unknown) => {
       applied.stopped ??= `the store failed (${codeOf(error)}) when the plan's end was to be noted`;
     });
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);

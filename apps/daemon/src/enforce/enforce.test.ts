@@ -153,9 +153,9 @@ test('R2: a connection that another process’s configuration lacks still holds 
   if (main === undefined) throw new Error('the bed has no connection');
   const { accountId, authMethod, isSandbox, identity: baseUrl } = main;
   const other = { name: 'other', baseUrl, accountId, authMethod, isSandbox, ownKeyId: null, replica: null };
-  const { sql } = bed.context.store;
+  const { db, sql } = bed.context.store;
   await saveConnection(sql, { ...other, checkedAt: new Date().toISOString() });
-  await removeOtherConnections(sql, ['main']);
+  await removeOtherConnections(db, ['main']);
   expect(await planned()).toEqual([]);
   await store.sql`update keywarden.connection set removed_at = now() - interval '8 days' where name = 'other'`;
   expect(await planned()).toEqual(['idle']);

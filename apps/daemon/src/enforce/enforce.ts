@@ -88,7 +88,7 @@ async function readItems(
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     context.log.error({ plan: planId, err: error }, 'an approved plan cannot be carried out');
-    await endApproval(context.store.sql, approval, 'stopped');
+    await endApproval(context.store.db, approval, 'stopped');
     return undefined;
   }
 }

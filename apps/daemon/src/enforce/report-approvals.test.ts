@@ -122,7 +122,7 @@ test('a rejection stops an approved plan, at the command line too, until somebod
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.sql, { plan: plan.id, by: 'grace', reason: 'not before Friday' });
+  await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'not before Friday' });
   expect((await pass(0)).approved).toEqual([]);
   expect(await whyNotApproved(bed.context, plan.id, 'report')).toContain('rejected by grace (not before Friday)');
   expect(await revokedNames()).toEqual([]);
@@ -138,7 +138,7 @@ test('R5: what one approval of a plan was stopped for, another of before does no
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const second = await approveByReport(plan.id);
-  await endApproval(bed.context.store.sql, second ?? '', 'stopped');
+  await endApproval(bed.context.store.db, second ?? '', 'stopped');
   expect((await pass(0)).approved).toEqual([]);
   expect(await revokedNames()).toEqual([]);
   await approveByReport(plan.id);
@@ -149,7 +149,7 @@ test('a rejection that comes while somebody is asked at the command line is not 
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.sql, { plan: plan.id, by: 'grace', reason: 'stop' });
+  await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'stop' });
   const approver = { via: 'command line', approvedBy: 'ada' } as const;
   const { connections } = bed;
   const applied = await applyPlan(bed.context, { planId: plan.id, items: plan.document.items, approver, connections });

@@ -91,15 +91,15 @@ const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
 
 /** What operators have asked for in the report: each request is answered once, when it can be. */
 export async function openRequested(context: Context, run: Run): Promise<Opened[]> {
-  const { sql } = context.store;
-  const requests = await listRotationRequests(sql);
+  const { db, sql } = context.store;
+  const requests = await listRotationRequests(db);
   if (requests.length === 0) return [];
   const keys = new Map((await listLiveKeys(sql)).map((key) => [key.number, key]));
   const opened: Opened[] = [];
   for (const { number, key: wanted, requestedBy } of requests) {
     const key = keys.get(wanted);
     if (key === undefined) {
-      await answerRotationRequest(sql, number, { whyNot: 'the key is gone' });
+      await answerRotationRequest(db, number, { whyNot: 'the key is gone' });
       continue;
     }
     const rule = ruleOf(context.config.policy, run, key.number);
@@ -107,7 +107,7 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
     opened.push(result);
     if (result.isTransient) continue;
     const answer = result.whyNot === null ? { rotation: result.rotation } : { whyNot: result.whyNot };
-    await answerRotationRequest(sql, number, answer);
+    await answerRotationRequest(db, number, answer);
   }
   return opened;
 }

@@ -88,7 +88,7 @@ test('never locked out: while another replica works with the old key, that stays
   for (let days = 0; days < 12; days += 1) await pass(day);
   expect(await use(own.key)).toBe(200);
   expect(await states()).toEqual(['daemon: overlapping']);
-  await endReplica(bed.context.store.sql, replica);
+  await endReplica(bed.context.store.db, replica);
   // It was used twice, so long apart that twice that must pass.
   for (let days = 0; days < 30; days += 3) await pass(3 * day);
   expect(await states()).toEqual(['daemon: retired']);

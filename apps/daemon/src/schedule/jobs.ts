@@ -85,7 +85,7 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: false,
     async run(context) {
       await forgetOldJobs(context.store.sql, historyMs);
-      await forgetRejectedRows(context.store.sql, historyMs);
+      await forgetRejectedRows(context.store.db, historyMs);
       await enforceRetention(context);
     },
   },
@@ -117,7 +117,7 @@ function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated):
 /** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */
 async function sweepOperations(context: Context, connection: Connection): Promise<void> {
   const recent = { kind: 'operations', connection: connection.name, hours: 20 } as const;
-  if (!(await hasFinishedRun(context.store.sql, recent))) await syncOperations(context, connection);
+  if (!(await hasFinishedRun(context.store.db, recent))) await syncOperations(context, connection);
 }
 
 type ConnectionWork = (context: Context, connection: Connection) => Promise<unknown>;

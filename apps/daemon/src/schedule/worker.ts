@@ -37,7 +37,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   const { context, replica, stopping } = worker;
   // Taken from the queue when the daemon was told to stop already.
   if (stopping.asked.aborted) return await handBack(worker, kind, job);
-  const { sql } = context.store;
+  const { db, sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
   const runId = randomUUID();
@@ -51,7 +51,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   let number: string | undefined;
   try {
     signal.throwIfAborted();
-    number = await startJobRun(sql, {
+    number = await startJobRun(db, {
       jobId: job.id,
       kind,
       account,

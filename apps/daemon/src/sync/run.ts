@@ -32,7 +32,7 @@ export async function recordRun(
   { connection, kind }: { connection: Connection; kind: RunKind },
   work: (leased: Context, run: string, counts: Counts) => Promise<void>,
 ): Promise<Counts> {
-  const { sql } = context.store;
+  const { db, sql } = context.store;
   return await withProcessLock(context, `${kind} of connection ${connection.name}`, async (leased) => {
     const counts: Counts = {};
     const run = await startRun(sql, { kind, connection: connection.name });
@@ -40,10 +40,10 @@ export async function recordRun(
       await work(leased, run, counts);
     } catch (error) {
       // The store may be what failed; the run is then found interrupted by the next one.
-      await finishRun(sql, run, { status: 'failed', counts, error: describeError(error) }).catch(() => undefined);
+      await finishRun(db, run, { status: 'failed', counts, error: describeError(error) }).catch(() => undefined);
       throw error;
     }
-    await finishRun(sql, run, { status: 'finished', counts });
+    await finishRun(db, run, { status: 'finished', counts });
     return counts;
   });
 }

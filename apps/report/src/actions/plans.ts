@@ -27,9 +27,9 @@ export async function approvePlan(
 
 /** Says no to a plan in the name of whoever asks. */
 export async function rejectPlan(
-  { sql, marks }: Dependencies,
+  { db, marks }: Dependencies,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
   await marks.move();
-  await store.rejectPlan(sql, { plan, by: nameOf(principal), reason });
+  await store.rejectPlan(db, { plan, by: nameOf(principal), reason });
 }

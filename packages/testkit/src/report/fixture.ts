@@ -163,7 +163,7 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
     operations: [makeWireOperation(3, { createdAt: '2026-05-03T00:00:00.5Z', status: 'failed', updatedAt: present })],
   });
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });
-  await finishRun(sql, run, { status: 'finished', counts: { keys: 3 } });
+  await finishRun(daemon.db, run, { status: 'finished', counts: { keys: 3 } });
   await openIncident(sql, { kind: 'breaker', scope: `${controlPlane}/organization:other`, detail: { percent: 50 } });
   const planId = await plan(daemon);
   await revokeOne({ owner, daemon: sql, planId });
