@@ -5,7 +5,7 @@ export { coversOnly, type ExemptionFilter, exemptionList } from './exemptions/li
 export { countByMonth, countFindingsByRule, countKeysByAge, type Figure, readPresent } from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
-export { type IncidentFilter, incidentKinds, incidentList } from './incidents/list.ts';
+export { type IncidentFilter, incidentList } from './incidents/list.ts';
 export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './keys/inventory.ts';
 export { type InventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
 export { type KeyFilter, type KeyOrder, keyList, keyObservationList, keyUseList, seesKey } from './keys/list.ts';
@@ -70,6 +70,7 @@ export { type RevocationFilter, revocationList } from './revocations/list.ts';
 export { type RotationFilter, rotationList, rotationRequestList } from './rotations/list.ts';
 export { requestRotation } from './rotations/requests.ts';
 export { type RunFilter, runList } from './runs/list.ts';
+export { incidentKinds } from './schema/incidents.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { type AccessFilter, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';

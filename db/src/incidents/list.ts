@@ -1,18 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type List, time, visible, when, within } from '../list.ts';
-
-/** What an incident may be about, as the constraint of its table has it. */
-export const incidentKinds = [
-  'used_in_flight',
-  'breaker',
-  'high_water_mark',
-  'rotation_stalled',
-  'orphan',
-  'job_failed',
-  'key_changed',
-  'configuration',
-  'listing_doubted',
-] as const;
+import type { incidentKinds } from '../schema/incidents.ts';
 
 export type IncidentKind = (typeof incidentKinds)[number];
 

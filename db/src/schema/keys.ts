@@ -36,6 +36,27 @@ export const keyListing = keywarden.table(
   ],
 );
 
+/** What a record says, and when it was seen. */
+const recordColumns = {
+  controlPlaneNumber: int64('control_plane_number').notNull(),
+  scope: text('scope').notNull(),
+  id: text('id').notNull(),
+  organizationId: text('organization_id'),
+  projectId: text('project_id'),
+  name: text('name').notNull(),
+  creatorId: text('creator_id').notNull(),
+  creatorName: text('creator_name'),
+  createdAt: instant('created_at').notNull(),
+  lastUsedAt: instant('last_used_at'),
+  lastUsedFrom: text('last_used_from'),
+  extra: jsonb('extra').$type<JsonObject>(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  missingSince: instant('missing_since'),
+  goneAt: instant('gone_at'),
+  presentSince: instant('present_since').notNull(),
+  supersededAt: instant('superseded_at'),
+};
+
 /**
  * API keys, and all other credentials that give access (docs/adr/0019). Since which listing every believed one has shown the key. Of keys known
  * before nobody wrote it down: the last listing is sure. A record whose creation time, creator or kind has changed is another key that has the same
@@ -46,25 +67,9 @@ export const credential = keywarden.table(
   'credential',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    scope: text('scope').notNull(),
-    id: text('id').notNull(),
+    ...recordColumns,
     kind: text('kind', { enum: credentialKinds }).notNull(),
-    organizationId: text('organization_id'),
-    projectId: text('project_id'),
-    name: text('name').notNull(),
-    creatorId: text('creator_id').notNull(),
-    creatorName: text('creator_name'),
-    createdAt: instant('created_at').notNull(),
-    lastUsedAt: instant('last_used_at'),
-    lastUsedFrom: text('last_used_from'),
     useWentBack: boolean('use_went_back').notNull().default(false),
-    extra: jsonb('extra').$type<JsonObject>(),
-    firstSeenAt: instant('first_seen_at').notNull(),
-    missingSince: instant('missing_since'),
-    goneAt: instant('gone_at'),
-    presentSince: instant('present_since').notNull(),
-    supersededAt: instant('superseded_at'),
     branchId: text('branch_id'),
     holder: text('holder'),
     expiresAt: instant('expires_at'),
@@ -87,25 +92,9 @@ export const credential = keywarden.table(
 export const key = keywarden
   .view('key', {
     number: int64('number').notNull(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    scope: text('scope').notNull(),
-    id: text('id').notNull(),
+    ...recordColumns,
     kind: text('kind').$type<KeyKind>().notNull(),
-    organizationId: text('organization_id'),
-    projectId: text('project_id'),
-    name: text('name').notNull(),
-    creatorId: text('creator_id').notNull(),
-    creatorName: text('creator_name'),
-    createdAt: instant('created_at').notNull(),
-    lastUsedAt: instant('last_used_at'),
-    lastUsedFrom: text('last_used_from'),
     useWentBack: boolean('use_went_back').notNull(),
-    extra: jsonb('extra').$type<JsonObject>(),
-    firstSeenAt: instant('first_seen_at').notNull(),
-    missingSince: instant('missing_since'),
-    goneAt: instant('gone_at'),
-    presentSince: instant('present_since').notNull(),
-    supersededAt: instant('superseded_at'),
   })
   .existing();
 

@@ -44,23 +44,28 @@ export const completedWalk = keywarden.table(
   ],
 );
 
-/** The order of operations that bear one time, as lists show them: the higher, the newer. With times in whole seconds many do. */
+/** What the control plane says of an operation. */
+const operationColumns = {
+  projectNumber: int64('project_number').notNull(),
+  createdAt: instant('created_at').notNull(),
+  id: uuid('id').notNull(),
+  branchId: text('branch_id'),
+  endpointId: text('endpoint_id'),
+  action: text('action').notNull(),
+  status: text('status').notNull(),
+  failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
+  error: text('error'),
+  retryAt: instant('retry_at'),
+  updatedAt: instant('updated_at').notNull(),
+  totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
+  extra: jsonb('extra').$type<JsonObject>(),
+};
+
+/** place: the order of operations that have one time, as lists show them. The higher, the newer. With times in whole seconds many have. */
 export const operation = keywarden.table(
   'operation',
   {
-    projectNumber: int64('project_number').notNull(),
-    createdAt: instant('created_at').notNull(),
-    id: uuid('id').notNull(),
-    branchId: text('branch_id'),
-    endpointId: text('endpoint_id'),
-    action: text('action').notNull(),
-    status: text('status').notNull(),
-    failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
-    error: text('error'),
-    retryAt: instant('retry_at'),
-    updatedAt: instant('updated_at').notNull(),
-    totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
-    extra: jsonb('extra').$type<JsonObject>(),
+    ...operationColumns,
     seenAt: instant('seen_at').notNull().default(sql`now()`),
     place: integer('place').notNull().default(0),
   },
@@ -81,19 +86,7 @@ export const operation = keywarden.table(
 export const operationVersion = keywarden.table(
   'operation_version',
   {
-    projectNumber: int64('project_number').notNull(),
-    createdAt: instant('created_at').notNull(),
-    id: uuid('id').notNull(),
-    branchId: text('branch_id'),
-    endpointId: text('endpoint_id'),
-    action: text('action').notNull(),
-    status: text('status').notNull(),
-    failuresCount: bigint('failures_count', { mode: 'number' }).notNull(),
-    error: text('error'),
-    retryAt: instant('retry_at'),
-    updatedAt: instant('updated_at').notNull(),
-    totalDurationMs: bigint('total_duration_ms', { mode: 'number' }),
-    extra: jsonb('extra').$type<JsonObject>(),
+    ...operationColumns,
     seenAt: instant('seen_at').notNull(),
     replacedAt: instant('replaced_at').notNull().default(sql`clock_timestamp()`),
   },
