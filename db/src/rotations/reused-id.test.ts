@@ -115,3 +115,9 @@ test('another key that gets the id later is of no lineage: its use adopts nothin
     [other, 'eve'],
   ]);
 });
+
+test('a successor that a listing with an earlier time shows first is of the lineage, for servers keep different clocks', async () => {
+  const [, own] = await rowsOf('5');
+  await store.sql`update keywarden.key set first_seen_at = first_seen_at - interval '1 day' where number = ${own ?? ''}`;
+  expect(await lineages()).toEqual([own]);
+});
