@@ -1,6 +1,8 @@
 import { is, SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { ParameterOrJSON } from 'postgres';
+import type { z } from 'zod';
+import type { Fields } from './item.ts';
 
 /** What reads: the store, or a snapshot of it. */
 export interface Reader {
@@ -20,11 +22,8 @@ interface OrderColumn {
   type: 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int';
 }
 
-/**
- * A question whose answer is a list. Items are JSON that Postgres writes in the shape that the report serves, so that pages, exports and
- * evidence are of one make; `order` ends with something unique.
- */
-export interface List {
+/** A question whose answer is rows of JSON, in an order that ends with something unique. */
+export interface Query {
   /** The tables and their joins; only the joins where `rows` is given. */
   from: SQL;
   /**
@@ -39,6 +38,15 @@ export interface List {
   direction: 'asc' | 'desc';
 }
 
+/**
+ * A question whose items have a schema. Postgres writes their JSON as the report serves it, and routes, pages, exports and evidence are derived
+ * from the schema.
+ */
+export interface List<S extends z.ZodObject = z.ZodObject> extends Query {
+  schema: S;
+  item: Fields<S>;
+}
+
 /** A page of a list: its items as JSON texts, and the place of the next page if there is one. */
 export interface Page {
   items: string[];
@@ -46,7 +54,7 @@ export interface Page {
 }
 
 /** Reads one page by one row comparison, which an index serves at any depth; one row more than asked tells whether others follow. */
-export async function readPage(db: Reader, list: List, { limit, after }: PageRequest): Promise<Page> {
+export async function readPage(db: Reader, list: Query, { limit, after }: PageRequest): Promise<Page> {
   const rows = await db.execute(select(list, { limit: limit + 1, after }));
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
@@ -61,7 +69,7 @@ export async function readPage(db: Reader, list: List, { limit, after }: PageReq
  */
 export async function readPageText(
   db: Reader,
-  list: List,
+  list: Query,
   { limit, after }: PageRequest,
 ): Promise<{ items: string; next: Position | null }> {
   const places = list.order.map((_column, index) => sql.identifier(`at${index}`));
@@ -74,14 +82,24 @@ export async function readPageText(
 }
 
 /** How many items a list has. */
-export async function countItems(db: Reader, list: List): Promise<number> {
+export async function countItems(db: Reader, list: Query): Promise<number> {
   const [row] = await db.execute(sql`select count(*)::int as n from (${select(list)}) counted`);
   return Number(row?.n);
 }
 
-/** The first item of a list. */
-export async function readOne(db: Reader, list: List): Promise<string | undefined> {
+/** The first item of a list, as its JSON text. */
+export async function readOne(db: Reader, list: Query): Promise<string | undefined> {
   return (await readPage(db, list, { limit: 1, after: null })).items[0];
+}
+
+/** The first items of a list. */
+export async function readItems<S extends z.ZodObject>(
+  db: Reader,
+  list: List<S>,
+  limit: number,
+): Promise<z.output<S>[]> {
+  const { items } = await readPage(db, list, { limit, after: null });
+  return items.map((item) => list.schema.parse(JSON.parse(item)));
 }
 
 const dialect = new PgDialect();
@@ -95,7 +113,7 @@ export function toStatement(statement: SQL): { text: string; params: ParameterOr
 
 /** A list as a statement of its own; each row has its `item`, and its place as `at0`, `at1` and so on. Without a limit it is all of it. */
 export function select(
-  { from, rows, item, where, order, direction }: List,
+  { from, rows, item, where, order, direction }: Query,
   {
     limit = null,
     after = null,
@@ -121,7 +139,7 @@ export function select(
     ${rows === undefined ? page : ordered}`;
 }
 
-function afterPosition(order: OrderColumn[], direction: List['direction'], after: Position | null): SQL | undefined {
+function afterPosition(order: OrderColumn[], direction: Query['direction'], after: Position | null): SQL | undefined {
   if (after === null) return undefined;
   const left = sql.join(
     order.map(({ by }) => by),
@@ -133,9 +151,6 @@ function afterPosition(order: OrderColumn[], direction: List['direction'], after
   );
   return direction === 'asc' ? sql`(${left}) > (${right})` : sql`(${left}) < (${right})`;
 }
-
-/** A timestamptz as RFC 3339 in UTC with every digit; the store's sessions print times so that two replacements do. */
-export const time = (column: SQL): SQL => sql`replace(replace(${column}::text, ' ', 'T'), '+00', 'Z')`;
 
 /** A JSON object as text, its fields in order. One that is `sparse` is left out where it is null; the first is not, and no other is null. */
 export function objectText(fields: Record<string, SQL | { sparse: SQL }>): SQL {

@@ -1,14 +1,35 @@
-export { type BlindSpot, connectionList, listBlindSpots } from './connections/list.ts';
-export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage/coverage.ts';
+export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
+export {
+  type HoleReason,
+  type Interval,
+  listCoverage,
+  operationCoverage,
+  type ProjectCoverage,
+} from './coverage/coverage.ts';
 export { endExemption, grantExemption } from './exemptions/exemptions.ts';
-export { coversOnly, type ExemptionFilter, exemptionList } from './exemptions/list.ts';
+export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export { countByMonth, countFindingsByRule, countKeysByAge, type Figure, readPresent } from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
-export { type IncidentFilter, incidentList } from './incidents/list.ts';
-export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './keys/inventory.ts';
-export { type InventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
-export { type KeyFilter, type KeyOrder, keyList, keyObservationList, keyUseList, seesKey } from './keys/list.ts';
+export { incidentItem, incidentList } from './incidents/list.ts';
+export { instant, isInstant, unwrap } from './item.ts';
+export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
+export { type InventoryHole, inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
+export {
+  credentialItem,
+  credentialList,
+  inventoryList,
+  type KeyFilter,
+  type KeyOrder,
+  keyItem,
+  keyList,
+  keyObservation,
+  keyObservationList,
+  keyUse,
+  keyUseList,
+  seesKey,
+} from './keys/list.ts';
+export { keyReference } from './keys/reference.ts';
 export type { Inventoried } from './keys/source.ts';
 export {
   countItems,
@@ -16,7 +37,9 @@ export {
   type Page,
   type PageRequest,
   type Position,
+  type Query,
   type Reader,
+  readItems,
   readOne,
   readPage,
   select,
@@ -31,28 +54,33 @@ export {
 export {
   type BucketSize,
   findProjectNumbers,
-  type OperationFilter,
+  operationBucket,
   operationBucketList,
+  operationItem,
   operationList,
+  operationVersion,
   operationVersionList,
 } from './operations/list.ts';
 export { pingStore, readTotals, type Totals } from './operations/totals.ts';
-export { organizationList } from './organizations/organizations.ts';
+export { organizationItem, organizationList } from './organizations/list.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export {
-  type FindingFilter,
+  findingItem,
   findingList,
   listRules,
+  planDecision,
   planDecisionList,
+  planItem,
   planList,
   readPlanDocument,
 } from './plans/list.ts';
-export { type ProjectFilter, projectList } from './projects/list.ts';
+export { projectItem, projectList } from './projects/list.ts';
 export {
   findReview,
-  type ReviewFilter,
-  type ReviewItemFilter,
+  reviewDecision,
   reviewDecisionList,
+  reviewedKey,
+  reviewItem,
   reviewItemList,
   reviewList,
 } from './reviews/list.ts';
@@ -66,12 +94,12 @@ export {
   type Signature,
   signReview,
 } from './reviews/reviews.ts';
-export { type RevocationFilter, revocationList } from './revocations/list.ts';
-export { type RotationFilter, rotationList, rotationRequestList } from './rotations/list.ts';
+export { revocationItem, revocationList } from './revocations/list.ts';
+export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } from './rotations/list.ts';
 export { requestRotation } from './rotations/requests.ts';
-export { type RunFilter, runList } from './runs/list.ts';
+export { runItem, runList } from './runs/list.ts';
 export { incidentKinds } from './schema/incidents.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
-export { type AccessFilter, accessList } from './tokens/access-list.ts';
+export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';
 export { authenticateToken, type Principal } from './tokens/authenticate.ts';

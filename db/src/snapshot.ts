@@ -1,12 +1,12 @@
 import { sql as fragment, type SQL } from 'drizzle-orm';
 import type postgres from 'postgres';
-import { type List, type Reader, select, toStatement } from './list.ts';
+import { type Query, type Reader, select, toStatement } from './list.ts';
 import type { Sql } from './sql.ts';
 
 /** The store as it was at one moment, whatever is written meanwhile. It holds a connection until it is closed. */
 export interface Snapshot extends Reader {
   /** All items of a list, some at a time, in constant memory: the next rows are asked for when the last were taken. */
-  stream(list: List): AsyncGenerator<string[]>;
+  stream(list: Query): AsyncGenerator<string[]>;
   close(): Promise<void>;
 }
 

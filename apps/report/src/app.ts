@@ -11,27 +11,19 @@ import { createAccessLog } from './access/access-log.ts';
 import { createFailureLimit } from './access/failures.ts';
 import { authenticated, permitted } from './access/pipeline.ts';
 import { readTransport } from './access/transport.ts';
-import { dashboardRoutes } from './dashboard/index.ts';
 import { renderErrorPage, wantsPage } from './dashboard/layout.ts';
+import { overviewPage } from './dashboard/overview.ts';
+import { makePages } from './dashboard/page.ts';
+import { signInPages } from './dashboard/sign-in.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createMetrics } from './metrics.ts';
 import { Problem, renderProblem, toProblem } from './problem.ts';
+import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
-import { credentialRoutes } from './routes/credentials.ts';
 import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
-import { evidenceRoutes } from './routes/evidence.ts';
-import { exemptionRoutes } from './routes/exemptions.ts';
-import { exportRoutes } from './routes/exports.ts';
-import { governanceRoutes } from './routes/governance.ts';
-import { keyRoutes } from './routes/keys.ts';
-import { operationRoutes } from './routes/operations.ts';
-import { planRoutes } from './routes/plans.ts';
-import { reviewRoutes } from './routes/reviews.ts';
-import { rotationRoutes } from './routes/rotations.ts';
-import { storeRoutes } from './routes/store.ts';
 
 const description = {
   openapi: '3.1.0',
@@ -124,18 +116,10 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     return await revalidate(c, next);
   });
   describeOtherRoutes(app);
-  keyRoutes(app, services);
-  credentialRoutes(app, services);
-  governanceRoutes(app, services);
-  planRoutes(app, services);
-  exemptionRoutes(app, services);
-  rotationRoutes(app, services);
-  reviewRoutes(app, services);
-  operationRoutes(app, services);
-  storeRoutes(app, services);
-  exportRoutes(app, services);
-  evidenceRoutes(app, services);
-  dashboardRoutes(app, services);
+  const pages = makePages(app, services);
+  signInPages(app, services);
+  overviewPage(pages, services);
+  addResources(app, pages, services);
 
   const render = (c: Context<Env>, problem: Problem) =>
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);

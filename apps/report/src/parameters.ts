@@ -46,3 +46,9 @@ export const range = {
   from: instant.optional().openapi({ description: 'From this time on' }),
   to: instant.optional().openapi({ description: 'Before this time' }),
 };
+
+/** Whether something is so. */
+export const flag = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .openapi({ type: 'string', enum: ['true', 'false'] });

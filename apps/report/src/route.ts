@@ -1,11 +1,20 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
-import { type List, type Page, type PageRequest, type Principal, type Reader, readPage } from '@keywarden/db/report';
+import {
+  type List,
+  type Page,
+  type PageRequest,
+  type Principal,
+  type Query,
+  type Reader,
+  readOne,
+  readPage,
+} from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { permitted } from './access/pipeline.ts';
 import type { Access } from './access/roles.ts';
 import type { Env } from './environment.ts';
 import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
-import { Problem, problemSchema } from './problem.ts';
+import { notFound, Problem, problemSchema } from './problem.ts';
 
 type Schema = z.ZodObject;
 
@@ -26,17 +35,22 @@ export interface RouteOptions<P extends Schema, Q extends Schema, B extends z.Zo
 }
 
 /** What a handler is given: everything that was asked, checked. */
-export interface Asking<P extends Schema, Q extends Schema, B extends z.ZodType> {
+interface Asking<P extends Schema, Q extends Schema, B extends z.ZodType> {
   c: Context<Env>;
   principal: Principal;
+  /** Those that the principal may see; null: all. */
+  organizations: string[] | null;
   params: z.output<P>;
   query: z.output<Q>;
   body: z.output<B>;
 }
 
+/** Answers with JSON, as a text or an object, or with an answer of its own. */
 type Handler<P extends Schema, Q extends Schema, B extends z.ZodType> = (
   asking: Asking<P, Q, B>,
-) => Response | Promise<Response>;
+) => Response | string | object | Promise<Response | string | object>;
+
+const json = { 'content-type': 'application/json' };
 
 const problem = (description: string) => ({
   description,
@@ -90,13 +104,16 @@ export function addRoute<
   app.openapi(route, (async (c: Context<Env>) => {
     // What the schemas have checked; absent where there is none.
     const checked = (what: 'param' | 'query' | 'json'): unknown => c.req.valid(what as never);
-    return await handle({
+    const answer = await handle({
       c,
       principal: c.get('principal'),
+      organizations: c.get('principal').organizations,
       params: checked('param') as z.output<P>,
       query: checked('query') as z.output<Q>,
       body: checked('json') as z.output<B>,
     });
+    if (answer instanceof Response) return answer;
+    return c.body(typeof answer === 'string' ? answer : JSON.stringify(answer), status, json);
   }) as never);
 }
 
@@ -111,46 +128,49 @@ function inWords({ role, organizations }: Access): string {
   return `Role ${role}. ${spans}`;
 }
 
-export interface ListOptions<P extends Schema, Q extends z.ZodRawShape> {
+export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends z.ZodRawShape> {
   path: string;
   summary: string;
   access: Access;
   params?: P;
   /** The filters; paging comes to them. */
   filters?: Q;
-  item: z.ZodType;
+  item: S;
   /** What stands beside the items, where something does. */
   more?: z.ZodRawShape;
 }
 
 /** A list of the store's, or one that is read in another way and pages by one number. */
-interface Listing {
-  list: List | { order: { type: 'bigint' }[]; read: (page: PageRequest) => Promise<Page> };
+interface Listing<S extends z.ZodObject> {
+  list: List<S> | { order: { type: 'bigint' }[]; read: (page: PageRequest) => Promise<Page> };
   /** JSON that stands beside the items. */
-  more?: object;
+  more?: object | undefined;
 }
 
+type ListAsking<P extends Schema, Q extends z.ZodRawShape> = Pick<
+  Asking<P, z.ZodObject<Q>, z.ZodUndefined>,
+  'params' | 'query' | 'principal' | 'organizations'
+>;
+
 /** Adds a route that answers a list: `{items, next_cursor}` and `Link: rel="next"`. */
-export function addList<Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
+export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
   app: OpenAPIHono<Env>,
   db: Reader,
-  { filters, item, more, ...options }: ListOptions<P, Q>,
-  listOfAsking: (
-    asking: Pick<Asking<P, z.ZodObject<Q>, z.ZodUndefined>, 'params' | 'query' | 'principal'>,
-  ) => Listing | Promise<Listing>,
+  { filters, item, more, ...options }: ListOptions<S, P, Q>,
+  listOfAsking: (asking: ListAsking<P, Q>) => Listing<S> | Promise<Listing<S>>,
 ): void {
   const query = z.strictObject({ ...filters, ...pagingQuery });
   addRoute(app, { ...options, query, response: listOf(item, more) }, async (asking) => {
-    const { c, principal, params } = asking;
+    const { c } = asking;
     const asked = asking.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
-    const { list, more: beside = {} } = await listOfAsking({ params, query: asked, principal });
+    const { list, more: beside = {} } = await listOfAsking({ ...asking, query: asked });
     const bound = { path: c.req.path, query: asked };
     const page = { limit: asked.limit, after: openCursor(bound, list) };
     const { items, next } = await ('read' in list ? list.read(page) : readPage(db, list, page));
     const cursor = next && sealCursor(bound, next);
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);
     const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
-    return c.body(`{"items":[${items.join(',')}],${rest}`, 200, { 'content-type': 'application/json' });
+    return `{"items":[${items.join(',')}],${rest}`;
   });
 }
 
@@ -159,3 +179,22 @@ function linkTo(address: string, cursor: string): string {
   searchParams.set('cursor', cursor);
   return `${pathname}?${searchParams.toString()}`;
 }
+
+/** The only item of a list, as JSON. Throws a Problem (404) for an empty one, with where there are others. */
+export async function requireOne(db: Reader, list: Query, [what, where]: Missing): Promise<string> {
+  const found = await readOne(db, list);
+  if (found === undefined) throw notFound(what, where);
+  return found;
+}
+
+/** The only item of a list. Throws a Problem as above. */
+export async function requireItem<S extends z.ZodObject>(
+  db: Reader,
+  list: List<S>,
+  missing: Missing,
+): Promise<z.output<S>> {
+  return list.schema.parse(JSON.parse(await requireOne(db, list, missing)));
+}
+
+/** What is not there, and where those that are are listed. */
+export type Missing = [what: string, where: string];

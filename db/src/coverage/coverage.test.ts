@@ -111,5 +111,5 @@ test('digits below the millisecond are kept', async () => {
   const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
   await saveOperationPage(daemon.sql, { project, operations: [], proof });
   const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
-  expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, isFromIncluded: true, isToIncluded: false }]);
+  expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, from_included: true, to_included: false }]);
 });

@@ -1,5 +1,24 @@
 import { sql } from 'drizzle-orm';
-import { type List, type Reader, time, visible, when } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant } from '../item.ts';
+import { listedReference, listedReferenceToKey } from '../keys/reference.ts';
+import { type List, type Reader, visible, when } from '../list.ts';
+
+export const exemptionItem = z
+  .strictObject({
+    id: z.string(),
+    rules: z.array(z.string()).nullable().meta({ description: 'null: from every rule' }),
+    reason: z.string(),
+    pattern: z.string().nullable(),
+    granted_by: z.string(),
+    granted_at: instant,
+    until: instant,
+    state: z.enum(['in_force', 'ended', 'lapsed']),
+    ended_at: instant.nullable(),
+    ended_by: z.string().nullable(),
+    keys: z.array(listedReference),
+  })
+  .meta({ id: 'Exemption' });
 
 /** An exemption's own present: that of the control plane of its keys. */
 const present = sql`(select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
@@ -8,7 +27,8 @@ const state = sql`case when e.ended_at is not null then 'ended' when e.until <= 
 
 export interface ExemptionFilter {
   number?: string | undefined;
-  keyNumber?: string | undefined;
+  /** The store's number of a key. */
+  key?: string | undefined;
   state?: 'in_force' | 'ended' | 'lapsed' | undefined;
   /** Their time ends before this. */
   lapsesBefore?: string | undefined;
@@ -18,23 +38,16 @@ export interface ExemptionFilter {
 }
 
 /** Exceptions from rules, newest first, with those of their keys that the asker may see. */
-export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List {
+export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List<typeof exemptionItem> {
   const sees = visible(sql`k.organization_id`, organizations) ?? sql`true`;
   return {
+    schema: exemptionItem,
     from: sql`keywarden.exemption e`,
     item: {
+      ...columnsOf(exemptionItem, 'e'),
       id: sql`e.number::text`,
-      rules: sql`e.rules`,
-      reason: sql`e.reason`,
-      pattern: sql`e.pattern`,
-      granted_by: sql`e.granted_by`,
-      granted_at: time(sql`e.granted_at`),
-      until: time(sql`e.until`),
       state,
-      ended_at: time(sql`e.ended_at`),
-      ended_by: sql`e.ended_by`,
-      keys: sql`(select json_agg(json_build_object('number', k.number::text, 'id', k.id::text, 'name', k.name,
-          'organization_id', k.organization_id) order by k.number)
+      keys: sql`(select json_agg(${listedReferenceToKey} order by k.number)
         from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = e.number and ${sees})`,
     },
     where: [
@@ -45,7 +58,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
       when(filter.to, (at) => sql`e.granted_at < ${at}::timestamptz`),
       sql`exists (select from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
         where x.exemption_number = e.number and ${sees}
-          and ${when(filter.keyNumber, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,
+          and ${when(filter.key, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,
     ],
     order: [{ by: sql`e.number`, type: 'bigint' }],
     direction: 'desc',

@@ -1,39 +1,55 @@
 import { sql } from 'drizzle-orm';
-import { type List, time, visible, when, within } from '../list.ts';
-import type { incidentKinds } from '../schema/incidents.ts';
+import { z } from 'zod';
+import { columnsOf, instant, json } from '../item.ts';
+import { shortReference, shortReferenceToKey } from '../keys/reference.ts';
+import { type List, visible, when, within } from '../list.ts';
+import { incidentKinds } from '../schema/incidents.ts';
 
 export type IncidentKind = (typeof incidentKinds)[number];
+
+export const incidentItem = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum(incidentKinds),
+    state: z.enum(['open', 'closed']),
+    opened_at: instant,
+    scope: z.string().nullable(),
+    key: shortReference.nullable(),
+    plan_id: z.string().nullable(),
+    detail: json,
+    closed_at: instant.nullable(),
+    closed_by: z.string().nullable(),
+    note: z.string().nullable(),
+  })
+  .meta({ id: 'Incident' });
 
 export interface IncidentFilter {
   kind?: IncidentKind | undefined;
   state?: 'open' | 'closed' | undefined;
-  keyNumber?: string | undefined;
+  /** The store's number of a key. */
+  key?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** What a person has to look at, or had, newest first. */
-export function incidentList(filter: IncidentFilter, organizations: string[] | null): List {
+export function incidentList(filter: IncidentFilter, organizations: string[] | null): List<typeof incidentItem> {
   return {
+    schema: incidentItem,
     from: sql`keywarden.incident n left join keywarden.credential k on k.number = n.key_number
       left join keywarden.revocation_intent i on i.number = n.intent_number`,
     item: {
+      ...columnsOf(incidentItem, 'n'),
       id: sql`n.number::text`,
-      kind: sql`n.kind`,
       state: sql`case when n.closed_at is null then 'open' else 'closed' end`,
-      opened_at: time(sql`n.opened_at`),
       scope: sql`nullif(n.scope, '')`,
-      key: sql`case when k.number is not null then json_build_object('number', k.number::text, 'id', k.id::text, 'name', k.name) end`,
+      key: sql`case when k.number is not null then ${shortReferenceToKey} end`,
       plan_id: sql`i.plan_id`,
-      detail: sql`n.detail`,
-      closed_at: time(sql`n.closed_at`),
-      closed_by: sql`n.closed_by`,
-      note: sql`n.note`,
     },
     where: [
       when(filter.kind, (kind) => sql`n.kind = ${kind}`),
       when(filter.state, (state) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`)),
-      when(filter.keyNumber, (number) => sql`n.key_number = ${number}::bigint`),
+      when(filter.key, (number) => sql`n.key_number = ${number}::bigint`),
       ...within(sql`n.opened_at`, filter),
       visible(
         sql`coalesce(k.organization_id, substring(n.scope from '^[0-9]+/organization:(.*)$'),

@@ -1,16 +1,20 @@
 import { otherKinds } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { instant } from '../item.ts';
 import { type Reader, visible } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Inventoried } from './source.ts';
 
 /** Times of which nobody knows whether other keys came and went in a scope. Null: since ever, or until now. */
-export interface InventoryHole {
-  control_plane: string;
-  scope: string;
-  from: string | null;
-  to: string | null;
-}
+export const inventoryHole = z
+  .strictObject({ control_plane: z.string(), scope: z.string(), from: instant.nullable(), to: instant.nullable() })
+  .meta({
+    id: 'InventoryHole',
+    description: 'Of these times nobody knows whether other keys came and went there',
+  });
+
+export type InventoryHole = z.output<typeof inventoryHole>;
 
 /** The organization of a scope: `organization:ID`, or `KIND:ORGANIZATION/PROJECT`; null for a user's. */
 const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;

@@ -1,20 +1,26 @@
+import { z } from 'zod';
+import { instant } from '../item.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
 
-/** When a scope's keys were listed completely, and between which listings more than a day lies. Times are RFC 3339. */
-export interface InventoryCoverage {
-  controlPlane: string;
-  /** `user:ID` or `organization:ID`. */
-  scope: string;
-  /** Null where no listing could be believed so far. */
-  firstListedAt: string | null;
-  lastListedAt: string | null;
-  listings: number;
-  /** A key that came and went within one of these may never have been seen. */
-  gaps: { from: string; to: string }[];
-  /** Why the newest listings conclude nothing, and since when; null where the newest is believed. */
-  doubt: { since: string; why: string } | null;
-}
+/** When a scope's keys were listed completely, and between which listings more than a day lies. */
+export const inventoryCoverage = z
+  .strictObject({
+    control_plane: z.string(),
+    scope: z.string().meta({ description: 'user:ID or organization:ID' }),
+    first_listed_at: instant.nullable().meta({ description: 'Null where no listing could be believed so far' }),
+    last_listed_at: instant.nullable(),
+    listings: z.int(),
+    gaps: z.array(z.strictObject({ from: instant, to: instant })).meta({
+      description: 'A key that came and went within one of these may never have been seen',
+    }),
+    doubt: z.strictObject({ since: instant, why: z.string() }).nullable().meta({
+      description: 'Why the newest listings conclude nothing, and since when',
+    }),
+  })
+  .meta({ id: 'InventoryCoverage' });
+
+export type InventoryCoverage = z.output<typeof inventoryCoverage>;
 
 /** Scopes that some connection lists and whose newest listing is doubted, with since when and why. */
 export async function listDoubtedScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
@@ -57,12 +63,12 @@ export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage
     from listing l join keywarden.control_plane c on c.number = l.control_plane_number
       left join doubted d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
     group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`;
-  const instant = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
+  const timeOf = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
   return rows.map((row) => ({
-    controlPlane: String(row.base_url),
+    control_plane: String(row.base_url),
     scope: String(row.scope),
-    firstListedAt: instant(row.first),
-    lastListedAt: instant(row.last),
+    first_listed_at: timeOf(row.first),
+    last_listed_at: timeOf(row.last),
     listings: Number(row.listings),
     gaps: (row.gaps as { from: string; to: string }[]).map(({ from, to }) => ({
       from: toInstant(from),

@@ -1,7 +1,53 @@
-import type { CredentialKind } from '@keywarden/core/wire';
+import { type CredentialKind, keyKinds, otherKinds } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
-import { contains, type List, type Reader, time, visible, when } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, type Fields, instant, json, time } from '../item.ts';
+import { contains, type List, type Query, type Reader, visible, when } from '../list.ts';
+import { keyObservationEvents } from '../schema/keys.ts';
+import { keyReference } from './reference.ts';
 import { type Inventoried, keysAsOf, keysNow } from './source.ts';
+
+const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
+  description: 'missing: one listing lacks it, two say gone. unknown: at that past time it may have been gone',
+});
+
+/** A key as every list of ours shows it. Ids are int64, so they are text. */
+export const keyItem = z
+  .strictObject({
+    number: keyReference.shape.number,
+    control_plane: z.string(),
+    scope: z.string(),
+    id: z.string(),
+    kind: z.enum(keyKinds),
+    name: z.string(),
+    organization_id: z.string().nullable(),
+    project_id: z.string().nullable(),
+    creator: z.strictObject({ id: z.string(), name: z.string().nullable() }),
+    owner: z.string(),
+    state: states,
+    created_at: instant,
+    last_used_at: instant.nullable(),
+    last_used_from: z.string().nullable(),
+    first_seen_at: instant,
+    last_seen_at: instant.nullable(),
+    gone_at: instant.nullable(),
+  })
+  .meta({ id: 'Key' });
+
+/** What else than an API key lets somebody in, as every list of ours shows it. */
+export const credentialItem = keyItem
+  .extend({
+    kind: z.enum(otherKinds).meta({
+      description:
+        'branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: who of the organization may do what in a project; jwks: a key set whose tokens a project believes',
+    }),
+    created_at: instant.nullable().meta({ description: 'Null where upstream does not say it' }),
+    branch_id: z.string().nullable(),
+    holder: z.string().nullable().meta({ description: 'Who may get in by it, where upstream says' }),
+    expires_at: instant.nullable(),
+    detail: json.nullable().meta({ description: 'What else its list says; no secret' }),
+  })
+  .meta({ id: 'Credential' });
 
 export interface KeyFilter {
   /** The store's own number of a key. */
@@ -9,7 +55,7 @@ export interface KeyFilter {
   organizationId?: string | undefined;
   projectId?: string | undefined;
   kind?: CredentialKind | undefined;
-  state?: 'active' | 'missing' | 'gone' | 'unknown' | undefined;
+  state?: z.output<typeof states> | undefined;
   /** There, or perhaps: of every state but gone. */
   isThere?: boolean | undefined;
   /** In no access review that was signed since this time. */
@@ -37,16 +83,44 @@ export interface KeyFilter {
 /** What keys are sorted by; the number of their first sight where nothing is said. */
 export type KeyOrder = 'number' | 'name' | 'created_at' | 'last_used_at';
 
-/** Keys that were ever seen, or that there were at a time; or the other credentials, which have some fields more. */
-export function keyList(
+interface Shown {
+  organizations: string[] | null;
+  sort?: KeyOrder | undefined;
+  direction?: 'asc' | 'desc' | undefined;
+}
+
+/** Keys that were ever seen, or that there were at a time. */
+export function keyList(filter: KeyFilter, shown: Shown): List<typeof keyItem> {
+  const { item, ...query } = inventoryQuery(filter, shown, 'keys');
+  return { schema: keyItem, item, ...query };
+}
+
+/** Credentials that are no API keys, as keys are listed. */
+export function credentialList(filter: KeyFilter, shown: Shown): List<typeof credentialItem> {
+  const { item, ...query } = inventoryQuery(filter, shown, 'credentials');
+  const { branch_id, holder, expires_at } = columnsOf(credentialItem, 'k');
+  const created_at = time(sql`case when ${isCreationKnown} then k.created_at end`);
+  return {
+    schema: credentialItem,
+    item: { ...item, created_at, branch_id, holder, expires_at, detail: sql`k.extra` },
+    ...query,
+  };
+}
+
+/** Either of them. */
+export function inventoryList(
+  of: Inventoried,
   filter: KeyFilter,
-  {
-    organizations,
-    sort = 'number',
-    direction = 'asc',
-    of = 'keys',
-  }: { organizations: string[] | null; sort?: KeyOrder; direction?: 'asc' | 'desc'; of?: Inventoried },
-): List {
+  shown: Shown,
+): List<typeof keyItem> | List<typeof credentialItem> {
+  return of === 'keys' ? keyList(filter, shown) : credentialList(filter, shown);
+}
+
+function inventoryQuery(
+  filter: KeyFilter,
+  { organizations, sort = 'number', direction = 'asc' }: Shown,
+  of: Inventoried,
+): Omit<Query, 'item'> & { item: Fields<typeof keyItem> } {
   const present = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
   const longerAgo = (since: SQL) => (ms: number) => sql`${since} < ${present} - ${ms} * interval '1 millisecond'`;
   return {
@@ -55,28 +129,15 @@ export function keyList(
       join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
       join keywarden.key_owner_now w on w.key_number = k.number`,
     item: {
+      ...columnsOf(keyItem, 'k'),
       number: sql`k.number::text`,
       control_plane: sql`c.base_url`,
-      scope: sql`k.scope`,
-      id: sql`k.id`,
-      kind: sql`k.kind`,
-      name: sql`k.name`,
-      organization_id: sql`k.organization_id`,
-      project_id: sql`k.project_id`,
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
       owner: sql`w.owner`,
-      state: sql`k.state`,
-      created_at:
-        of === 'keys' ? time(sql`k.created_at`) : time(sql`case when ${isCreationKnown} then k.created_at end`),
-      last_used_at: time(sql`k.last_used_at`),
-      last_used_from: sql`k.last_used_from`,
-      first_seen_at: time(sql`k.first_seen_at`),
       last_seen_at: time(sql`(select l.listed_at from keywarden.key_listing l
         where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.doubt is null
           and l.listed_at < coalesce(k.missing_since, k.gone_at, ${filter.asOf ?? 'infinity'}::timestamptz + interval '1 microsecond')
         order by l.listed_at desc limit 1)`),
-      gone_at: time(sql`k.gone_at`),
-      ...(of === 'keys' ? {} : otherFields),
     },
     where: [
       when(filter.number, (number) => sql`k.number = ${number}::bigint`),
@@ -120,47 +181,45 @@ const isCreationKnown = sql`k.created_at >= '2000-01-01'`;
 /** Of other kinds nothing says when they were used. */
 const hasUse = sql`k.kind in ('personal', 'organization', 'project', 'branch_credential')`;
 
-/** Fields that credentials have and keys do not. */
-const otherFields = {
-  branch_id: sql`k.branch_id`,
-  holder: sql`k.holder`,
-  expires_at: time(sql`k.expires_at`),
-  detail: sql`k.extra`,
-};
-
 /** Keys that were never used stand before those that were. */
-const sorted: Record<KeyOrder, List['order']> = {
+const sorted: Record<KeyOrder, Query['order']> = {
   number: [],
   name: [{ by: sql`k.name`, type: 'text' }],
   created_at: [{ by: sql`k.created_at`, type: 'timestamptz' }],
   last_used_at: [{ by: sql`coalesce(k.last_used_at, '-infinity')`, type: 'timestamptz' }],
 };
 
+export const keyObservation = z
+  .strictObject({
+    seen_at: instant,
+    event: z.enum(keyObservationEvents),
+    record: json.nullable(),
+    run: z.string().nullable(),
+  })
+  .meta({ id: 'KeyObservation' });
+
 /** What was seen of a key, oldest first: each version of its record, and when it was missing, gone or back. */
-export function keyObservationList(key: string): List {
+export function keyObservationList(key: string): List<typeof keyObservation> {
   return {
+    schema: keyObservation,
     from: sql`keywarden.key_observation o`,
-    item: {
-      seen_at: time(sql`o.seen_at`),
-      event: sql`o.event`,
-      record: sql`o.record`,
-      run: sql`o.run_number::text`,
-    },
+    item: { ...columnsOf(keyObservation, 'o'), run: sql`o.run_number::text` },
     where: [sql`o.key_number = ${key}::bigint`],
     order: [{ by: sql`o.number`, type: 'bigint' }],
     direction: 'asc',
   };
 }
 
+export const keyUse = z
+  .strictObject({ last_used_at: instant, address: z.string().nullable(), hour: instant })
+  .meta({ id: 'KeyUse' });
+
 /** The use of a key that was seen, newest first: one item an hour and address. */
-export function keyUseList(key: string): List {
+export function keyUseList(key: string): List<typeof keyUse> {
   return {
+    schema: keyUse,
     from: sql`keywarden.key_use u`,
-    item: {
-      last_used_at: time(sql`u.last_used_at`),
-      address: sql`nullif(u.address, '')`,
-      hour: time(sql`u.hour`),
-    },
+    item: { ...columnsOf(keyUse, 'u'), address: sql`nullif(u.address, '')` },
     where: [sql`u.key_number = ${key}::bigint`],
     order: [
       { by: sql`u.hour`, type: 'timestamptz' },

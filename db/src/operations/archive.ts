@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { time } from '../item.ts';
 import {
-  type List,
   objectText,
   type PageRequest,
+  type Query,
   type Reader,
   readPage,
   readPageText,
-  time,
   visible,
   when,
 } from '../list.ts';
@@ -37,7 +37,7 @@ export async function listArchivedOrganizations(
   db: Reader,
   { id, organizations, page }: { id?: string | undefined; organizations: string[] | null; page: PageRequest },
 ): Promise<ArchivePage> {
-  const list: List = {
+  const list: Query = {
     from: sql`keywarden.organization o`,
     item: { id: sql`o.id`, name: sql`o.name`, created_at: time(sql`o.created_at`), extra: sql`o.extra` },
     where: [when(id, (wanted) => sql`o.id = ${wanted}`), visible(sql`o.id`, organizations)],
@@ -55,7 +55,7 @@ export async function listArchivedProjects(
   db: Reader,
   { organizationId, id, search, state, organizations, page }: ArchivedProjects,
 ): Promise<ArchivePage> {
-  const list: List = {
+  const list: Query = {
     from: sql`keywarden.project p`,
     item: {
       id: sql`p.id`,
@@ -118,7 +118,7 @@ export async function listArchivedOperations(
     updated_at: instant(sql`o.updated_at`),
     total_duration_ms: { sparse: sql`o.total_duration_ms` },
   });
-  const list: List = {
+  const list: Query = {
     rows: sql`keywarden.operation o`,
     from: sql`cross join lateral (select ${shown} as text) s`,
     // What came beside the columns stands over them.

@@ -23,6 +23,7 @@ import {
   saveProjects,
 } from '../daemon.ts';
 import {
+  type List,
   listArchivedOperations,
   openSnapshot,
   operationBucketList,
@@ -176,7 +177,7 @@ test('what is asked over several projects is in words that a cluster takes', asy
   const projects = await makeProjects(3);
   const filter = { branchId: 'b', endpointId: 'e', action: 'a', status: 's', from: since, to: '2026-06-01T00:00:00Z' };
   const id = makeWireOperation(1).id;
-  const lists = [null, projects].flatMap((some) => [
+  const lists: List[] = [null, projects].flatMap((some) => [
     operationList({}, some),
     operationList(filter, some),
     operationBucketList({ size: 'day', by: ['action', 'status', 'project'] }, some),

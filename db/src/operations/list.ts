@@ -1,6 +1,49 @@
 import { sql } from 'drizzle-orm';
-import { type List, type Reader, time, visible, when, within } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant, json, time } from '../item.ts';
+import { type List, type Reader, visible, when, within } from '../list.ts';
 import { project } from '../schema/projects.ts';
+
+const version = z.strictObject({
+  id: z.string(),
+  project_id: z.string(),
+  organization_id: z.string(),
+  branch_id: z.string().nullable(),
+  endpoint_id: z.string().nullable(),
+  action: z.string(),
+  status: z.string(),
+  failures_count: z.int(),
+  error: z.string().nullable(),
+  retry_at: instant.nullable(),
+  created_at: instant,
+  updated_at: instant,
+  total_duration_ms: z.int().nullable(),
+  extra: json.nullable().meta({ description: 'Fields that came and have no column' }),
+  seen_at: instant.meta({ description: 'When this version was first seen' }),
+});
+
+/** Its columns, of a row `o` of the project `p`. */
+const versionColumns = {
+  ...columnsOf(version, 'o'),
+  project_id: sql`p.id`,
+  organization_id: sql`p.organization_id`,
+};
+
+export const operationItem = version
+  .extend({
+    last_seen_upstream_at: instant.nullable().meta({
+      description: 'When a completed walk last found it at the control plane; null before the first',
+    }),
+  })
+  .meta({ id: 'Operation' });
+
+export const operationVersion = version
+  .extend({
+    replaced_at: instant.nullable().meta({
+      description: 'When another version replaced it; null for the newest',
+    }),
+  })
+  .meta({ id: 'OperationVersion' });
 
 export interface OperationFilter {
   projectId?: string | undefined;
@@ -22,24 +65,6 @@ const lastSeenUpstreamAt = sql`(select max(w.began_at) from keywarden.completed_
   where w.project_number = o.project_number and w.began_at >= o.created_at
     and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at)))`;
 
-const version = {
-  id: sql`o.id`,
-  project_id: sql`p.id`,
-  organization_id: sql`p.organization_id`,
-  branch_id: sql`o.branch_id`,
-  endpoint_id: sql`o.endpoint_id`,
-  action: sql`o.action`,
-  status: sql`o.status`,
-  failures_count: sql`o.failures_count`,
-  error: sql`o.error`,
-  retry_at: time(sql`o.retry_at`),
-  created_at: time(sql`o.created_at`),
-  updated_at: time(sql`o.updated_at`),
-  total_duration_ms: sql`o.total_duration_ms`,
-  extra: sql`o.extra`,
-  seen_at: time(sql`o.seen_at`),
-};
-
 /**
  * The stored numbers of the projects that a filter means, so that the index of one project serves its pages; null for all. An id may
  * stand for several: ids can repeat between control planes.
@@ -56,11 +81,15 @@ export async function findProjectNumbers(
 }
 
 /** Operations, newest first, over all projects or some. */
-export function operationList(filter: Omit<OperationFilter, 'projectId'>, projects: string[] | null): List {
+export function operationList(
+  filter: Omit<OperationFilter, 'projectId'>,
+  projects: string[] | null,
+): List<typeof operationItem> {
   return {
+    schema: operationItem,
     rows: sql`keywarden.operation o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,
-    item: { ...version, last_seen_upstream_at: time(lastSeenUpstreamAt) },
+    item: { ...versionColumns, last_seen_upstream_at: time(lastSeenUpstreamAt) },
     where: [
       // Said outright where it is one: its index then has the rows in order, and a cluster asks one node.
       when(projects, (numbers) =>
@@ -84,15 +113,16 @@ export function operationList(filter: Omit<OperationFilter, 'projectId'>, projec
 }
 
 /** The versions of an operation that were seen, newest first; the first is the one that stands. */
-export function operationVersionList(projects: string[], id: string): List {
+export function operationVersionList(projects: string[], id: string): List<typeof operationVersion> {
   const bound = sql`project_number = any(${sql.param(projects)}::bigint[]) and id = ${id}::uuid`;
-  const columns = sql`project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
-    total_duration_ms, extra, seen_at`;
+  const { project_id: _project, organization_id: _organization, ...own } = version.shape;
+  const columns = sql.raw(['project_number', ...Object.keys(own)].join(', '));
   return {
+    schema: operationVersion,
     rows: sql`(select ${columns}, null::timestamptz as replaced_at from keywarden.operation where ${bound}
       union all select ${columns}, replaced_at from keywarden.operation_version where ${bound}) o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,
-    item: { ...version, replaced_at: time(sql`o.replaced_at`) },
+    item: { ...versionColumns, replaced_at: time(sql`o.replaced_at`) },
     where: [],
     order: [
       { by: sql`coalesce(o.replaced_at, 'infinity')`, type: 'timestamptz' },
@@ -102,13 +132,25 @@ export function operationVersionList(projects: string[], id: string): List {
   };
 }
 
+export const operationBucket = z
+  .strictObject({
+    start: instant,
+    project_id: z.string().nullable(),
+    action: z.string().nullable(),
+    status: z.string().nullable(),
+    operations: z.int(),
+    with_failures: z.int(),
+    mean_duration_ms: z.int().nullable(),
+  })
+  .meta({ id: 'OperationBucket' });
+
 export type BucketSize = 'hour' | 'day' | 'month';
 
 /** How many operations were created in each hour, day or month of UTC, by action and status, oldest first. */
 export function operationBucketList(
   filter: Omit<OperationFilter, 'projectId'> & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
   projects: string[] | null,
-): List {
+): List<typeof operationBucket> {
   const { size, by } = filter;
   const start = sql`date_trunc(${size}::text, o.created_at, 'UTC')`;
   const grouped = (name: 'action' | 'status' | 'project', column: string) =>
@@ -116,20 +158,13 @@ export function operationBucketList(
   const { where } = operationList(filter, projects);
   const tests = where.filter((test) => test !== undefined);
   return {
+    schema: operationBucket,
     from: sql`(select ${start} as start, ${grouped('action', 'o.action')} as action, ${grouped('status', 'o.status')} as status,
         ${grouped('project', 'o.project_number::text')} as project, count(*) as operations,
         count(*) filter (where o.failures_count > 0) as with_failures, avg(o.total_duration_ms)::int8 as mean_duration_ms
       from keywarden.operation o where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)}
       group by 1, 2, 3, 4) b left join keywarden.project p on p.number::text = b.project`,
-    item: {
-      start: time(sql`b.start`),
-      project_id: sql`p.id`,
-      action: sql`b.action`,
-      status: sql`b.status`,
-      operations: sql`b.operations`,
-      with_failures: sql`b.with_failures`,
-      mean_duration_ms: sql`b.mean_duration_ms`,
-    },
+    item: { ...columnsOf(operationBucket, 'b'), project_id: sql`p.id` },
     where: [],
     order: [
       { by: sql`b.start`, type: 'timestamptz' },

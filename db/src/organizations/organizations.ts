@@ -1,7 +1,5 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
-import { sql } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listing-doubts.ts';
-import { type List, time, visible } from '../list.ts';
 import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
@@ -83,25 +81,4 @@ export async function readMemberRole(
     select role from keywarden.member where control_plane_number = ${controlPlane} and organization_id = ${organizationId}
       and user_id = ${userId} and left_at is null`;
   return row === undefined ? null : String(row.role);
-}
-
-/** Organizations that were seen. */
-export function organizationList(organizations: string[] | null): List {
-  return {
-    from: sql`keywarden.organization o join keywarden.control_plane c on c.number = o.control_plane_number`,
-    item: {
-      id: sql`o.id`,
-      control_plane: sql`c.base_url`,
-      name: sql`o.name`,
-      created_at: time(sql`o.created_at`),
-      first_seen_at: time(sql`o.first_seen_at`),
-      last_seen_at: time(sql`o.last_seen_at`),
-    },
-    where: [visible(sql`o.id`, organizations)],
-    order: [
-      { by: sql`o.id`, type: 'text' },
-      { by: sql`o.control_plane_number`, type: 'bigint' },
-    ],
-    direction: 'asc',
-  };
 }

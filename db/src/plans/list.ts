@@ -1,40 +1,47 @@
 import { sql } from 'drizzle-orm';
-import { type List, type Reader, time, visible, when, within } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant, json } from '../item.ts';
+import { keyReference, referenceToKey } from '../keys/reference.ts';
+import { type List, type Reader, visible, when, within } from '../list.ts';
+import { approvalEndHows, findingActions, findingDispositions, planApprovalVias } from '../schema/plans.ts';
 
-/** A key as items that are of one name it: enough to find it, and to know it by sight. */
-export const keyReference = sql`json_build_object('number', k.number::text, 'scope', k.scope, 'id', k.id::text, 'kind', k.kind,
-  'name', k.name, 'organization_id', k.organization_id)`;
+export const findingItem = z
+  .strictObject({
+    plan_id: z.string(),
+    rule: z.string(),
+    action: z.enum(findingActions),
+    disposition: z.enum(findingDispositions),
+    why_held: z.string().nullable(),
+    hold_kind: z.string().nullable(),
+    limit: z.string(),
+    reason: z.string(),
+    evidence: json,
+    key: keyReference,
+  })
+  .meta({ id: 'Finding' });
+
+type Finding = z.output<typeof findingItem>;
 
 export interface FindingFilter {
   /** The newest plan's when absent. */
   planId?: string | undefined;
   rule?: string | undefined;
-  action?: 'report' | 'notify' | 'rotate' | 'revoke' | undefined;
-  disposition?: 'planned' | 'held' | 'reported' | undefined;
+  action?: Finding['action'] | undefined;
+  disposition?: Finding['disposition'] | undefined;
   /** Why it is held, in a word. */
   holdKind?: string | undefined;
   keyId?: string | undefined;
   /** The store's number of the key. */
-  keyNumber?: string | undefined;
+  key?: string | undefined;
 }
 
 /** Findings of one plan, in the plan's order, each with its key. */
-export function findingList(filter: FindingFilter, organizations: string[] | null): List {
+export function findingList(filter: FindingFilter, organizations: string[] | null): List<typeof findingItem> {
   const newest = sql`(select id from keywarden.plan order by last_made_at desc, sequence desc limit 1)`;
   return {
+    schema: findingItem,
     from: sql`keywarden.finding f join keywarden.credential k on k.number = f.key_number`,
-    item: {
-      plan_id: sql`f.plan_id`,
-      rule: sql`f.rule`,
-      action: sql`f.action`,
-      disposition: sql`f.disposition`,
-      why_held: sql`f.why_held`,
-      hold_kind: sql`f.hold_kind`,
-      limit: sql`f.rule_limit`,
-      reason: sql`f.reason`,
-      evidence: sql`f.evidence`,
-      key: keyReference,
-    },
+    item: { ...columnsOf(findingItem, 'f'), limit: sql`f.rule_limit`, key: referenceToKey },
     where: [
       filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
       when(filter.rule, (rule) => sql`f.rule = ${rule}`),
@@ -42,13 +49,31 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       when(filter.disposition, (disposition) => sql`f.disposition = ${disposition}`),
       when(filter.holdKind, (kind) => sql`f.hold_kind = ${kind}`),
       when(filter.keyId, (id) => sql`k.id = ${id}`),
-      when(filter.keyNumber, (number) => sql`k.number = ${number}::bigint`),
+      when(filter.key, (number) => sql`k.number = ${number}::bigint`),
       visible(sql`k.organization_id`, organizations),
     ],
     order: [{ by: sql`f.number`, type: 'bigint' }],
     direction: 'asc',
   };
 }
+
+export const planItem = z
+  .strictObject({
+    id: z.string(),
+    sha256: z.string(),
+    policy_sha256: z.string().nullable(),
+    created_at: instant,
+    last_made_at: instant.meta({ description: 'When the same facts last gave this plan' }),
+    items: z.int(),
+    held: z.int(),
+    reported: z.int(),
+    approvals: z.int(),
+    approvers: z.int().meta({ description: 'Persons whose approval counts now' }),
+    approvers_needed: z.int(),
+    rejected: z.boolean(),
+    revoked: z.int().meta({ description: 'Keys that were revoked under this plan' }),
+  })
+  .meta({ id: 'Plan' });
 
 export interface PlanFilter {
   id?: string | undefined;
@@ -58,15 +83,12 @@ export interface PlanFilter {
 }
 
 /** Plans, newest first, each with who said what of it and how far it was carried out. */
-export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List {
+export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof planItem> {
   return {
+    schema: planItem,
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
     item: {
-      id: sql`p.id`,
-      sha256: sql`p.sha256`,
-      policy_sha256: sql`p.policy_sha256`,
-      created_at: time(sql`p.created_at`),
-      last_made_at: time(sql`p.last_made_at`),
+      ...columnsOf(planItem, 'p'),
       items: sql`p.item_count`,
       held: sql`p.held_count`,
       reported: sql`p.reported_count`,
@@ -103,24 +125,29 @@ export async function readPlanDocument(db: Reader, id: string): Promise<string |
   return row === undefined ? undefined : String(row.document);
 }
 
+export const planDecision = z
+  .strictObject({
+    plan_id: z.string(),
+    decision: z.enum(['approved', 'rejected']),
+    by: z.string(),
+    via: z.enum(planApprovalVias),
+    reason: z.string().nullable(),
+    at: instant,
+    ended: z.enum(approvalEndHows).nullable(),
+  })
+  .meta({ id: 'PlanDecision' });
+
 /** Who approved and who rejected plans, newest first. */
-export function planDecisionList({ planId, from, to }: { planId?: string; from?: string; to?: string }): List {
+export function planDecisionList(filter: { planId?: string; from?: string; to?: string }): List<typeof planDecision> {
   return {
+    schema: planDecision,
     from: sql`(
       select a.plan_id, 'approved' as decision, a.approved_by as by, a.via, null as reason, a.approved_at as at, a.number,
         (select e.how from keywarden.approval_end e where e.approval_number = a.number) as ended from keywarden.plan_approval a
       union all
       select r.plan_id, 'rejected', r.rejected_by, 'report', r.reason, r.rejected_at, r.number, null from keywarden.plan_rejection r) d`,
-    item: {
-      plan_id: sql`d.plan_id`,
-      decision: sql`d.decision`,
-      by: sql`d.by`,
-      via: sql`d.via`,
-      reason: sql`d.reason`,
-      at: time(sql`d.at`),
-      ended: sql`d.ended`,
-    },
-    where: [when(planId, (id) => sql`d.plan_id = ${id}`), ...within(sql`d.at`, { from, to })],
+    item: columnsOf(planDecision, 'd'),
+    where: [when(filter.planId, (id) => sql`d.plan_id = ${id}`), ...within(sql`d.at`, filter)],
     order: [
       { by: sql`d.at`, type: 'timestamptz' },
       { by: sql`d.decision`, type: 'text' },

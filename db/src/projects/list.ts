@@ -1,5 +1,22 @@
 import { sql } from 'drizzle-orm';
-import { type List, time, visible, when } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant } from '../item.ts';
+import { type List, visible, when } from '../list.ts';
+
+export const projectItem = z
+  .strictObject({
+    id: z.string(),
+    control_plane: z.string(),
+    organization_id: z.string(),
+    name: z.string(),
+    region_id: z.string().nullable(),
+    created_at: instant,
+    first_seen_at: instant,
+    last_seen_at: instant,
+    gone_at: instant.nullable(),
+    walked_at: instant.nullable(),
+  })
+  .meta({ id: 'Project' });
 
 export interface ProjectFilter {
   id?: string | undefined;
@@ -8,21 +25,14 @@ export interface ProjectFilter {
 }
 
 /** Projects that were seen, gone ones too, by the order in which they were. */
-export function projectList({ id, organizationId, state }: ProjectFilter, organizations: string[] | null): List {
+export function projectList(
+  { id, organizationId, state }: ProjectFilter,
+  organizations: string[] | null,
+): List<typeof projectItem> {
   return {
+    schema: projectItem,
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
-    item: {
-      id: sql`p.id`,
-      control_plane: sql`c.base_url`,
-      organization_id: sql`p.organization_id`,
-      name: sql`p.name`,
-      region_id: sql`p.region_id`,
-      created_at: time(sql`p.created_at`),
-      first_seen_at: time(sql`p.first_seen_at`),
-      last_seen_at: time(sql`p.last_seen_at`),
-      gone_at: time(sql`p.gone_at`),
-      walked_at: time(sql`p.walked_at`),
-    },
+    item: { ...columnsOf(projectItem, 'p'), control_plane: sql`c.base_url` },
     where: [
       when(id, (wanted) => sql`p.id = ${wanted}`),
       when(organizationId, (wanted) => sql`p.organization_id = ${wanted}`),

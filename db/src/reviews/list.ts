@@ -1,12 +1,67 @@
 import { sql } from 'drizzle-orm';
-import { type List, type Reader, time, when, within } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant, json, time } from '../item.ts';
+import { inventoryHole } from '../keys/inventory-holes.ts';
+import { credentialItem, keyItem } from '../keys/list.ts';
+import { type List, type Reader, when, within } from '../list.ts';
+import { reviewDecisionDecisions } from '../schema/reviews.ts';
+
+export const reviewItem = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    state: z.enum(['open', 'signed']),
+    as_of: instant,
+    filter: json,
+    holes: z.array(inventoryHole),
+    plan_id: z.string().nullable().meta({ description: 'The plan whose findings stand beside the keys' }),
+    keep_for_days: z.int().meta({ description: 'How long a key that is kept against rules is exempt from them' }),
+    opened_by: z.string(),
+    opened_at: instant,
+    signed_by: z.string().nullable(),
+    signed_at: instant.nullable(),
+    sha256: z.string().nullable().meta({ description: "Of the review's document, once it is signed" }),
+    keys: z.int(),
+    undecided: z.int(),
+    keep: z.int(),
+    revoke: z.int(),
+    rotate: z.int(),
+  })
+  .meta({ id: 'Review' });
+
+const decisions = z.enum(reviewDecisionDecisions);
+type Decision = z.output<typeof decisions>;
+
+export const reviewedKey = z
+  .strictObject({
+    review_id: z.string(),
+    key: z
+      .union([keyItem, credentialItem])
+      .meta({ description: 'The key, or the other credential, as it was when the review was opened' }),
+    findings: z.array(
+      z.strictObject({ rule: z.string(), action: z.string(), disposition: z.string(), reason: z.string() }),
+    ),
+    decision: decisions.nullable(),
+    reason: z.string().nullable(),
+    decided_by: z.string().nullable(),
+    decided_at: instant.nullable(),
+  })
+  .meta({ id: 'ReviewedKey' });
+
+export const reviewDecision = z
+  .strictObject({
+    key_number: z.string(),
+    decision: decisions,
+    reason: z.string(),
+    decided_by: z.string(),
+    decided_at: instant,
+  })
+  .meta({ id: 'ReviewDecision' });
 
 /** The decision about an item that counts: its newest. */
 const decision = sql`left join lateral (select d.decision, d.reason, d.decided_by, d.decided_at from keywarden.review_decision d
   where d.review_number = i.review_number and d.key_number = i.key_number order by d.number desc limit 1) d on true`;
-const decided = (
-  how: 'keep' | 'revoke' | 'rotate' | null,
-) => sql`(select count(*) from keywarden.review_item i ${decision}
+const decided = (how: Decision | null) => sql`(select count(*) from keywarden.review_item i ${decision}
   where i.review_number = v.number and d.decision is not distinct from ${how})`;
 
 export interface ReviewFilter {
@@ -18,20 +73,15 @@ export interface ReviewFilter {
 }
 
 /** Access reviews, newest first, each with how far it is. */
-export function reviewList({ number, state, from, to }: ReviewFilter): List {
+export function reviewList({ number, state, from, to }: ReviewFilter): List<typeof reviewItem> {
   return {
+    schema: reviewItem,
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number`,
     item: {
+      ...columnsOf(reviewItem, 'v'),
       id: sql`v.number::text`,
-      title: sql`v.title`,
       state: sql`case when s.review_number is null then 'open' else 'signed' end`,
-      as_of: time(sql`v.as_of`),
-      filter: sql`v.filter`,
-      holes: sql`v.holes`,
-      plan_id: sql`v.plan_id`,
       keep_for_days: sql`(extract(epoch from v.keep_for) / 86400)::int`,
-      opened_by: sql`v.opened_by`,
-      opened_at: time(sql`v.opened_at`),
       signed_by: sql`s.signed_by`,
       signed_at: time(sql`s.signed_at`),
       sha256: sql`s.sha256`,
@@ -53,29 +103,28 @@ export function reviewList({ number, state, from, to }: ReviewFilter): List {
 
 export interface ReviewItemFilter {
   review?: string | undefined;
-  keyNumber?: string | undefined;
-  decision?: 'keep' | 'revoke' | 'rotate' | 'undecided' | undefined;
+  /** The store's number of a key. */
+  key?: string | undefined;
+  decision?: Decision | 'undecided' | undefined;
   /** Of reviews that were signed in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** The keys of reviews as they were frozen, with what was decided of each. */
-export function reviewItemList(filter: ReviewItemFilter): List {
+export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKey> {
   return {
+    schema: reviewedKey,
     from: sql`keywarden.review_item i ${decision} left join keywarden.review_signature s on s.review_number = i.review_number`,
     item: {
+      ...columnsOf(reviewedKey, 'd'),
       review_id: sql`i.review_number::text`,
       key: sql`i.key`,
       findings: sql`i.findings`,
-      decision: sql`d.decision`,
-      reason: sql`d.reason`,
-      decided_by: sql`d.decided_by`,
-      decided_at: time(sql`d.decided_at`),
     },
     where: [
       when(filter.review, (review) => sql`i.review_number = ${review}::bigint`),
-      when(filter.keyNumber, (number) => sql`i.key_number = ${number}::bigint`),
+      when(filter.key, (number) => sql`i.key_number = ${number}::bigint`),
       when(filter.decision, (wanted) =>
         wanted === 'undecided' ? sql`d.decision is null` : sql`d.decision = ${wanted}`,
       ),
@@ -90,16 +139,11 @@ export function reviewItemList(filter: ReviewItemFilter): List {
 }
 
 /** Every decision that was made in a review, also those that another replaced, oldest first. */
-export function reviewDecisionList(review: string): List {
+export function reviewDecisionList(review: string): List<typeof reviewDecision> {
   return {
+    schema: reviewDecision,
     from: sql`keywarden.review_decision d`,
-    item: {
-      key_number: sql`d.key_number::text`,
-      decision: sql`d.decision`,
-      reason: sql`d.reason`,
-      decided_by: sql`d.decided_by`,
-      decided_at: time(sql`d.decided_at`),
-    },
+    item: { ...columnsOf(reviewDecision, 'd'), key_number: sql`d.key_number::text` },
     where: [sql`d.review_number = ${review}::bigint`],
     order: [{ by: sql`d.number`, type: 'bigint' }],
     direction: 'asc',

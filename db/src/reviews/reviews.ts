@@ -3,7 +3,7 @@ import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { insertExemption } from '../exemptions/exemptions.ts';
-import { type KeyFilter, keyList } from '../keys/list.ts';
+import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
 import { type List, select, toStatement } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -31,7 +31,7 @@ export const mostReviewed = 20_000;
 /** Opens a review over the keys as they are shown now. Answers with its number; null where there is no key, or too many. */
 export async function openReview(sql: Sql, review: NewReview): Promise<string | null> {
   const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, by } = review;
-  const keys = select(keyList(filter, { organizations: null, of }), { limit: mostReviewed + 1 });
+  const keys = select(inventoryList(of, filter, { organizations: null }), { limit: mostReviewed + 1 });
   return await sql.begin(async (tx) => {
     const counting = toStatement(fragment`select count(*)::int as keys from (${keys}) k`);
     const [counted] = await tx.unsafe(counting.text, counting.params);

@@ -1,29 +1,58 @@
 import { sql } from 'drizzle-orm';
-import { type List, time, visible, when, within } from '../list.ts';
-import { keyReference } from '../plans/list.ts';
+import { z } from 'zod';
+import { columnsOf, instant, time } from '../item.ts';
+import { keyReference, referenceToKey } from '../keys/reference.ts';
+import { type List, visible, when, within } from '../list.ts';
+import { revocationOutcomeOutcomes } from '../schema/revocations.ts';
+
+export const revocationItem = z
+  .strictObject({
+    id: z.string(),
+    key: keyReference,
+    cause: z.enum(['plan', 'rotation']),
+    plan_id: z.string().nullable(),
+    rotation_id: z.string().nullable(),
+    approved_by: z.string().nullable(),
+    via: z.string().nullable(),
+    reasons: z.array(z.strictObject({ rule: z.string().nullable(), reason: z.string() })),
+    connection: z.string(),
+    policy_sha256: z.string().nullable(),
+    intended_at: instant,
+    judged_at: instant.nullable().meta({ description: "The control plane's time at which the key was judged" }),
+    outcome: z
+      .enum([...revocationOutcomeOutcomes, 'open'])
+      .meta({ description: 'gone: not there any more, and not known to be by us. open: listings have to tell' }),
+    ended_at: instant.nullable(),
+    used_in_flight: z.boolean(),
+  })
+  .meta({ id: 'Revocation' });
+
+type Revocation = z.output<typeof revocationItem>;
 
 export interface RevocationFilter {
-  keyNumber?: string | undefined;
+  /** The store's number of a key. */
+  key?: string | undefined;
   organizationId?: string | undefined;
-  cause?: 'plan' | 'rotation' | undefined;
-  outcome?: 'revoked' | 'gone' | 'not_revoked' | 'failed' | 'open' | undefined;
+  cause?: Revocation['cause'] | undefined;
+  outcome?: Revocation['outcome'] | undefined;
   planId?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** Attempts to revoke a key, newest first: when, by whose word, for what reason, and what became of it. */
-export function revocationList(filter: RevocationFilter, organizations: string[] | null): List {
+export function revocationList(filter: RevocationFilter, organizations: string[] | null): List<typeof revocationItem> {
   return {
+    schema: revocationItem,
     from: sql`keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
       left join keywarden.plan_approval a on a.number = i.approval_number
       left join keywarden.rotation r on r.number = i.rotation_number`,
     item: {
+      ...columnsOf(revocationItem, 'i'),
       id: sql`i.number::text`,
-      key: keyReference,
+      key: referenceToKey,
       cause: sql`case when i.plan_id is null then 'rotation' else 'plan' end`,
-      plan_id: sql`i.plan_id`,
       rotation_id: sql`r.id`,
       approved_by: sql`coalesce(a.approved_by, r.requested_by)`,
       via: sql`coalesce(a.via, r.via)`,
@@ -31,16 +60,13 @@ export function revocationList(filter: RevocationFilter, organizations: string[]
           'its successor is in use, and it has been quiet'))
         else coalesce((select json_agg(json_build_object('rule', f.rule, 'reason', f.reason) order by f.number) from keywarden.finding f
           where f.plan_id = i.plan_id and f.key_number = i.key_number and f.disposition = 'planned'), '[]') end`,
-      connection: sql`i.connection`,
-      policy_sha256: sql`i.policy_sha256`,
       intended_at: time(sql`i.created_at`),
-      judged_at: time(sql`i.judged_at`),
       outcome: sql`coalesce(o.outcome, 'open')`,
       ended_at: time(sql`o.at`),
       used_in_flight: sql`coalesce(o.used_in_flight, false)`,
     },
     where: [
-      when(filter.keyNumber, (number) => sql`i.key_number = ${number}::bigint`),
+      when(filter.key, (number) => sql`i.key_number = ${number}::bigint`),
       when(filter.organizationId, (id) => sql`k.organization_id = ${id}`),
       when(filter.cause, (cause) => (cause === 'plan' ? sql`i.plan_id is not null` : sql`i.plan_id is null`)),
       when(filter.outcome, (outcome) => sql`coalesce(o.outcome, 'open') = ${outcome}`),

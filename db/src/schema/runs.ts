@@ -4,7 +4,7 @@ import { instant, int64, keywarden, oneOf } from './columns.ts';
 
 export const syncRunKinds = ['keys', 'operations', 'credentials'] as const;
 
-export const syncRunStatuss = ['running', 'finished', 'failed', 'interrupted'] as const;
+export const syncRunStatuses = ['running', 'finished', 'failed', 'interrupted'] as const;
 
 export const syncRun = keywarden.table(
   'sync_run',
@@ -12,7 +12,7 @@ export const syncRun = keywarden.table(
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     kind: text('kind', { enum: syncRunKinds }).notNull(),
     connection: text('connection').notNull(),
-    status: text('status', { enum: syncRunStatuss }).notNull(),
+    status: text('status', { enum: syncRunStatuses }).notNull(),
     startedAt: instant('started_at').notNull().default(sql`now()`),
     finishedAt: instant('finished_at'),
     counts: jsonb('counts').$type<Record<string, number>>().notNull().default({}),
@@ -20,7 +20,7 @@ export const syncRun = keywarden.table(
   },
   (t) => [
     oneOf(t.kind, syncRunKinds),
-    oneOf(t.status, syncRunStatuss),
+    oneOf(t.status, syncRunStatuses),
     index('sync_run_by_connection')
       .on(t.connection, t.kind, t.number.desc().nullsFirst())
       .where(sql`status = 'finished'`),

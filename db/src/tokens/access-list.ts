@@ -1,5 +1,23 @@
 import { sql } from 'drizzle-orm';
-import { type List, time, when, within } from '../list.ts';
+import { z } from 'zod';
+import { columnsOf, instant } from '../item.ts';
+import { type List, when, within } from '../list.ts';
+
+export const accessItem = z
+  .strictObject({
+    at: instant,
+    token: z.strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) }),
+    address: z.string(),
+    method: z.string(),
+    path: z.string(),
+    query: z.string(),
+    status: z.int(),
+    stream: z.enum(['begun', 'complete', 'cut']).nullable(),
+    records: z.int().nullable(),
+    sha256: z.string().nullable(),
+    request_id: z.string(),
+  })
+  .meta({ id: 'Access' });
 
 export interface AccessFilter {
   tokenId?: string | undefined;
@@ -8,21 +26,13 @@ export interface AccessFilter {
 }
 
 /** Who read, exported or changed what through the report, newest first. */
-export function accessList({ tokenId, from, to }: AccessFilter): List {
+export function accessList({ tokenId, from, to }: AccessFilter): List<typeof accessItem> {
   return {
+    schema: accessItem,
     from: sql`keywarden.access_log a join keywarden.report_token t on t.number = a.token_number`,
     item: {
-      at: time(sql`a.at`),
+      ...columnsOf(accessItem, 'a'),
       token: sql`json_build_object('id', t.number::text, 'name', t.name, 'role', t.role)`,
-      address: sql`a.address`,
-      method: sql`a.method`,
-      path: sql`a.path`,
-      query: sql`a.query`,
-      status: sql`a.status`,
-      stream: sql`a.stream`,
-      records: sql`a.records`,
-      sha256: sql`a.sha256`,
-      request_id: sql`a.request_id`,
     },
     where: [when(tokenId, (id) => sql`a.token_number = ${id}::bigint`), ...within(sql`a.at`, { from, to })],
     order: [{ by: sql`a.number`, type: 'bigint' }],

@@ -46,7 +46,7 @@ export async function coverageCommand({
       const found: ProjectCoverage[] = [];
       for (let after: string | null = null; ; ) {
         const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
-        found.push(...rows);
+        found.push(...rows.map(({ number: _number, ...coverage }) => coverage));
         if (rows.length < batch) break;
         after = rows.at(-1)?.number ?? null;
       }
@@ -69,7 +69,7 @@ async function inventoryCommand({ json }: { json: boolean | undefined }): Promis
   return await withContext(
     async ({ store }) => {
       const scopes = await listInventoryCoverage(store.sql);
-      if (json) printJson({ scopes: scopes.map(inventoryToJson) });
+      if (json) printJson({ scopes: scopes });
       else print(renderInventory(scopes));
       return exitCode.done;
     },
@@ -112,16 +112,12 @@ function renderRejected(rows: StoredRejectedRow[]): string {
   ].join('\n\n');
 }
 
-function inventoryToJson({ controlPlane, firstListedAt, lastListedAt, ...rest }: InventoryCoverage) {
-  return { control_plane: controlPlane, first_listed_at: firstListedAt, last_listed_at: lastListedAt, ...rest };
-}
-
 function renderInventory(scopes: InventoryCoverage[]): string {
   if (scopes.length === 0) return 'No keys were listed so far; keywarden sync keys does.';
-  const rows = scopes.map(({ scope, firstListedAt, lastListedAt, listings, gaps, doubt }) => [
+  const rows = scopes.map(({ scope, listings, gaps, doubt, ...each }) => [
     scope,
-    firstListedAt ?? '-',
-    lastListedAt ?? '-',
+    each.first_listed_at ?? '-',
+    each.last_listed_at ?? '-',
     String(listings),
     gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
     doubt === null ? 'no' : `since ${doubt.since}: ${doubt.why}`,
@@ -129,32 +125,28 @@ function renderInventory(scopes: InventoryCoverage[]): string {
   return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'DOUBTED'], rows);
 }
 
-function toJson({ controlPlane, organizationId, projectId, known, unknown, ...rest }: ProjectCoverage) {
-  const bounds = ({ isFromIncluded, isToIncluded }: Interval) =>
-    `${isFromIncluded ? '[' : '('}${isToIncluded ? ']' : ')'}`;
+function toJson({ known, unknown, ...project }: ProjectCoverage) {
+  const bounded = ({ from, to, from_included: isFrom, to_included: isTo }: Interval) => ({
+    from,
+    to,
+    bounds: `${isFrom ? '[' : '('}${isTo ? ']' : ')'}`,
+  });
   return {
-    control_plane: controlPlane,
-    organization_id: organizationId,
-    project_id: projectId,
-    name: rest.name,
-    created_at: rest.createdAt,
-    walked_at: rest.walkedAt,
-    gone_at: rest.goneAt,
-    last_listed_at: rest.lastListedAt,
-    known: known.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each) })),
-    unknown: unknown.map((each) => ({ from: each.from, to: each.to, bounds: bounds(each), reason: each.reason })),
+    ...project,
+    known: known.map(bounded),
+    unknown: unknown.map((hole) => ({ ...bounded(hole), reason: hole.reason })),
   };
 }
 
 /** One line a project: from when to when, and what is not known between and before. */
 function renderAll(projects: ProjectCoverage[]): string {
   if (projects.length === 0) return 'The store knows no project yet; keywarden sync operations finds them.';
-  const rows = projects.map(({ projectId, organizationId, known, unknown, lastListedAt }) => [
-    projectId,
-    organizationId,
+  const rows = projects.map(({ known, unknown, ...project }) => [
+    project.project_id,
+    project.organization_id,
     known[0]?.from ?? 'nothing yet',
     known.at(-1)?.to ?? '',
-    lastListedAt,
+    project.last_listed_at,
     namesOf(unknown) || 'complete',
   ]);
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
@@ -171,11 +163,11 @@ function namesOf(unknown: ProjectCoverage['unknown']): string {
   return [...counts].map(([reason, count]) => (count === 1 ? reason : `${count} ${reason}`)).join(', ');
 }
 
-function renderOne({ projectId, organizationId, controlPlane, known, unknown, goneAt }: ProjectCoverage): string {
+function renderOne({ known, unknown, ...project }: ProjectCoverage): string {
   const spans = (intervals: Interval[]) => intervals.map(({ from, to }) => (from === to ? from : `${from}  to  ${to}`));
   const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${reasons[hole.reason]}`);
   return [
-    `Project ${projectId} of ${organizationId} at ${controlPlane}${goneAt === null ? '' : `, gone since ${goneAt}`}.`,
+    `Project ${project.project_id} of ${project.organization_id} at ${project.control_plane}${project.gone_at === null ? '' : `, gone since ${project.gone_at}`}.`,
     known.length > 0 ? 'Every operation is known:' : 'Nothing is known to be whole.',
     ...spans(known).map((span) => `  ${span}`),
     ...(holes.length > 0 ? ['Not known:', ...holes] : []),

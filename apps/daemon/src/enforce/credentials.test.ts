@@ -1,6 +1,6 @@
 import { policySchema } from '@keywarden/core/policy';
 import { listIncidents } from '@keywarden/db/daemon';
-import { keyList, listInventoryHoles, readPage } from '@keywarden/db/report';
+import { credentialList, listInventoryHoles, readPage } from '@keywarden/db/report';
 import { apply, bed, day, outcomes, prepare, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
@@ -75,8 +75,8 @@ interface Shown {
   detail: Record<string, unknown> | null;
 }
 
-async function shown(filter: Parameters<typeof keyList>[0] = {}): Promise<Shown[]> {
-  const asked = keyList(filter, { organizations: null, of: 'credentials' });
+async function shown(filter: Parameters<typeof credentialList>[0] = {}): Promise<Shown[]> {
+  const asked = credentialList(filter, { organizations: null });
   const { items } = await readPage(store.db, asked, { limit: 1000, after: null });
   return items.map((item) => JSON.parse(item) as Shown);
 }

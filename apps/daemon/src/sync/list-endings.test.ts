@@ -31,7 +31,7 @@ async function countStored(bed: Bed): Promise<number> {
 
 /** Each project's operations in the archive stand in the order in which the control plane lists them, those of one time too. */
 async function expectSameOrder(bed: Bed): Promise<void> {
-  for (const { number, projectId } of await listCoverage(bed.owner.db, { limit: 100 })) {
+  for (const { number, project_id: projectId } of await listCoverage(bed.owner.db, { limit: 100 })) {
     const { served } = await bed.controls.operations(projectId);
     const asked = { project: number, projectId, page: { limit: 10_000, after: null } };
     const { records } = await listArchivedOperations(bed.owner.db, asked);

@@ -242,7 +242,7 @@ test('A6: a project that vanishes between its listing and its walk stops nothing
   await sync();
   const after = await known();
   expect((await stored(gone?.id ?? '')).toSorted()).toEqual(kept.toSorted());
-  expect(after?.goneAt).not.toBeNull();
+  expect(after?.gone_at).not.toBeNull();
   expect(after?.known).toEqual(before?.known);
   expect(after?.unknown.at(-1)?.reason).toBe('deleted');
 });

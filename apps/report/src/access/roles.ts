@@ -14,6 +14,12 @@ export interface Access {
   organizations: 'filtered' | 'all';
 }
 
+/** Lets a role, and those above it, use what shows a token what its organizations have. */
+export const allow = (role: Role): Access => ({ role, organizations: 'filtered' });
+
+/** Lets a role, and those above it, use what spans all organizations. */
+export const allowWhole = (role: Role): Access => ({ role, organizations: 'all' });
+
 /** Whether a role may do what takes another. */
 export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean {
   return roles.indexOf(principal.role) >= roles.indexOf(role);

@@ -18,11 +18,11 @@ interface Day {
   state: DayState;
 }
 
-type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'createdAt' | 'lastListedAt' | 'goneAt'>;
+type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'created_at' | 'last_listed_at' | 'gone_at'>;
 
 /** What is known of each of the last days of a project, oldest first. */
 export function daysOf(
-  { known, unknown, createdAt, lastListedAt, goneAt }: Coverage,
+  { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt }: Coverage,
   { untilMs, days }: { untilMs: number; days: number },
 ): Day[] {
   const toSpan = ({ from, to }: { from: string; to: string }): Span => ({

@@ -1,4 +1,3 @@
-import type { z } from '@hono/zod-openapi';
 import {
   countByMonth,
   countFindingsByRule,
@@ -10,19 +9,17 @@ import {
   findProjectNumbers,
   incidentList,
   keyList,
-  type List,
   planList,
-  readPage,
+  type Reader,
+  readItems,
   readPresent,
   reviewList,
   rotationList,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Services } from '../environment.ts';
-import { exemptionItem, findingItem, planItem, rotationItem } from '../shapes/governance.ts';
-import { reviewItem } from '../shapes/reviews.ts';
-import { operationsByDay } from './archive.ts';
 import { chart, type Html, link, type Part, section, table, time } from './html.ts';
+import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
 
 const access = { role: 'viewer', organizations: 'filtered' } as const;
@@ -37,8 +34,6 @@ interface Due {
 /** The first page: how many keys, how old and how idle, what is found, what is due, what was done. */
 export function overviewPage({ page }: Pages, { db }: Services): void {
   page('/', access, async ({ principal: { organizations } }) => {
-    const read = async <T extends z.ZodType>(list: List, item: T): Promise<z.output<T>[]> =>
-      (await readPage(db, list, { limit: most, after: null })).items.map((each) => item.parse(JSON.parse(each)));
     const present = await readPresent(db);
     const [created, used, rules, revoked, rotated] = await Promise.all([
       countKeysByAge(db, 'created', organizations),
@@ -51,7 +46,7 @@ export function overviewPage({ page }: Pages, { db }: Services): void {
     const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * 86_400_000 }, { organizations }));
     const projects = await findProjectNumbers(db, { organizations });
     const keys = sum(created);
-    const due = await readDue(read, { organizations, present });
+    const due = await readDue(db, { organizations, present });
     return {
       title: 'Overview',
       body: html`
@@ -109,19 +104,21 @@ function toChart(title: string, figures: Figure[], name: string) {
   };
 }
 
-type Read = <T extends z.ZodType>(list: List, item: T) => Promise<z.output<T>[]>;
-
 /** What waits for a person or for a time: plans, reviews, notices, rotations, exemptions. */
 async function readDue(
-  read: Read,
+  db: Reader,
   { organizations, present }: { organizations: string[] | null; present: string },
 ): Promise<Due[]> {
-  const waiting = await read(findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations), findingItem);
-  const rotations = await read(rotationList({ open: true }, organizations), rotationItem);
+  const waiting = await readItems(
+    db,
+    findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations),
+    most,
+  );
+  const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(present) + 30 * 86_400_000).toISOString();
-  const exemptions = await read(exemptionList({ state: 'in_force', lapsesBefore }, organizations), exemptionItem);
-  const [plan] = organizations === null ? await read(planList(), planItem) : [];
-  const reviews = organizations === null ? await read(reviewList({ state: 'open' }), reviewItem) : [];
+  const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), most);
+  const [plan] = organizations === null ? await readItems(db, planList(), 1) : [];
+  const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];
   const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
   return [
     ...(isWaiting

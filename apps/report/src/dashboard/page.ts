@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { type List, type Principal, readPage } from '@keywarden/db/report';
+import { type List, type Principal, type Reader, readItems, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { authenticated, permitted } from '../access/pipeline.ts';
@@ -7,7 +7,9 @@ import { type Access, mayAct } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
-import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
+import { camelled, type Question } from '../question.ts';
+import { type Fields, fieldsFor } from './columns.ts';
+import { type Column, filterForm, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage } from './layout.ts';
 
 /** What a page is made from: who asks, and the filled parts of the query. */
@@ -131,36 +133,42 @@ const paging = {
   sort: z.string().optional(),
 };
 
-export interface ListPage<S extends z.ZodRawShape, I extends z.ZodType> {
-  filters: S;
-  fields: Field[];
-  list: (query: z.output<z.ZodObject<S>>, turn: { sort?: string; direction?: 'asc' | 'desc' }) => List | Promise<List>;
-  item: I;
+export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string> {
+  item: S;
+  filters: F;
+  /** The labels of the filters that its form has. */
+  fields: Fields<F>;
+  sorts?: readonly [O, ...O[]] | undefined;
+  list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
   caption: string;
-  columns: Column<z.output<I>>[];
+  columns: Column<z.output<S>>[];
   empty: string;
   /** The name of its export, for those who may. */
   exported?: string;
 }
 
 /** A filtered, sorted page of a list, with links to the next and to its export. */
-export async function listPart<S extends z.ZodRawShape, I extends z.ZodType>(
+export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   { c, query, principal }: Visit,
   { db }: Services,
-  options: ListPage<S, I>,
+  { filters, fields, sorts, list: listOf, item, caption, columns, empty, exported }: ListPart<S, F, O>,
 ): Promise<Html> {
-  const { cursor, order, sort, ...filters } = readQuery({ ...options.filters, ...paging }, query) as Record<
-    string,
-    string
-  >;
-  const given = filters as z.output<z.ZodObject<S>>;
-  const list = await options.list(given, {
-    ...(sort ? { sort } : {}),
-    ...(order ? { direction: order as 'asc' | 'desc' } : {}),
+  const {
+    cursor,
+    order: direction,
+    sort,
+    ...given
+  } = readQuery({ ...filters, ...paging }, query) as z.output<z.ZodObject<F>> & z.output<z.ZodObject<typeof paging>>;
+  const list = await listOf({
+    db,
+    query: camelled(given) as Question<F, O>['query'],
+    organizations: principal.organizations,
+    sort: sorts?.find((each) => each === sort),
+    direction,
   });
   const bound = { path: c.req.path, query: { ...query } };
   const { items, next } = await readPage(db, list, { limit: 50, after: openCursor(bound, list) });
-  const shown = items.map((item) => options.item.parse(JSON.parse(item)));
+  const shown = items.map((text) => item.parse(JSON.parse(text)));
   const address = (change: Record<string, string | undefined>) => {
     const { cursor: _cursor, ...rest } = query;
     const entries = Object.entries({ ...rest, ...change }).filter(
@@ -168,20 +176,30 @@ export async function listPart<S extends z.ZodRawShape, I extends z.ZodType>(
     );
     return `${c.req.path}?${new URLSearchParams(entries).toString()}`;
   };
-  const head = (column: Column<z.output<I>>): Part => {
+  const head = (column: Column<z.output<S>>): Part => {
     if (column.sort === undefined) return column.label;
     const isOn = sort === column.sort;
     const turned = isOn && list.direction === 'asc' ? 'desc' : 'asc';
     const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
     return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
   };
-  return html`${options.fields.length === 0 ? '' : filterForm(c.req.path, options.fields, query)}
-  ${table({ caption: options.caption, columns: options.columns, items: shown, empty: options.empty, head })}
+  const form = fieldsFor(filters, fields);
+  return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}
+  ${table({ caption, columns, items: shown, empty, head })}
   <p class="paging">
-    ${options.exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(options.exported, given, query) : ''}
+    ${exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(exported, given, query) : ''}
     ${cursor === undefined ? '' : html`<a class="button quiet" href="${address({})}">First page</a>`}
     ${next === null ? '' : html`<a class="button" href="${address({ cursor: sealCursor(bound, next) })}" rel="next">Next page</a>`}
   </p>`;
+}
+
+/** The first items of a list as a table. */
+export async function firstPart<S extends z.ZodObject>(
+  db: Reader,
+  list: List<S>,
+  { limit = 50, ...shown }: { caption: string; columns: Column<z.output<S>>[]; empty: string; limit?: number },
+): Promise<Html> {
+  return table({ ...shown, items: await readItems(db, list, limit) });
 }
 
 /** The same list as a file. */

@@ -1,5 +1,6 @@
 import {
   accessList,
+  credentialList,
   exemptionList,
   findingList,
   incidentList,
@@ -8,6 +9,7 @@ import {
   operationBucketList,
   planDecisionList,
   planList,
+  readItems,
   readOne,
   reviewItemList,
   reviewList,
@@ -16,7 +18,6 @@ import {
   type Snapshot,
 } from '@keywarden/db/report';
 import { readOperationHoles } from '../export/operation-holes.ts';
-import { planItem } from '../shapes/governance.ts';
 import type { Measure } from './controls.ts';
 
 export interface Period {
@@ -43,8 +44,7 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
   const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
   // One that a listing lacked may be there still.
   const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
-  const credentials = (more: object) =>
-    keyList({ asOf, isThere: true, ...more }, { organizations: null, of: 'credentials' });
+  const credentials = (more: object) => credentialList({ asOf, isThere: true, ...more }, { organizations: null });
   switch (measure.measure) {
     case 'inventory':
       return shown(keys({}));
@@ -97,8 +97,8 @@ const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days 
 
 /** What the newest plan of the period found; the same facts give the same plan again, which counts as made then. */
 async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
-  const plan = await readOne(snapshot, planList({ madeFrom: from, madeTo: to }));
-  const planId = plan === undefined ? '' : planItem.parse(JSON.parse(plan)).id;
+  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
+  const planId = plan?.id ?? '';
   const missing = plan === undefined ? { missing: 'No plan was made in the period.' } : {};
   return { batches: snapshot.stream(findingList({ planId }, null)), isException: false, ...missing };
 }

@@ -17,7 +17,7 @@ const batch = 500;
 const settlingMs = 25 * 3_600_000;
 
 /** Coverage speaks of times until a project was last listed; when nobody has listed it for a day, of the time since nothing is known. */
-function unlisted({ goneAt, lastListedAt }: ProjectCoverage, presentMs: number) {
+function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, presentMs: number) {
   const isOld = goneAt === null && presentMs - Date.parse(lastListedAt) > settlingMs;
   return isOld ? [{ from: lastListedAt, to: new Date(presentMs).toISOString(), reason: 'recent' as const }] : [];
 }
@@ -51,19 +51,13 @@ export async function readOperationHoles(
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
     for (const coverage of projects) {
-      const { controlPlane, projectId: project } = coverage;
       for (const hole of [...coverage.unknown, ...unlisted(coverage, presentMs)]) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
         count += 1;
         if (count > mostNamed) continue;
-        holes.push({
-          control_plane: controlPlane,
-          project_id: project,
-          from: hole.from,
-          to: hole.to,
-          reason: hole.reason,
-        });
+        const { control_plane, project_id } = coverage;
+        holes.push({ control_plane, project_id, from: hole.from, to: hole.to, reason: hole.reason });
       }
     }
     if (projects.length < batch) return { holes, holes_not_named: count - holes.length };

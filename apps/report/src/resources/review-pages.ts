@@ -1,65 +1,38 @@
 import { z } from '@hono/zod-openapi';
-import { readOne, reviewItemList, reviewList } from '@keywarden/db/report';
+import { reviewDecision, reviewedKey, type reviewItem, reviewItemList, reviewList } from '@keywarden/db/report';
 import { html } from 'hono/html';
-import { mayAct } from '../access/roles.ts';
+import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { type Column, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
+import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
-import { keyFilters, toKeyFilter } from '../filters.ts';
 import { digits, reason, word } from '../parameters.ts';
-import { notFound } from '../problem.ts';
-import { requirePast } from '../routes/keys.ts';
-import { decisions, reviewedKey, reviewItem } from '../shapes/reviews.ts';
-import { facts, type Html, link, section, state, time } from './html.ts';
-import { listPart, type Pages, readField, readForm, readParameter, type Visit } from './page.ts';
+import { camelled } from '../question.ts';
+import { requireItem } from '../route.ts';
+import { keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
-const access = { role: 'viewer', organizations: 'all' } as const;
-const auditor = { role: 'auditor', organizations: 'all' } as const;
-const operator = { role: 'operator', organizations: 'all' } as const;
+const auditor = allowWhole('auditor');
+const decisions = reviewDecision.shape.decision;
 
 type Review = z.infer<typeof reviewItem>;
 
 /** Access reviews: opening one, deciding about its keys, signing it. */
 export function reviewPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
-  page('/reviews', access, async (visit) => ({
-    title: 'Reviews',
-    body: html`${await listPart(visit, services, {
-      filters: { state: z.enum(['open', 'signed']).optional() },
-      fields: [{ name: 'state', label: 'State', options: ['open', 'signed'] }],
-      list: (query) => reviewList(query),
-      item: reviewItem,
-      caption: 'Access reviews',
-      columns: [
-        { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
-        { label: 'State', cell: (review) => state(review.state) },
-        { label: 'Keys as of', cell: (review) => time(review.as_of) },
-        { label: 'Keys', is: 'number', cell: ({ keys }) => keys },
-        { label: 'Undecided', is: 'number', cell: ({ undecided }) => undecided },
-        { label: 'Opened by', cell: (review) => review.opened_by },
-        {
-          label: 'Signed',
-          cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
-        },
-      ],
-      empty: 'No access review was opened so far.',
-      exported: 'reviews',
-    })}
-    ${mayAct(visit.principal, 'auditor') ? openForm() : ''}`,
-  }));
-
   form('/reviews', auditor, async ({ principal }, sent) => {
     const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
     const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
     const asked = Object.fromEntries(filled);
     const keys = readForm(z.strictObject(keyFilters), asked);
-    if (keys.as_of !== undefined) await requirePast(db, keys.as_of);
+    await requirePast(db, keys.as_of);
     const given = readForm(z.object({ title: word, keep_for_days: z.coerce.number().int().min(0).max(1000) }), {
       title: readField(sent, 'title'),
       keep_for_days: readField(sent, 'keep_for_days'),
     });
     const review = {
       title: given.title,
-      filter: { ...toKeyFilter(keys), isThere: true },
+      filter: { ...toKeyFilter(camelled(keys)), isThere: true },
       asked,
       keepForDays: given.keep_for_days,
     };
@@ -67,10 +40,8 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
-  page('/reviews/:review', access, async (visit) => {
-    const found = await readOne(db, reviewList({ number: idOf(visit) }));
-    if (found === undefined) throw notFound('review of this number', '/reviews');
-    const review = reviewItem.parse(JSON.parse(found));
+  page('/reviews/:review', allowWhole('viewer'), async (visit) => {
+    const review = await requireItem(db, reviewList({ number: idOf(visit) }), ['review of this number', '/reviews']);
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
     const keys = await keyPart(visit, services, { review, mayDecide });
     return {
@@ -93,14 +64,15 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
     return { to: `/reviews/${review}?decision=undecided`, said: 'decided' };
   });
-  form('/reviews/:review/signature', operator, async (visit) => {
+  form('/reviews/:review/signature', allowWhole('operator'), async (visit) => {
     const review = idOf(visit);
     await signReview(services, { principal: visit.principal, review });
     return { to: `/reviews/${review}`, said: 'signed' };
   });
 }
 
-function openForm(): Html {
+/** What opens a review. */
+export function openForm(): Html {
   return section(
     'Open a review',
     html`<form class="forms" method="post" action="/reviews">
@@ -150,42 +122,44 @@ function describe(review: Review): Html {
     ${review.holes.length === 0 ? '' : html`<p class="notice warn">Of ${review.holes.length} scopes nobody knows all keys at that time.</p>`}`;
 }
 
+const markColumn: Column<z.infer<typeof reviewedKey>> = {
+  label: 'Mark',
+  cell: ({ key }) => html`<input type="checkbox" name="key" value="${key.number}" aria-label="Mark ${key.name}" />`,
+};
+
 async function keyPart(
   visit: Visit,
   services: Services,
   { review, mayDecide }: { review: Review; mayDecide: boolean },
 ): Promise<Html> {
   return await listPart(visit, services, {
-    filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
-    // A form does not stand within another: the links below filter.
-    fields: [],
-    list: ({ decision }) => reviewItemList({ review: review.id, decision }),
     item: reviewedKey,
+    filters: { decision: z.enum([...decisions.options, 'undecided']).optional() },
+    // A form does not stand within another: the links below filter.
+    fields: {},
+    list: ({ query }) => reviewItemList({ review: review.id, ...query }),
     caption: 'Keys of the review',
     columns: [
-      ...(mayDecide
-        ? [
-            {
-              label: 'Mark',
-              cell: ({ key }: z.infer<typeof reviewedKey>) =>
-                html`<input type="checkbox" name="key" value="${key.number}" aria-label="Mark ${key.name}" />`,
-            },
-          ]
-        : []),
+      ...(mayDecide ? [markColumn] : []),
       { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
       { label: 'Kind', cell: ({ key }) => key.kind },
       { label: 'Organization', cell: ({ key }) => key.organization_id },
       { label: 'Owner', cell: ({ key }) => key.owner },
       { label: 'Created', cell: ({ key }) => time(key.created_at) },
       { label: 'Last used', cell: ({ key }) => time(key.last_used_at) },
-      {
-        label: 'Findings',
-        is: 'text',
-        cell: ({ findings }) => findings.map(({ rule, reason: why }) => `${rule}: ${why}`).join('; '),
-      },
-      { label: 'Decision', cell: ({ decision }) => (decision === null ? '' : html`<strong>${decision}</strong>`) },
-      { label: 'Why', is: 'text', cell: (each) => each.reason },
-      { label: 'By', cell: (each) => each.decided_by },
+      ...columnsFor(reviewedKey, {
+        findings: {
+          label: 'Findings',
+          is: 'text',
+          cell: ({ findings }) => findings.map(({ rule, reason: why }) => `${rule}: ${why}`).join('; '),
+        },
+        decision: {
+          label: 'Decision',
+          cell: ({ decision }) => (decision === null ? '' : html`<strong>${decision}</strong>`),
+        },
+        reason: 'Why',
+        decided_by: 'By',
+      }),
     ],
     empty: visit.query.decision === undefined ? 'It has no key.' : 'No key is left of these.',
   });

@@ -1,0 +1,72 @@
+import { z } from '@hono/zod-openapi';
+import { isInstant, unwrap } from '@keywarden/db/report';
+import { type Column, type Field, link, type Part, state, time } from './html.ts';
+
+/** How fields are shown: by a label alone, or in a way of their own. */
+type Labels<S extends z.ZodObject> = {
+  [K in keyof z.output<S>]?: string | (Omit<Column<z.output<S>>, 'cell'> & Partial<Column<z.output<S>>>);
+};
+
+/** Columns of a table of items, in this order. What a cell shows, and how, follows from its field's schema and name. */
+export function columnsFor<S extends z.ZodObject>(schema: S, labels: Labels<S>): Column<z.output<S>>[] {
+  return Object.entries(labels).map(([name, said]) => {
+    const column = typeof said === 'string' ? { label: said } : (said ?? { label: name });
+    const field = unwrap(schema.shape[name] ?? z.string());
+    const cell = (item: z.output<S>) => show(name, field, item[name]);
+    return { cell, ...styleOf(name, field), ...column };
+  });
+}
+
+const sentences = new Set(['name', 'title', 'reason', 'why', 'why_held', 'why_not', 'error', 'event']);
+
+function styleOf(name: string, field: z.core.$ZodType): Pick<Column<unknown>, 'is'> {
+  if (sentences.has(name)) return { is: 'text' };
+  return field instanceof z.ZodNumber ? { is: 'number' } : {};
+}
+
+const states = new Set(['state', 'status', 'outcome', 'disposition', 'event']);
+
+/** The page of what a field names. */
+const pageOf: Record<string, (id: string) => string> = {
+  owner: (id) => `/keys?owner=${encodeURIComponent(id)}`,
+  organization_id: (id) => `/keys?organization_id=${encodeURIComponent(id)}`,
+  project_id: (id) => `/projects/${encodeURIComponent(id)}`,
+  rule: (id) => `/findings?rule=${encodeURIComponent(id)}`,
+  review_id: (id) => `/reviews/${encodeURIComponent(id)}`,
+};
+
+function show(name: string, field: z.core.$ZodType, value: unknown): Part {
+  if (isInstant(field)) return time(typeof value === 'string' ? value : null);
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return value.toLocaleString('en');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value === 'string') {
+    if (states.has(name)) return state(value);
+    const href = pageOf[name]?.(value);
+    const words = field instanceof z.ZodEnum ? value.replaceAll('_', ' ') : value;
+    return href === undefined ? words : link(href, words);
+  }
+  if (Array.isArray(value)) return value.join(', ');
+  const { number, name: called } = value as { number?: string; name?: string };
+  return number === undefined ? JSON.stringify(value) : link(`/keys/${number}`, called ?? number);
+}
+
+/** The labels of filters, with an example of what they take where the filter does not tell. */
+export type Fields<F extends z.ZodRawShape> = { [K in keyof F]?: string | { label: string; placeholder?: string } };
+
+/** The controls of a filter form: what a filter takes follows from its schema. */
+export function fieldsFor<F extends z.ZodRawShape>(filters: F, labels: Fields<F>): Field[] {
+  return Object.entries(labels).map(([name, said]) => {
+    const field = typeof said === 'string' ? { label: said } : (said ?? { label: name });
+    return { name, ...controlOf(name, filters[name]), ...field };
+  });
+}
+
+function controlOf(name: string, filter: z.core.$ZodType | undefined): Partial<Field> {
+  const inner = filter === undefined ? undefined : unwrap(filter);
+  const asked = inner instanceof z.ZodPipe ? unwrap(inner.in) : inner;
+  if (asked instanceof z.ZodEnum) return { options: asked.options.map(String) };
+  if (name === 'q') return { type: 'search' };
+  if (inner instanceof z.ZodPipe) return { placeholder: '90d' };
+  return asked instanceof z.ZodISODateTime ? { placeholder: '2026-03-31' } : {};
+}

@@ -1,0 +1,123 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { List } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import type { Access } from './access/roles.ts';
+import type { Fields } from './dashboard/columns.ts';
+import type { Column, Part } from './dashboard/html.ts';
+import { listPart, type Pages, type Visit } from './dashboard/page.ts';
+import type { Env, Services } from './environment.ts';
+import { contentTypes, encode, formats } from './export/encode.ts';
+import { camelled, type Question } from './question.ts';
+import { addList, addRoute } from './route.ts';
+
+/** Something that the report lists, declared once: at /v1/NAME, as the page /NAME, and as the file /v1/exports/NAME. */
+export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.ZodRawShape, O extends string = never> {
+  name: string;
+  summary: string;
+  access: Access;
+  item: S;
+  filters: F;
+  /** By what it can be sorted. */
+  sorts?: readonly [O, ...O[]];
+  /** Throws a Problem for what cannot be asked. */
+  check?: (asked: Question<F, O>) => Promise<void>;
+  list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
+  /** What stands beside the items of a page. */
+  more?: { shape: z.ZodRawShape; read: (asked: Question<F, O>) => Promise<object | undefined> };
+  page?: {
+    title: string;
+    /** The labels of the filters that its form has. */
+    fields: Fields<F>;
+    columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
+    empty: string;
+    above?: (visit: Visit) => Promise<Part>;
+    below?: (visit: Visit) => Part | Promise<Part>;
+  };
+  file?: {
+    summary: string;
+    /** What the last line of the file says beside its count: where something is not known. */
+    trailer: (asked: Question<F, O>) => Promise<object>;
+  };
+}
+
+/** Adds what a resource declares. */
+export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
+  app: OpenAPIHono<Env>,
+  pages: Pages,
+  services: Services,
+  resource: Resource<S, F, O>,
+): void {
+  const { db } = services;
+  const { name, summary, access, item, filters, sorts, check, list, more, page, file } = resource;
+  const turn = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
+  const options = { path: `/v1/${name}`, summary, access, item, filters: { ...filters, ...turn } };
+  addList(app, db, { ...options, ...(more && { more: more.shape }) }, async ({ query, organizations }) => {
+    const {
+      sort,
+      order: direction,
+      ...rest
+    } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
+    const asked = { db, query: camelled(rest) as Question<F>['query'], organizations, sort, direction };
+    await check?.(asked);
+    return { list: await list(asked), more: await more?.read(asked) };
+  });
+  if (page !== undefined)
+    pages.page(`/${name}`, access, async (visit) => {
+      const { title, fields, columns, empty, above, below } = page;
+      const body = await listPart(visit, services, {
+        item,
+        filters,
+        fields,
+        sorts,
+        list: async (asked) => {
+          await check?.(asked);
+          return await list(asked);
+        },
+        caption: title,
+        columns: typeof columns === 'function' ? columns(visit) : columns,
+        empty,
+        ...(file && { exported: name }),
+      });
+      return { title, body: html`${await above?.(visit)}${body}${await below?.(visit)}` };
+    });
+  if (file !== undefined) addFile(app, services, { name, access, filters, item, check, list, ...file });
+}
+
+interface File<S extends z.ZodObject, F extends z.ZodRawShape>
+  extends Pick<Resource<S, F>, 'name' | 'access' | 'filters' | 'item' | 'list'> {
+  summary: string;
+  check?: Resource<S, F>['check'] | undefined;
+  trailer: (asked: Question<F>) => Promise<object>;
+}
+
+/** Adds a list as a file: streamed, and ending in a line that proves it whole (P3). */
+export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
+  app: OpenAPIHono<Env>,
+  { db, streams }: Services,
+  { name, summary, access, filters, item, check, list, trailer }: File<S, F>,
+): void {
+  addRoute(
+    app,
+    {
+      path: `/v1/exports/${name}`,
+      summary: `${summary}. Its last line has count, SHA-256 of all before it, and the holes; without it the file is cut`,
+      access: { ...access, role: 'auditor' },
+      query: z.strictObject({ ...filters, format: z.enum(formats).default('ndjson') }),
+      response: { contentTypes: Object.values(contentTypes) },
+    },
+    async ({ c, organizations, query }) => {
+      const { format, ...rest } = query as z.output<z.ZodObject<F>> & { format: (typeof formats)[number] };
+      const asked = { query: camelled(rest) as Question<F>['query'], organizations };
+      await check?.({ db, ...asked });
+      return await streams.answer(c, {
+        fileName: `keywarden-${name}.${format}`,
+        contentType: contentTypes[format],
+        async *write(snapshot) {
+          const of = { db: snapshot, ...asked };
+          const more = await trailer(of);
+          return yield* encode({ format, item, batches: snapshot.stream(await list(of)), more });
+        },
+      });
+    },
+  );
+}

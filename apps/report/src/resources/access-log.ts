@@ -1,0 +1,38 @@
+import { accessItem, accessList } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { digits, range } from '../parameters.ts';
+import type { Resource } from '../resource.ts';
+
+const filters = { token_id: digits.optional(), ...range };
+
+/** Who used the report. */
+export const accessLog: Resource<typeof accessItem, typeof filters> = {
+  name: 'access-log',
+  summary: 'Who read, exported or changed what here, newest first',
+  access: allowWhole('auditor'),
+  item: accessItem,
+  filters,
+  list: ({ query }) => accessList(query),
+  page: {
+    title: 'Access log',
+    fields: { token_id: 'Token', from: 'From', to: 'Before' },
+    columns: columnsFor(accessItem, {
+      at: 'When',
+      token: { label: 'Who', cell: ({ token }) => `${token.name} (${token.role}, token ${token.id})` },
+      address: 'From',
+      path: {
+        label: 'What',
+        is: 'text',
+        cell: ({ method, path, query }) => html`<code>${method} ${path}${query === '' ? '' : `?${query}`}</code>`,
+      },
+      status: { label: 'Status', cell: ({ status }) => status },
+      records: {
+        label: 'Records',
+        cell: ({ records, stream }) => (stream === null ? '' : `${stream} ${records ?? ''}`),
+      },
+    }),
+    empty: 'Nobody has looked at anything.',
+  },
+};

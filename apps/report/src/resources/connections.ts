@@ -1,0 +1,43 @@
+import { connectionItem, connectionList } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import type { Resource } from '../resource.ts';
+
+const blindness = {
+  personal_keys: (members: number | null) => `the personal keys of ${members} members are seen by nobody`,
+  members_unknown: () => 'its members were never listed',
+  listing_old: () => 'its keys were last listed more than a day ago',
+  own_key_unknown: () => 'its own key is not known, so that nothing is revoked where it sees',
+};
+
+/** Control planes, and what is seen of them. */
+export const connections: Resource<typeof connectionItem> = {
+  name: 'connections',
+  summary: 'Connections to control planes: what each sees, and what it is blind to',
+  access: allowWhole('viewer'),
+  item: connectionItem,
+  filters: {},
+  list: () => connectionList(),
+  page: {
+    title: 'Connections',
+    fields: {},
+    columns: columnsFor(connectionItem, {
+      name: { label: 'Connection' },
+      control_plane: 'Control plane',
+      account_id: 'Account',
+      own_key_id: 'Own key',
+      checked_at: 'Checked',
+      scopes: { label: 'Sees', cell: ({ scopes }) => `${scopes.length} scopes` },
+      blind_spots: {
+        label: 'Blind to',
+        is: 'text',
+        cell: ({ blind_spots: spots }) =>
+          spots.length === 0
+            ? 'nothing that is known'
+            : html`<ul>${spots.map(({ kind, scope, members }) => html`<li>${scope ?? ''}: ${blindness[kind](members)}</li>`)}</ul>`,
+      },
+    }),
+    empty: 'No connection was ever made.',
+  },
+};

@@ -1,0 +1,108 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { exemptionItem, exemptionList, readOne } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allow, mayAct } from '../access/roles.ts';
+import { endExemption, grantExemption } from '../actions/exemptions.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { link } from '../dashboard/html.ts';
+import { type Pages, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits, instant, lasting, reason, word } from '../parameters.ts';
+import { addResource } from '../resource.ts';
+import { addRoute } from '../route.ts';
+
+const grant = z
+  .strictObject({
+    keys: z.array(digits).min(1).max(1000).openapi({ description: "The keys' numbers here" }),
+    rules: z.array(word).min(1).max(100).nullable().default(null).openapi({ description: 'null: from every rule' }),
+    reason,
+    until: instant.optional(),
+    for: lasting.optional().openapi({ description: 'Instead of until: 90d' }),
+  })
+  .refine((body) => (body.until === undefined) !== (body.for === undefined), {
+    error: 'give exactly one of until and for',
+    path: ['until'],
+  })
+  .openapi('NewExemption');
+
+export const exemptionColumns = columnsFor(exemptionItem, {
+  id: 'Exemption',
+  keys: {
+    label: 'Keys',
+    cell: ({ keys: [first, ...others] }) =>
+      first === undefined
+        ? ''
+        : html`${link(`/keys/${first.number}`, first.name)}${others.length > 0 ? ` and ${others.length} more` : ''}`,
+  },
+  rules: { label: 'From', cell: ({ rules }) => rules?.join(', ') ?? 'every rule' },
+  state: 'State',
+  until: 'Until',
+  granted_by: 'By',
+  reason: 'Why',
+});
+
+/** Exceptions from rules: who has them, granting and ending them. */
+export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'exemptions',
+    summary: 'Exceptions from rules, newest first',
+    access: allow('viewer'),
+    item: exemptionItem,
+    filters: { state: exemptionItem.shape.state.optional(), key: digits.optional() },
+    list: ({ query, organizations }) => exemptionList(query, organizations),
+    page: {
+      title: 'Exemptions',
+      fields: { state: 'State' },
+      columns: ({ principal }) => [
+        ...exemptionColumns,
+        {
+          label: '',
+          cell: ({ id, state }) =>
+            state === 'in_force' && mayAct(principal, 'operator')
+              ? html`<form method="post" action="/exemptions/${id}/end"><button class="quiet" type="submit">End<span class="hidden"> exemption ${id}</span></button></form>`
+              : '',
+        },
+      ],
+      empty: 'Nothing is exempt. A key’s own page grants an exemption.',
+    },
+  });
+
+  const show = async (number: string, organizations: string[] | null) =>
+    (await readOne(db, exemptionList({ number }, organizations))) ?? '{}';
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/exemptions',
+      summary: 'Grants an exception to keys that exist now, for a time and with a reason',
+      access: allow('operator'),
+      body: grant,
+      response: exemptionItem,
+      status: 201,
+    },
+    async ({ body: { for: lastingMs, ...rest }, principal }) => {
+      const number = await grantExemption(services, { principal, asked: { ...rest, lastingMs } });
+      return await show(number, principal.organizations);
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/exemptions/{exemption}/end',
+      summary: 'Ends an exception before its time',
+      access: allow('operator'),
+      params: z.object({ exemption: digits }),
+      response: exemptionItem,
+    },
+    async ({ params: { exemption: number }, principal }) => {
+      await endExemption(services, { principal, number });
+      return await show(number, principal.organizations);
+    },
+  );
+  pages.form('/exemptions/:exemption/end', allow('operator'), async ({ c, principal }) => {
+    await endExemption(services, { principal, number: readParameter(c, 'exemption', digits) });
+    return { to: '/exemptions', said: 'ended' };
+  });
+}

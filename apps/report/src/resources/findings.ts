@@ -1,0 +1,58 @@
+import { z } from '@hono/zod-openapi';
+import { findingItem, findingList, listBlindSpots, listInventoryHoles, readPresent } from '@keywarden/db/report';
+import { allow } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { digits, word } from '../parameters.ts';
+import type { Question } from '../question.ts';
+import type { Resource } from '../resource.ts';
+
+const { action, disposition } = findingItem.shape;
+
+const filters = {
+  plan_id: word.optional().openapi({ description: 'The newest plan without it' }),
+  rule: word.optional(),
+  action: action.optional(),
+  disposition: disposition.optional(),
+  key_id: digits.optional(),
+  key: digits.optional().openapi({ description: "The key's number here" }),
+};
+
+export const findingColumns = columnsFor(findingItem, {
+  key: 'Key',
+  rule: 'Rule',
+  reason: 'Why',
+  action: 'Action',
+  disposition: 'Disposition',
+  why_held: 'Held because',
+});
+
+/** What the policy found. */
+export const findings: Resource<typeof findingItem, typeof filters> = {
+  name: 'findings',
+  summary: 'Rules that hold for keys, with their evidence; of the newest plan unless another is named',
+  access: allow('viewer'),
+  item: findingItem,
+  filters,
+  list: ({ query, organizations }) => findingList(query, organizations),
+  page: {
+    title: 'Findings',
+    fields: {
+      rule: 'Rule',
+      action: 'Action',
+      disposition: 'Disposition',
+      key_id: 'Key id',
+      plan_id: { label: 'Plan', placeholder: 'the newest' },
+    },
+    columns: findingColumns,
+    empty: 'Nothing is found.',
+  },
+  file: {
+    summary: 'Findings of a plan as a file',
+    // Where the inventory that findings rest on is not known now.
+    async trailer({ db, organizations }: Pick<Question<z.ZodRawShape>, 'db' | 'organizations'>) {
+      const at = await readPresent(db);
+      const holes = await listInventoryHoles(db, { from: at, to: at, organizations });
+      return { holes, blind_spots: await listBlindSpots(db, organizations) };
+    },
+  },
+};

@@ -1,0 +1,66 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { allow } from '../access/roles.ts';
+import type { Pages } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { addResource } from '../resource.ts';
+import { addRoute } from '../route.ts';
+import { accessLog } from './access-log.ts';
+import { connections } from './connections.ts';
+import { addCoverage } from './coverage.ts';
+import { addEvidence } from './evidence.ts';
+import { addExemptions } from './exemptions.ts';
+import { findings } from './findings.ts';
+import { incidents } from './incidents.ts';
+import { keyPage } from './key-page.ts';
+import { addKeys } from './keys.ts';
+import { addOperations } from './operations.ts';
+import { organizations } from './organizations.ts';
+import { addPlans } from './plans.ts';
+import { addProjects } from './projects.ts';
+import { addReviews } from './reviews.ts';
+import { revocations } from './revocations.ts';
+import { addRotations } from './rotations.ts';
+import { runs } from './runs.ts';
+
+/** Everything that the report shows, as routes, pages and files. */
+export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  addKeys(app, pages, services);
+  keyPage(pages, services);
+  addResource(app, pages, services, findings);
+  addResource(app, pages, services, revocations);
+  addResource(app, pages, services, incidents);
+  addPlans(app, pages, services);
+  addExemptions(app, pages, services);
+  addRotations(app, pages, services);
+  addReviews(app, pages, services);
+  addOperations(app, pages, services);
+  addResource(app, pages, services, organizations);
+  addProjects(app, pages, services);
+  addCoverage(app, pages, services);
+  addResource(app, pages, services, runs);
+  addResource(app, pages, services, connections);
+  addResource(app, pages, services, accessLog);
+  addEvidence(app, pages, services);
+  addRoute(
+    app,
+    {
+      path: '/v1/me',
+      summary: 'The token that is asking, and what it may',
+      access: allow('viewer'),
+      response: z
+        .strictObject({
+          id: z.string(),
+          name: z.string(),
+          role: z.enum(['viewer', 'auditor', 'operator']),
+          organizations: z.array(z.string()).nullable().openapi({ description: 'null: all' }),
+        })
+        .openapi('Me'),
+    },
+    ({ principal: { token: id, ...rest } }) => ({
+      id,
+      name: rest.name,
+      role: rest.role,
+      organizations: rest.organizations,
+    }),
+  );
+}

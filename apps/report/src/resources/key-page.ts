@@ -1,0 +1,171 @@
+import { z } from '@hono/zod-openapi';
+import {
+  credentialItem,
+  credentialList,
+  exemptionList,
+  findingItem,
+  findingList,
+  keyItem,
+  keyList,
+  keyObservation,
+  keyObservationList,
+  keyUse,
+  keyUseList,
+  type List,
+  listRules,
+  readOne,
+  reviewedKey,
+  reviewItemList,
+  revocationList,
+  rotationList,
+} from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allow, mayAct } from '../access/roles.ts';
+import { grantExemption } from '../actions/exemptions.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { type Column, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import type { Services } from '../environment.ts';
+import { digits, lasting, reason } from '../parameters.ts';
+import { notFound } from '../problem.ts';
+import { exemptionColumns } from './exemptions.ts';
+import { revocationColumns } from './revocations.ts';
+import { requestPart, rotationColumns } from './rotations.ts';
+
+type Key = z.infer<typeof keyItem>;
+type Credential = z.infer<typeof credentialItem>;
+
+const findingColumns = columnsFor(findingItem, {
+  rule: 'Rule',
+  reason: 'Why',
+  action: 'Action',
+  disposition: 'Disposition',
+  why_held: 'Held because',
+});
+const useColumns = columnsFor(keyUse, {
+  last_used_at: 'Last use of the hour',
+  address: { label: 'From', cell: ({ address }) => address ?? 'unknown' },
+});
+const observationColumns = columnsFor(keyObservation, {
+  seen_at: 'Seen',
+  event: 'What',
+  record: { label: 'Name then', cell: ({ record }) => (typeof record?.name === 'string' ? record.name : '') },
+});
+const reviewColumns = columnsFor(reviewedKey, {
+  review_id: 'Review',
+  decision: { label: 'Decision', cell: ({ decision }) => decision ?? 'undecided' },
+  reason: 'Why',
+  decided_by: 'By',
+});
+
+/** All that is known of one key or credential, and what can be done about it. */
+export function keyPage({ page, form }: Pages, services: Services): void {
+  const { db } = services;
+  page('/keys/:key', allow('viewer'), async ({ c, principal }) => {
+    const number = readParameter(c, 'key', digits);
+    const { organizations } = principal;
+    const found =
+      (await readOne(db, keyList({ number }, { organizations }))) ??
+      (await readOne(db, credentialList({ number }, { organizations })));
+    if (found === undefined) throw notFound('key of this number', '/keys');
+    const key = z.union([keyItem, credentialItem]).parse(JSON.parse(found));
+    const isApiKey = !('expires_at' in key);
+    const of = { key: number };
+    const part = async <S extends z.ZodObject>(
+      title: string,
+      list: List<S>,
+      shown: { columns: Column<z.output<S>>[]; empty: string; caption?: string; limit?: number },
+      before: Part = '',
+    ) => section(title, html`${before}${await firstPart(db, list, { caption: title, ...shown })}`);
+    const requests = isApiKey ? await requestPart(db, of, organizations) : '';
+    return {
+      title: key.name,
+      body: html`
+        ${describeKey(key)}
+        ${await part('Findings', findingList(of, organizations), { columns: findingColumns, empty: 'No rule of the newest plan holds for it.' })}
+        ${await part('Use that was seen', keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use of it was seen.' })}
+        ${await part('What listings showed', keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'Nothing was seen of it.', limit: 200 })}
+        ${await part('Revocations', revocationList(of, organizations), { columns: revocationColumns, empty: 'Nobody has tried to revoke it.' })}
+        ${isApiKey ? await part('Rotations', rotationList(of, organizations), { columns: rotationColumns, empty: 'It was never rotated.' }, requests) : ''}
+        ${await part('Exemptions', exemptionList(of, organizations), { columns: exemptionColumns, empty: 'It is not exempt from anything.' })}
+        ${organizations === null ? await part('Reviews', reviewItemList(of), { columns: reviewColumns, empty: 'No review has looked at it.' }) : ''}
+        ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await listRules(db), rotates: isApiKey }) : ''}
+      `,
+    };
+  });
+
+  form('/keys/:key/exemption', allow('operator'), async ({ c, principal }, sent) => {
+    const key = readParameter(c, 'key', digits);
+    const rule = readField(sent, 'rule');
+    const given = readForm(z.object({ reason, for: lasting }), {
+      reason: readField(sent, 'reason'),
+      for: readField(sent, 'for'),
+    });
+    const asked = { keys: [key], rules: rule === '' ? null : [rule], reason: given.reason, lastingMs: given.for };
+    await grantExemption(services, { principal, asked });
+    return { to: `/keys/${key}`, said: 'exempted' };
+  });
+}
+
+function describeKey(key: Key | Credential): Html {
+  return facts([
+    ['Id', key.id],
+    ['Kind', key.kind.replaceAll('_', ' ')],
+    ['State', state(key.state)],
+    ['Scope', key.scope],
+    [
+      'Project',
+      key.project_id === null ? null : link(`/projects/${encodeURIComponent(key.project_id)}`, key.project_id),
+    ],
+    ...('expires_at' in key ? describeCredential(key) : []),
+    ['Owner', key.owner],
+    ['Creator', key.creator.name ?? key.creator.id],
+    ['Created', key.created_at === null ? 'unknown' : time(key.created_at)],
+    ['Last used', time(key.last_used_at)],
+    ['From', key.last_used_from],
+    ['First seen', time(key.first_seen_at)],
+    ['Last seen', time(key.last_seen_at)],
+    ...(key.gone_at === null ? [] : [['Gone', time(key.gone_at)] as [string, Part]]),
+    ['Control plane', key.control_plane],
+  ]);
+}
+
+function describeCredential(credential: Credential): [string, Part][] {
+  const detail = Object.entries(credential.detail ?? {});
+  return [
+    ['Branch', credential.branch_id],
+    ['Holder', credential.holder],
+    ['Expires', credential.expires_at === null ? 'never' : time(credential.expires_at)],
+    ...detail.map(([name, value]): [string, Part] => [asLabel(name), asText(value)]),
+  ];
+}
+
+/** The name of a field as a label: `principal_type` as Principal type. */
+const asLabel = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
+
+function asText(value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+function actionForms({ key, rules, rotates }: { key: string; rules: string[]; rotates: boolean }): Html {
+  return section(
+    'What to do',
+    html`<div class="forms">
+      ${rotates ? rotationForm(key) : ''}
+      <form method="post" action="/keys/${key}/exemption">
+        <h3>Exempt it</h3>
+        <div class="field"><label for="exempt-rule">From the rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
+        <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhd]" /></div>
+        <div class="field"><label for="exempt-reason">Reason</label><input id="exempt-reason" name="reason" required maxlength="1000" /></div>
+        <button type="submit">Exempt</button>
+      </form>
+    </div>`,
+  );
+}
+
+const rotationForm = (key: string): Html => html`<form method="post" action="/keys/${key}/rotation">
+  <h3>Rotate it</h3>
+  <div class="field"><label for="rotate-reason">Reason</label><input id="rotate-reason" name="reason" required maxlength="1000" /></div>
+  <button type="submit">Ask for a rotation</button>
+</form>`;

@@ -1,0 +1,229 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import {
+  credentialItem,
+  credentialList,
+  type Inventoried,
+  inventoryHole,
+  inventoryList,
+  keyItem,
+  keyList,
+  keyObservation,
+  keyObservationList,
+  keyUse,
+  keyUseList,
+  listBlindSpots,
+  listInventoryHoles,
+  readPresent,
+  seesKey,
+} from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allow } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { link, type Part, time } from '../dashboard/html.ts';
+import type { Pages, Visit } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits } from '../parameters.ts';
+import { notFound } from '../problem.ts';
+import type { Question } from '../question.ts';
+import { addResource } from '../resource.ts';
+import { addList, addRoute, requireOne } from '../route.ts';
+import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
+
+const access = allow('viewer');
+const sorts = ['number', 'name', 'created_at', 'last_used_at'] as const;
+
+export const keyColumns = columnsFor(keyItem, {
+  name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
+  id: 'Id',
+  state: 'State',
+  last_used_at: { label: 'Last used', sort: 'last_used_at' },
+  created_at: { label: 'Created', sort: 'created_at' },
+  owner: 'Owner',
+  kind: 'Kind',
+  organization_id: {
+    label: 'Organization, project',
+    cell: ({ organization_id: organization, project_id: project }) =>
+      html`${organization === null ? '' : link(`/keys?organization_id=${encodeURIComponent(organization)}`, organization)}
+      ${project === null ? '' : html`<br />${link(`/projects/${encodeURIComponent(project)}`, project)}`}`,
+  },
+});
+
+const credentialColumns = columnsFor(credentialItem, {
+  name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
+  kind: 'Kind',
+  state: 'State',
+  created_at: {
+    label: 'Created',
+    sort: 'created_at',
+    cell: ({ created_at: at }) => (at === null ? 'unknown' : time(at)),
+  },
+  last_used_at: {
+    label: 'Last used',
+    sort: 'last_used_at',
+    cell: ({ kind, last_used_at: at }) => (kind === 'branch_credential' ? time(at) : 'not reported'),
+  },
+  expires_at: {
+    label: 'Expires',
+    cell: ({ kind, expires_at: at }) =>
+      at === null ? (kind === 'branch_credential' ? 'never' : 'not reported') : time(at),
+  },
+  project_id: {
+    label: 'Project, branch',
+    cell: ({ project_id: project, branch_id: branch }) =>
+      html`${project === null ? '' : link(`/projects/${encodeURIComponent(project)}`, project)}
+      ${branch === null ? '' : html`<br />${branch}`}`,
+  },
+});
+
+/** Keys and the other credentials, as they are and as they were. */
+export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'keys',
+    summary:
+      'API keys that were ever seen; with as_of those that there were at a past time, and where that is not known',
+    access,
+    item: keyItem,
+    filters: keyFilters,
+    sorts,
+    check: async ({ query }) => await requirePast(db, query.asOf),
+    list: ({ query, ...shown }) => keyList(toKeyFilter(query), shown),
+    more: holesThen('keys'),
+    page: {
+      title: 'Keys',
+      fields: {
+        q: 'Name contains',
+        kind: 'Kind',
+        state: 'State',
+        organization_id: 'Organization',
+        owner: 'Owner',
+        idle_for: 'Idle for over',
+        older_than: { label: 'Older than', placeholder: '365d' },
+        as_of: 'As of',
+      },
+      columns: keyColumns,
+      empty: 'No key is like that.',
+      above: async (visit) => (visit.query.as_of === undefined ? '' : await holePart(services, visit, 'keys')),
+    },
+    file: {
+      summary: 'Keys as a file; with as_of those that there were at a past time',
+      trailer: async ({ db: reader, query, organizations }) => ({
+        ...(await holesAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
+        blind_spots: await listBlindSpots(reader, organizations),
+      }),
+    },
+  });
+  addResource(app, pages, services, {
+    name: 'credentials',
+    summary:
+      'Credentials that are no API keys and were ever seen; with as_of those that there were at a past time, and where that is not known',
+    access,
+    item: credentialItem,
+    filters: credentialFilters,
+    sorts,
+    check: async ({ query }) => await requirePast(db, query.asOf),
+    list: ({ query, ...shown }) => credentialList(toKeyFilter(query), shown),
+    more: holesThen('credentials'),
+    page: {
+      title: 'Other credentials',
+      fields: {
+        q: 'Name contains',
+        kind: 'Kind',
+        state: 'State',
+        organization_id: 'Organization',
+        project_id: 'Project',
+        holder: 'Holder',
+        idle_for: 'Idle for over',
+        older_than: { label: 'Older than', placeholder: '365d' },
+        expires_within: { label: 'Expires within', placeholder: '14d' },
+        as_of: 'As of',
+      },
+      columns: credentialColumns,
+      empty: 'No credential is like that. They are listed once a day.',
+      above: async (visit) => await holePart(services, visit, 'credentials'),
+    },
+    file: {
+      summary: 'Credentials that are no API keys as a file; with as_of those that there were at a past time',
+      trailer: async ({ db: reader, query, organizations }) =>
+        await holesAt(reader, { asOf: query.asOf, organizations, of: 'credentials' }),
+    },
+  });
+  const uses = 'that was seen, newest first, one item an hour and address';
+  const versions = 'each version of its record, and when it was missing, gone or back';
+  addOne(app, services, { of: 'keys', one: 'key', uses: `The use of a key ${uses}`, versions });
+  addOne(app, services, {
+    of: 'credentials',
+    one: 'credential',
+    uses: `The use of a credential ${uses}; upstream tells it of branch credentials alone`,
+    versions,
+  });
+}
+
+/** Routes of one key or credential, and of what was seen of it. */
+function addOne(
+  app: OpenAPIHono<Env>,
+  { db }: Services,
+  { of, one, uses, versions }: { of: Inventoried; one: 'key' | 'credential'; uses: string; versions: string },
+): void {
+  const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number here` }) });
+  const path = `/v1/${of}/{${one}}`;
+  const item = of === 'keys' ? keyItem : credentialItem;
+  addRoute(
+    app,
+    { path, summary: of === 'keys' ? 'One key' : 'One credential', access, params, response: item },
+    async ({ params: { [one]: number }, organizations }) =>
+      await requireOne(db, inventoryList(of, { number }, { organizations }), [`${one} of this number`, `/v1/${of}`]),
+  );
+  const numberOf = async (given: Record<string, string>, organizations: string[] | null) => {
+    const number = given[one] ?? '';
+    if (await seesKey(db, number, { organizations, of })) return number;
+    throw notFound(`${one} of this number`, `/v1/${of}`);
+  };
+  addList(
+    app,
+    db,
+    { path: `${path}/observations`, summary: `A ${one}'s history: ${versions}`, access, params, item: keyObservation },
+    async (asked) => ({ list: keyObservationList(await numberOf(asked.params, asked.organizations)) }),
+  );
+  addList(app, db, { path: `${path}/uses`, summary: uses, access, params, item: keyUse }, async (asked) => ({
+    list: keyUseList(await numberOf(asked.params, asked.organizations)),
+  }));
+}
+
+interface Then {
+  asOf: string | undefined;
+  organizations: string[] | null;
+  of: Inventoried;
+}
+
+/** Where an inventory is not known at a time; now without one. */
+async function holesAt(db: Question<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
+  const at = asOf ?? (await readPresent(db));
+  return { as_of: at, holes: await listInventoryHoles(db, { from: at, to: at, organizations, of }) };
+}
+
+type AsOf = Pick<Question<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
+
+/** The same beside the items of a list, where a time is asked for. */
+function holesThen(of: Inventoried) {
+  return {
+    shape: { as_of: z.string().optional(), holes: z.array(inventoryHole).optional() },
+    read: async ({ db, query, organizations }: AsOf) =>
+      query.asOf === undefined ? undefined : await holesAt(db, { asOf: query.asOf, organizations, of }),
+  };
+}
+
+/** The same as a part of a page. */
+async function holePart({ db }: Services, { query, principal }: Visit, of: Inventoried): Promise<Part> {
+  if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
+  const { organizations } = principal;
+  const { as_of: at, holes } = await holesAt(db, { asOf: query.as_of, organizations, of });
+  if (holes.length === 0)
+    return html`<p class="notice">At ${at} every scope was listed within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
+  return html`<details class="notice warn">
+    <summary>Not all ${of} of ${holes.length} scopes are known at ${at}</summary>
+    <ul>
+      ${holes.map((hole) => html`<li>${hole.scope}: no complete listing from ${hole.from ?? 'ever'} to ${hole.to ?? 'now'}</li>`)}
+    </ul>
+  </details>`;
+}

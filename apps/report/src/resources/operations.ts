@@ -1,0 +1,135 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import {
+  findProjectNumbers,
+  operationBucket,
+  operationBucketList,
+  operationItem,
+  operationList,
+  operationVersion,
+  operationVersionList,
+} from '@keywarden/db/report';
+import { allow } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import type { Pages } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { readOperationHoles } from '../export/operation-holes.ts';
+import { instant, word } from '../parameters.ts';
+import { notFound, Problem } from '../problem.ts';
+import { camelled } from '../question.ts';
+import { addResource } from '../resource.ts';
+import { addList } from '../route.ts';
+
+const access = allow('viewer');
+
+/** More buckets than that are no answer that anybody reads. */
+const mostBuckets = 2000;
+const sizeMs = { hour: 3_600_000, day: 86_400_000, month: 28 * 86_400_000 };
+const groupings = ['action', 'status', 'project'] as const;
+
+const filters = {
+  project_id: word.optional(),
+  branch_id: word.optional(),
+  endpoint_id: word.optional(),
+  action: word.optional(),
+  status: word.optional(),
+  from: instant.optional().openapi({ description: 'Created at this instant or later' }),
+  to: instant.optional().openapi({ description: 'Created before this instant' }),
+};
+
+export const operationColumns = columnsFor(operationItem, {
+  created_at: 'Created',
+  action: 'Action',
+  status: 'Status',
+  project_id: 'Project',
+  branch_id: 'Branch',
+  total_duration_ms: {
+    label: 'Took',
+    cell: ({ total_duration_ms: ms }) => (ms === null ? '' : `${ms.toLocaleString('en')} ms`),
+  },
+  failures_count: 'Failures',
+  error: 'Error',
+});
+
+/** The archive's operations. */
+export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'operations',
+    summary: 'Operations, newest first, those that the control plane has pruned too',
+    access,
+    item: operationItem,
+    filters,
+    list: async ({ db: reader, query, organizations }) =>
+      operationList(query, await findProjectNumbers(reader, { projectId: query.projectId, organizations })),
+    page: {
+      title: 'Operations',
+      fields: {
+        project_id: 'Project',
+        branch_id: 'Branch',
+        endpoint_id: 'Endpoint',
+        action: { label: 'Action', placeholder: 'start_compute' },
+        status: { label: 'Status', placeholder: 'finished' },
+        from: 'From',
+        to: 'Before',
+      },
+      columns: operationColumns,
+      empty: 'No operation is like that. Coverage tells of which times the archive knows.',
+    },
+    file: {
+      summary: 'Operations as a file, newest first',
+      trailer: async ({ db: reader, query, organizations }) =>
+        await readOperationHoles(reader, { ...query, organizations }),
+    },
+  });
+
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
+      summary: 'Every version of an operation that was seen, newest first',
+      access,
+      params: z.object({ project_id: word, operation_id: z.guid() }),
+      item: operationVersion,
+    },
+    async ({ params, organizations }) => {
+      const projects = await findProjectNumbers(db, { projectId: params.project_id, organizations });
+      if (projects === null || projects.length === 0) throw notFound('project of this id', '/v1/projects');
+      return { list: operationVersionList(projects, params.operation_id) };
+    },
+  );
+
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/operations/buckets',
+      summary: 'How many operations were created in each hour, day or month of UTC, oldest first',
+      access,
+      filters: {
+        ...filters,
+        from: instant,
+        to: instant,
+        size: z.enum(['hour', 'day', 'month']).default('day'),
+        by: z
+          .string()
+          .regex(/^(action|status|project)(,(action|status|project))*$/)
+          .optional()
+          .openapi({ description: 'What is counted apart: action, status, project, with commas between' }),
+      },
+      item: operationBucket,
+    },
+    async ({ query, organizations }) => {
+      const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
+      if (!(buckets <= mostBuckets))
+        throw new Problem(
+          400,
+          'Bad parameter',
+          `from, to: hold more than ${mostBuckets} buckets; choose a larger size or a shorter time.`,
+        );
+      const projects = await findProjectNumbers(db, { projectId: query.project_id, organizations });
+      const by = groupings.filter((name) => query.by?.split(',').includes(name));
+      return { list: operationBucketList({ ...camelled(query), by }, projects) };
+    },
+  );
+}

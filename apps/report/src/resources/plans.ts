@@ -1,0 +1,210 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import {
+  findingItem,
+  findingList,
+  hasApproved as hasApprovedPlan,
+  planDecision,
+  planDecisionList,
+  planItem,
+  planList,
+  readPlanDocument,
+} from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole, mayAct } from '../access/roles.ts';
+import { approvePlan, rejectPlan } from '../actions/plans.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { facts, type Html, link, section, time } from '../dashboard/html.ts';
+import { firstPart, listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { reason, word } from '../parameters.ts';
+import { addResource } from '../resource.ts';
+import { addList, addRoute, requireItem, requireOne } from '../route.ts';
+import { findingColumns } from './findings.ts';
+
+const access = allowWhole('viewer');
+const operator = allowWhole('operator');
+const params = z.object({ plan_id: word });
+
+type Plan = z.infer<typeof planItem>;
+
+/** Plans, and the word of persons on them. */
+export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'plans',
+    summary: 'Plans, newest first',
+    access,
+    item: planItem,
+    filters: {},
+    list: () => planList(),
+    page: {
+      title: 'Plans',
+      fields: {},
+      columns: columnsFor(planItem, {
+        id: { label: 'Plan', cell: ({ id }) => link(`/plans/${id}`, id) },
+        created_at: 'Made',
+        items: 'To revoke',
+        held: 'Held',
+        reported: 'Reported',
+        revoked: 'Revoked',
+        approvals: { label: 'Approvals', is: 'text', cell: standing },
+      }),
+      empty: 'No plan was made so far; the daemon makes one with each pass.',
+    },
+  });
+  planRoutes(app, services);
+
+  pages.page('/plans/:plan', access, async (visit) => {
+    const id = readParameter(visit.c, 'plan', word);
+    const plan = await requireItem(db, planList({ id }), ['plan of this id', '/plans']);
+    const hasApproved =
+      plan.approvers > 0 && (await hasApprovedPlan(services.sql, { plan: id, person: visit.principal.name }));
+    const decisions = await firstPart(db, planDecisionList({ planId: id }), {
+      caption: 'Decisions',
+      columns: columnsFor(planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
+      empty: 'Nobody has approved or rejected it.',
+    });
+    const found = await listPart(visit, services, {
+      item: findingItem,
+      filters: { disposition: findingItem.shape.disposition.optional() },
+      fields: { disposition: 'Disposition' },
+      list: ({ query }) => findingList({ planId: id, ...query }, null),
+      caption: 'Findings of the plan',
+      columns: findingColumns,
+      empty: 'It found nothing like that.',
+    });
+    return {
+      title: `Plan ${id}`,
+      body: html`
+        ${facts([
+          ['Made', time(plan.created_at)],
+          ['Last made', time(plan.last_made_at)],
+          ['To revoke', plan.items],
+          ['Held', plan.held],
+          ['Reported', plan.reported],
+          ['Revoked', plan.revoked],
+          ['Approvals', standing(plan)],
+          ['SHA-256', html`<code>${plan.sha256}</code>`],
+        ])}
+        ${mayAct(visit.principal, 'operator') ? decisionForms(plan, hasApproved) : ''}
+        ${section('What was said of it', decisions)}
+        ${section('What it found', found)}
+      `,
+    };
+  });
+  pages.form('/plans/:plan/approve', operator, async ({ c, principal }) => {
+    const plan = readParameter(c, 'plan', word);
+    await approvePlan(services, { plan, principal });
+    return { to: `/plans/${plan}`, said: 'approved' };
+  });
+  pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
+    const plan = readParameter(c, 'plan', word);
+    await requireOne(db, planList({ id: plan }), ['plan of this id', '/plans']);
+    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
+    await rejectPlan(services, { plan, principal, reason: given.reason });
+    return { to: `/plans/${plan}`, said: 'rejected' };
+  });
+}
+
+function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { db } = services;
+  const findPlan = async (id: string) => await requireOne(db, planList({ id }), ['plan of this id', '/v1/plans']);
+  addRoute(
+    app,
+    {
+      path: '/v1/plans/{plan_id}',
+      summary: 'One plan with the document that its hash is of',
+      access,
+      params,
+      response: z
+        .strictObject({ ...planItem.shape, document: z.record(z.string(), z.unknown()) })
+        .openapi('PlanWithDocument'),
+    },
+    async ({ params: { plan_id: id } }) => {
+      const plan = await findPlan(id);
+      return `${plan.slice(0, -1)},"document":${await readPlanDocument(db, id)}}`;
+    },
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/plans/{plan_id}/decisions',
+      summary: 'Who approved and who rejected a plan, newest first',
+      access,
+      params,
+      item: planDecision,
+    },
+    async ({ params: { plan_id: planId } }) => {
+      await findPlan(planId);
+      return { list: planDecisionList({ planId }) };
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/plans/{plan_id}/approvals',
+      summary:
+        'Lets the daemon carry out a plan that was made within a day; above second_person_above keys two persons have to',
+      access: operator,
+      params,
+      response: planItem,
+      status: 201,
+    },
+    async ({ params: { plan_id: plan }, principal }) => {
+      await findPlan(plan);
+      await approvePlan(services, { plan, principal });
+      return await findPlan(plan);
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/plans/{plan_id}/rejections',
+      summary: 'Says no to a plan: approvals before it count no more, and what is under way of it stops',
+      access: operator,
+      params,
+      body: z.strictObject({ reason }),
+      response: planItem,
+      status: 201,
+    },
+    async ({ params: { plan_id: plan }, body, principal }) => {
+      await findPlan(plan);
+      await rejectPlan(services, { plan, principal, reason: body.reason });
+      return await findPlan(plan);
+    },
+  );
+}
+
+function standing({ rejected, approvers, approvers_needed: needed, approvals }: Plan) {
+  if (rejected) return 'rejected';
+  if (approvers > 0) return `${approvers} of ${needed} approved`;
+  return approvals > 0 ? 'approved before' : 'none';
+}
+
+function decisionForms({ id, items, approvers, approvers_needed: needed }: Plan, hasApproved: boolean): Html {
+  const keys = items === 1 ? '1 key' : `${items} keys`;
+  const waits =
+    approvers >= needed ? 'The daemon carries it out with its next pass.' : 'Another person has to approve it, too.';
+  const approving = hasApproved
+    ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
+    : html`<form method="post" action="/plans/${id}/approve">
+        <h3>Approve it</h3>
+        <p>Lets the daemon revoke ${keys}, each judged again right before. ${needed > 1 ? `${needed} persons have to approve.` : ''}</p>
+        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
+        <button class="danger" type="submit">Approve plan ${id}</button>
+      </form>`;
+  return section(
+    'Your word',
+    html`<div class="forms">
+      ${approving}
+      <form method="post" action="/plans/${id}/reject">
+        <h3>Reject it</h3>
+        <div class="field"><label for="reject-reason">Reason</label><input id="reject-reason" name="reason" required maxlength="1000" /></div>
+        <button type="submit">Reject plan ${id}</button>
+      </form>
+    </div>`,
+  );
+}

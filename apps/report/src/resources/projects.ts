@@ -1,0 +1,96 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
+import {
+  findProjectNumbers,
+  keyList,
+  listCoverage,
+  operationList,
+  projectItem,
+  projectList,
+  readPresent,
+} from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allow } from '../access/roles.ts';
+import { daysOf, renderCalendar } from '../dashboard/calendar.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { chart, facts, link, section, state, time } from '../dashboard/html.ts';
+import { operationsByDay } from '../dashboard/operations-chart.ts';
+import { firstPart, type Pages, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { word } from '../parameters.ts';
+import { addResource } from '../resource.ts';
+import { requireItem } from '../route.ts';
+import { holeTable } from './coverage.ts';
+import { keyColumns } from './keys.ts';
+import { operationColumns } from './operations.ts';
+
+/** Projects, and all that is known of one. */
+export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'projects',
+    summary: 'Projects that were seen, gone ones too',
+    access: allow('viewer'),
+    item: projectItem,
+    filters: { organization_id: word.optional(), state: z.enum(['active', 'gone']).optional() },
+    list: ({ query, organizations }) => projectList(query, organizations),
+    page: {
+      title: 'Projects',
+      fields: { organization_id: 'Organization' },
+      columns: columnsFor(projectItem, {
+        id: { label: 'Project', cell: ({ id }) => link(`/projects/${encodeURIComponent(id)}`, id) },
+        name: 'Name',
+        organization_id: { label: 'Organization', cell: ({ organization_id: id }) => id },
+        created_at: 'Created',
+        last_seen_at: 'Last listed',
+        walked_at: 'Last walked',
+        gone_at: { label: 'State', cell: ({ gone_at: gone }) => state(gone === null ? 'active' : 'gone') },
+      }),
+      empty: 'No project was seen.',
+    },
+  });
+
+  pages.page('/projects/:project', allow('viewer'), async ({ c, principal: { organizations } }) => {
+    const id = readParameter(c, 'project', word);
+    const project = await requireItem(db, projectList({ id }, organizations), ['project of this id', '/projects']);
+    const numbers = await findProjectNumbers(db, { projectId: id, organizations });
+    const presentMs = Date.parse(await readPresent(db));
+    const [coverage] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
+    const newest = await firstPart(db, operationList({}, numbers), {
+      limit: 20,
+      caption: 'Newest operations',
+      columns: operationColumns.filter(({ label }) => label !== 'Project'),
+      empty: 'The archive has none.',
+    });
+    const keys = await firstPart(db, keyList({ projectId: id }, { organizations }), {
+      caption: 'Keys of this project',
+      columns: keyColumns,
+      empty: 'No key is of this project alone.',
+    });
+    return {
+      title: project.name,
+      body: html`
+        ${facts([
+          ['Id', project.id],
+          ['Organization', project.organization_id],
+          ['Region', project.region_id],
+          ['Created', time(project.created_at)],
+          ['Last listed', time(project.last_seen_at)],
+          ['Last walked', time(project.walked_at)],
+          ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
+        ])}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: presentMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
+        ${section('Operations', chart(await operationsByDay(db, numbers, presentMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
+        ${section('The newest', newest)}
+        ${section('Keys of this project', keys)}
+      `,
+    };
+  });
+}
+
+/** The operations of a month. */
+function monthLink(project: string, month: string) {
+  const next = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 1)).toISOString().slice(0, 10);
+  const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: next });
+  return link(`/operations?${query.toString()}`, month);
+}

@@ -1,0 +1,226 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import {
+  readReviewDocument,
+  reviewDecision,
+  reviewDecisionList,
+  reviewedKey,
+  reviewItem,
+  reviewItemList,
+  reviewList,
+} from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole, mayAct } from '../access/roles.ts';
+import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { link, time } from '../dashboard/html.ts';
+import type { Pages } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits, reason, word } from '../parameters.ts';
+import { camelled } from '../question.ts';
+import { addFile, addResource } from '../resource.ts';
+import { addList, addRoute, requireItem, requireOne } from '../route.ts';
+import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
+import { openForm, reviewPages } from './review-pages.ts';
+
+const access = allowWhole('viewer');
+const auditor = allowWhole('auditor');
+const params = z.object({ review: digits });
+const decisions = reviewDecision.shape.decision;
+
+const newReview = z
+  .strictObject({
+    title: word,
+    keys: z.strictObject(keyFilters).optional().openapi({ description: 'Which keys; all that are there without it' }),
+    credentials: z
+      .strictObject(credentialFilters)
+      .optional()
+      .openapi({ description: 'Which credentials that are no API keys, in the place of keys' }),
+    keep_for_days: z.int().min(0).max(1000).default(180),
+  })
+  .refine(({ keys, credentials }) => keys === undefined || credentials === undefined, {
+    error: 'a review is of keys or of credentials; open one of each',
+  })
+  .openapi('NewReview');
+
+const decision = z
+  .strictObject({ keys: z.array(digits).min(1).max(1000), decision: decisions, reason })
+  .openapi('NewDecision');
+
+/** Access reviews: keys as they were at a time, a decision about each, and a signature. */
+export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  addResource(app, pages, services, {
+    name: 'reviews',
+    summary: 'Access reviews, newest first',
+    access,
+    item: reviewItem,
+    filters: { state: reviewItem.shape.state.optional() },
+    list: ({ query }) => reviewList(query),
+    page: {
+      title: 'Reviews',
+      fields: { state: 'State' },
+      columns: columnsFor(reviewItem, {
+        title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
+        state: 'State',
+        as_of: 'Keys as of',
+        keys: 'Keys',
+        undecided: 'Undecided',
+        opened_by: 'Opened by',
+        signed_at: {
+          label: 'Signed',
+          cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
+        },
+      }),
+      empty: 'No access review was opened so far.',
+      below: ({ principal }) => (mayAct(principal, 'auditor') ? openForm() : ''),
+    },
+  });
+  addFile(app, services, {
+    name: 'reviews',
+    summary: 'The keys of one access review, or of all, with what was decided of each, as a file',
+    access,
+    filters: { review: digits.optional() },
+    item: reviewedKey,
+    list: ({ query }) => reviewItemList(query),
+    async trailer({ db, query: { review } }) {
+      if (review === undefined) return { holes: [] };
+      const missing = ['review of this number', '/v1/reviews'] as const;
+      const found = await requireItem(db, reviewList({ number: review }), [...missing]);
+      const { state, signed_by, signed_at, sha256, as_of, holes } = found;
+      return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
+    },
+  });
+  reviewRoutes(app, services);
+  reviewPages(pages, services);
+}
+
+function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
+  const { db, sql } = services;
+  const show = async (number: string) =>
+    await requireOne(db, reviewList({ number }), ['review of this number', '/v1/reviews']);
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/reviews',
+      summary: 'Opens a review over a frozen snapshot of keys: those that are there now, or were at as_of',
+      access: auditor,
+      body: newReview,
+      response: reviewItem,
+      status: 201,
+    },
+    async ({ body: { title, keys = {}, credentials, keep_for_days: keepForDays }, principal }) => {
+      const chosen = credentials ?? keys;
+      await requirePast(db, chosen.as_of);
+      const review = {
+        title,
+        keepForDays,
+        of: credentials === undefined ? ('keys' as const) : ('credentials' as const),
+        // What one listing lacked may be there still, and is looked at too.
+        filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
+        asked: credentials === undefined ? keys : { credentials },
+      };
+      return await show(await openReview(services, { principal, review }));
+    },
+  );
+  addRoute(
+    app,
+    { path: '/v1/reviews/{review}', summary: 'One review, and how far it is', access, params, response: reviewItem },
+    async ({ params: { review } }) => await show(review),
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/reviews/{review}/keys',
+      summary: 'The keys of a review as they were frozen, with what was decided of each',
+      access,
+      params,
+      filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
+      item: reviewedKey,
+    },
+    async ({ params: { review }, query }) => {
+      await requireReview(db, review);
+      return { list: reviewItemList({ review, decision: query.decision }) };
+    },
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/reviews/{review}/decisions',
+      summary: 'Every decision that was made in a review, also those that another replaced, oldest first',
+      access,
+      params,
+      item: reviewDecision,
+    },
+    async ({ params: { review } }) => {
+      await requireReview(db, review);
+      return { list: reviewDecisionList(review) };
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/reviews/{review}/decisions',
+      summary:
+        'Decides about keys of an open review: keep, revoke or rotate, with a reason; the newest decision counts',
+      access: auditor,
+      params,
+      body: decision,
+      response: reviewItem,
+      status: 201,
+    },
+    async ({ params: { review }, body, principal }) => {
+      await decideReview(services, { principal, asked: { review, ...body } });
+      return await show(review);
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/reviews/{review}/signature',
+      summary: 'Signs a review in which everything is decided: it stays as it is, and its decisions take effect',
+      access: allowWhole('operator'),
+      params,
+      response: z
+        .strictObject({
+          sha256: z.string(),
+          exemptions: z
+            .int()
+            .openapi({ description: 'Keys that were kept against rules, and are exempt from them for a time' }),
+          rotations: z.int().openapi({ description: 'Rotations that were asked for' }),
+          revocations: z
+            .int()
+            .openapi({ description: 'Keys that stand in the next plan, to be revoked when somebody approves it' }),
+          to_end_upstream: z.int().openapi({
+            description: 'Credentials that are not revoked from here: a person ends them in the control plane',
+          }),
+        })
+        .openapi('Signature'),
+      status: 201,
+    },
+    async ({ params: { review }, principal }) => {
+      const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review });
+      return effects;
+    },
+  );
+  addRoute(
+    app,
+    {
+      path: '/v1/reviews/{review}/document',
+      summary: 'The canonical JSON of a review, whose SHA-256 its signature has',
+      access,
+      params,
+      response: z.object({
+        review: z.record(z.string(), z.unknown()),
+        items: z.array(z.record(z.string(), z.unknown())),
+      }),
+    },
+    async ({ params: { review } }) => {
+      await requireReview(db, review);
+      return await readReviewDocument(sql, review);
+    },
+  );
+}

@@ -1,0 +1,126 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import {
+  type Reader,
+  readItems,
+  rotationItem,
+  rotationList,
+  rotationRequestItem,
+  rotationRequestList,
+} from '@keywarden/db/report';
+import { allow } from '../access/roles.ts';
+import { requestRotation } from '../actions/rotations.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { type Part, section, table } from '../dashboard/html.ts';
+import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits, flag, range, reason } from '../parameters.ts';
+import { addResource } from '../resource.ts';
+import { addList, addRoute, requireOne } from '../route.ts';
+
+const access = allow('viewer');
+
+export const rotationColumns = columnsFor(rotationItem, {
+  id: 'Rotation',
+  key: 'Key',
+  successor_id: 'Successor',
+  state: 'State',
+  since: 'Since',
+  sink: 'Sink',
+  requested_by: 'Asked by',
+  why: 'Why',
+});
+
+const requestColumns = columnsFor(rotationRequestItem, {
+  requested_at: 'Asked',
+  key: 'Key',
+  requested_by: 'By',
+  reason: 'Why',
+  why_not: {
+    label: 'Answer',
+    cell: ({ rotation_id: rotation, why_not: whyNot }) =>
+      rotation === null ? (whyNot ?? 'the next pass of the daemon answers') : `rotation ${rotation}`,
+  },
+});
+
+/** Rotations of keys, and asking for one. */
+export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'rotations',
+    summary: 'Rotations, newest first: where each stands, and how it came there',
+    access,
+    item: rotationItem,
+    filters: {
+      state: rotationItem.shape.state.optional(),
+      open: flag.optional().openapi({ description: 'Only those that are open, or only those that have ended' }),
+      key: digits.optional().openapi({ description: 'Of this key, or of another of its line' }),
+      ...range,
+    },
+    list: ({ query, organizations }) => rotationList(query, organizations),
+    page: {
+      title: 'Rotations',
+      fields: { state: 'State', open: 'Open' },
+      columns: rotationColumns,
+      empty: 'There is no rotation.',
+      below: async ({ principal: { organizations } }) =>
+        section('Asked for here', await requestPart(db, {}, organizations)),
+    },
+  });
+  addRoute(
+    app,
+    {
+      path: '/v1/rotations/{rotation_id}',
+      summary: 'One rotation',
+      access,
+      params: z.object({ rotation_id: z.string().regex(/^[a-z0-9]{8}$/) }),
+      response: rotationItem,
+    },
+    async ({ params: { rotation_id: id }, organizations }) =>
+      await requireOne(db, rotationList({ id }, organizations), ['rotation of this id', '/v1/rotations']),
+  );
+  addList(
+    app,
+    db,
+    {
+      path: '/v1/rotation-requests',
+      summary: 'Rotations that were asked for here, newest first, and what the daemon answered',
+      access,
+      filters: { key: digits.optional() },
+      item: rotationRequestItem,
+    },
+    ({ query, organizations }) => ({ list: rotationRequestList(query, organizations) }),
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/rotation-requests',
+      summary: 'Asks the daemon to rotate a key; its next pass answers',
+      access: allow('operator'),
+      body: z
+        .strictObject({ key: digits.openapi({ description: "The key's number here" }), reason })
+        .openapi('NewRotationRequest'),
+      response: rotationRequestItem,
+      status: 202,
+    },
+    async ({ body, principal, organizations }) => {
+      const number = await requestRotation(services, { principal, ...body });
+      const asked = rotationRequestList({ key: body.key, number }, organizations);
+      return await requireOne(db, asked, ['request of this number', '/v1/rotation-requests']);
+    },
+  );
+  pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
+    const key = readParameter(c, 'key', digits);
+    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
+    await requestRotation(services, { principal, key, reason: given.reason });
+    return { to: `/keys/${key}`, said: 'asked' };
+  });
+}
+
+/** Requests as a table; nothing where nothing was asked for. */
+export async function requestPart(db: Reader, of: { key?: string }, organizations: string[] | null): Promise<Part> {
+  const items = await readItems(db, rotationRequestList(of, organizations), 50);
+  return items.length === 0
+    ? ''
+    : table({ caption: 'Requests for rotations', items, empty: '', columns: requestColumns });
+}

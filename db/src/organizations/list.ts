@@ -1,0 +1,30 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { columnsOf, instant } from '../item.ts';
+import { type List, visible } from '../list.ts';
+
+export const organizationItem = z
+  .strictObject({
+    id: z.string(),
+    control_plane: z.string(),
+    name: z.string(),
+    created_at: instant,
+    first_seen_at: instant,
+    last_seen_at: instant,
+  })
+  .meta({ id: 'Organization' });
+
+/** Organizations that were seen. */
+export function organizationList(organizations: string[] | null): List<typeof organizationItem> {
+  return {
+    schema: organizationItem,
+    from: sql`keywarden.organization o join keywarden.control_plane c on c.number = o.control_plane_number`,
+    item: { ...columnsOf(organizationItem, 'o'), control_plane: sql`c.base_url` },
+    where: [visible(sql`o.id`, organizations)],
+    order: [
+      { by: sql`o.id`, type: 'text' },
+      { by: sql`o.control_plane_number`, type: 'bigint' },
+    ],
+    direction: 'asc',
+  };
+}
