@@ -9,10 +9,9 @@ export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } fr
 export {
   endExemption,
   grantExemption,
-  listExemptions,
   type NewExemption,
-  type StoredExemption,
 } from './exemptions/exemptions.ts';
+export { type Exemption, exemptionList } from './exemptions/list.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { addMark, readMark, reportMarkFile } from './high-water-mark.ts';
 export {
@@ -20,12 +19,11 @@ export {
   closeIncidentsOf,
   closeSettledBreakers,
   hasOpenIncident,
-  type Incident,
-  listIncidents,
   openIncident,
   openIncidentOfKey,
   readIncidentOfKey,
 } from './incidents/incidents.ts';
+export { type Incident, listIncidents } from './incidents/list.ts';
 export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './jobs/runs.ts';
 export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './jobs/slots.ts';
 export { readFacts } from './keys/facts.ts';
@@ -38,6 +36,7 @@ export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export { isCutOff, staleWords } from './keys/listing-doubts.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
+export { readItems } from './list.ts';
 export {
   endAnnouncements,
   listPending,

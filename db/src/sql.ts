@@ -1,9 +1,19 @@
 import { codeOf } from '@keywarden/runtime';
-import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { PostgresJsDatabase, PostgresJsSession } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 
 export type Sql = postgres.Sql;
 export type Db = PostgresJsDatabase;
+export type Tx = postgres.TransactionSql;
+
+const dialect = new PgDialect();
+
+/** The query builder within a transaction of the driver's. */
+export function builderOf(tx: Tx): Db {
+  // A session asks its client for `unsafe` alone, which a transaction has too; drizzle makes its own transactions like this.
+  return new PostgresJsDatabase(dialect, new PostgresJsSession(tx as unknown as Sql, dialect, undefined), undefined);
+}
 
 /** A pool beside the store's own. */
 export interface PoolOptions {

@@ -16,8 +16,8 @@ export async function becomeWhole(world: World, perDay: number): Promise<void> {
   // A list that lost many rows is doubted for a day. What went the day before counts, and keys that are flagged meanwhile take turns too.
   const days = 2 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
   for (let round = 0; round < days * 4 && (due.length > 0 || round < calmRounds); round += 1) {
-    for (const { number } of await listIncidents(context.store.sql, { isOpen: true, limit: 1000 }))
-      await closeIncident(context.store.sql, { number, by: 'ada', note: null });
+    for (const { id: number } of await listIncidents(context.store.db, { isOpen: true, limit: 1000 }))
+      await closeIncident(context.store.db, { number, by: 'ada', note: null });
     await resumeEnforcement(context, 'ada');
     await consume(world);
     await pass(world);

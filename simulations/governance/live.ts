@@ -100,7 +100,7 @@ async function live(
     await becomeWhole(world, perDay);
     end.revoked = judge.revoked.filter(({ isRotation }) => !isRotation).length;
     end.rotated = judge.revoked.length - end.revoked;
-    end.incidents = (await listIncidents(context.store.sql, { isOpen: true, limit: 1000 })).length;
+    end.incidents = (await listIncidents(context.store.db, { isOpen: true, limit: 1000 })).length;
     return end;
   } finally {
     await company.close();

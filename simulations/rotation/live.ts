@@ -70,7 +70,7 @@ export async function live(
       end.orphans += rotated?.orphans.filter(({ outcome }) => outcome === 'revoked').length ?? 0;
       if (rotated !== null) await check(bed, { day, rotated, end });
     }
-    const rotations = await listRotations(bed.context.store.sql, 100_000);
+    const rotations = await listRotations(bed.context.store.db, 100_000);
     const [stalls] =
       await store.sql`select count(distinct rotation_number)::int as n from keywarden.rotation_event where state = 'stalled'`;
     return {
@@ -78,7 +78,7 @@ export async function live(
       rotations: rotations.length,
       retired: rotations.filter(({ state }) => state === 'retired').length,
       stalls: Number(stalls?.n),
-      incidents: (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 1000 })).length,
+      incidents: (await listIncidents(bed.context.store.db, { isOpen: true, limit: 1000 })).length,
     };
   } finally {
     await bed.close();

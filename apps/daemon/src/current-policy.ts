@@ -54,8 +54,8 @@ export async function sayCurrentPolicy(
     why: current instanceof UserError ? current.message : null,
   });
   const why = describeDisagreement(await listReplicaPolicies(store.db));
-  if (why === null) await closeIncidentsOf(store.sql, { kind: 'configuration', by: 'keywarden' });
-  else await openIncident(store.sql, { kind: 'configuration', scope: '', detail: { why } });
+  if (why === null) await closeIncidentsOf(store.db, { kind: 'configuration', by: 'keywarden' });
+  else await openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
 }
 
 /** Why replicas with different policies let nothing go by themselves; null where all that are heard of go by this one. */

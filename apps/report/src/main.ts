@@ -47,7 +47,7 @@ await runMain(async () => {
   });
   try {
     const accessSql = store.connect({ max: 3, settings: { statement_timeout: 3000 } });
-    const marks = createMarks({ sql: store.sql, dataFolder });
+    const marks = createMarks({ db: store.db, dataFolder });
     await marks.check();
     // A store may be restored under a report that goes on.
     const checks = setInterval(

@@ -1,6 +1,6 @@
 import { and, eq, sql as fragment, isNull, notInArray } from 'drizzle-orm';
-import { connection, replicaCredential, replicaPolicy } from '../schema/connections.ts';
-import type { Db, Sql } from '../sql.ts';
+import { connection, controlPlane, ownKey, replicaCredential, replicaPolicy } from '../schema/connections.ts';
+import { builderOf, type Db, type Sql } from '../sql.ts';
 
 export interface SeenConnection {
   name: string;
@@ -15,29 +15,40 @@ export interface SeenConnection {
 }
 
 /** Records a connection that has just authenticated; answers with the number of its control plane. */
-export async function saveConnection(sql: Sql, seen: SeenConnection): Promise<string> {
-  const [row] = await sql`
-    with plane as (
-      insert into keywarden.control_plane (base_url) values (${seen.baseUrl})
-      on conflict (base_url) do update set base_url = excluded.base_url returning number
-    )
-    insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
-    select ${seen.name}, number, ${seen.accountId}, ${seen.authMethod}, ${seen.ownKeyId}::text, ${seen.isSandbox}, ${seen.checkedAt}::timestamptz
-    from plane
-    on conflict (name) do update set control_plane_number = excluded.control_plane_number, account_id = excluded.account_id,
-      auth_method = excluded.auth_method, own_key_id = excluded.own_key_id, is_sandbox = excluded.is_sandbox,
-      checked_at = excluded.checked_at, removed_at = null
-    returning control_plane_number`;
-  if (seen.ownKeyId !== null) {
-    await sql`
-      insert into keywarden.own_key (connection, key_id) values (${seen.name}, ${seen.ownKeyId}::text)
-      on conflict (connection, key_id) do update set checked_at = now()`;
-    if (seen.replica !== null)
-      await sql`
-      insert into keywarden.replica_credential (replica, connection, key_id) values (${seen.replica}, ${seen.name}, ${seen.ownKeyId}::text)
-      on conflict (replica, connection) do update set key_id = excluded.key_id, authenticated_at = now(), ended_at = null`;
-  }
-  return String(row?.control_plane_number);
+export async function saveConnection(
+  sql: Sql,
+  { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica }: SeenConnection,
+): Promise<string> {
+  return await sql.begin(async (tx) => {
+    const db = builderOf(tx);
+    const [plane] = await db
+      .insert(controlPlane)
+      .values({ baseUrl })
+      .onConflictDoUpdate({ target: controlPlane.baseUrl, set: { baseUrl } })
+      .returning({ number: controlPlane.number });
+    const controlPlaneNumber = plane?.number ?? '';
+    const seen = { controlPlaneNumber, accountId, authMethod, ownKeyId, isSandbox, checkedAt };
+    await db
+      .insert(connection)
+      .values({ name, ...seen })
+      .onConflictDoUpdate({ target: connection.name, set: { ...seen, removedAt: null } });
+    if (ownKeyId === null) return controlPlaneNumber;
+    const [own, now] = [{ connection: name, keyId: ownKeyId }, fragment`now()`];
+    await db
+      .insert(ownKey)
+      .values(own)
+      .onConflictDoUpdate({ target: [ownKey.connection, ownKey.keyId], set: { checkedAt: now } });
+    const { replica: process, connection: used } = replicaCredential;
+    if (replica !== null)
+      await db
+        .insert(replicaCredential)
+        .values({ replica, ...own })
+        .onConflictDoUpdate({
+          target: [process, used],
+          set: { keyId: ownKeyId, authenticatedAt: now, endedAt: null },
+        });
+    return controlPlaneNumber;
+  });
 }
 
 /** The accounts of these connections, each by a name of its own, with its connections; one that has never authenticated is its own account. */

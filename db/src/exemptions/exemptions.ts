@@ -1,6 +1,5 @@
-import type postgres from 'postgres';
-import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
+import { exemption } from '../schema/exemptions.ts';
+import { builderOf, type Sql, type Tx } from '../sql.ts';
 
 // The daemon's command line and the report both grant and end them.
 
@@ -17,50 +16,22 @@ export interface NewExemption {
 }
 
 /** Grants an exemption; answers with its number. */
-export async function grantExemption(sql: Sql, exemption: NewExemption): Promise<string> {
-  return await sql.begin(async (tx) => await insertExemption(tx, exemption));
+export async function grantExemption(sql: Sql, granted: NewExemption): Promise<string> {
+  return await sql.begin(async (tx) => await insertExemption(tx, granted));
 }
 
 /** Grants an exemption within a transaction. */
-export async function insertExemption(tx: postgres.TransactionSql, exemption: NewExemption): Promise<string> {
-  const { keys, rules, pattern, reason, grantedBy, grantedAt, until } = exemption;
-  const [row] = await tx`
-    insert into keywarden.exemption (rules, pattern, reason, granted_by, granted_at, until)
-    values (${rules}::text[], ${pattern}, ${reason}, ${grantedBy}, ${grantedAt}::timestamptz, ${until}::timestamptz) returning number`;
+export async function insertExemption(tx: Tx, granted: NewExemption): Promise<string> {
+  const { keys, rules, pattern, reason, grantedBy, grantedAt, until } = granted;
+  const db = builderOf(tx);
+  const [row] = await db
+    .insert(exemption)
+    .values({ rules, pattern, reason, grantedBy, grantedAt, until })
+    .returning({ number: exemption.number });
   const number = String(row?.number);
   await tx`
     insert into keywarden.exemption_key (exemption_number, key_number) select ${number}::bigint, unnest(${keys}::bigint[])`;
   return number;
-}
-
-export interface StoredExemption extends Omit<NewExemption, 'keys'> {
-  number: string;
-  keys: { id: string; name: string }[];
-  endedAt: string | null;
-  endedBy: string | null;
-}
-
-/** Exemptions, newest first; without `all` those that nobody has ended and that have not lapsed by `now`. */
-export async function listExemptions(
-  sql: Sql,
-  { all, now }: { all: boolean; now: string },
-): Promise<StoredExemption[]> {
-  const rows = await sql`
-    select e.*, (select json_agg(json_build_object('id', k.id::text, 'name', k.name) order by k.number)
-      from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = e.number) as keys
-    from keywarden.exemption e where ${all} or e.ended_at is null and e.until > ${now}::timestamptz order by e.number desc`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    keys: row.keys as { id: string; name: string }[],
-    rules: Array.isArray(row.rules) ? row.rules.map(String) : null,
-    pattern: row.pattern === null ? null : String(row.pattern),
-    reason: String(row.reason),
-    grantedBy: String(row.granted_by),
-    grantedAt: toInstant(String(row.granted_at)),
-    until: toInstant(String(row.until)),
-    endedAt: row.ended_at === null ? null : toInstant(String(row.ended_at)),
-    endedBy: row.ended_by === null ? null : String(row.ended_by),
-  }));
 }
 
 /** Ends an exemption before its time. False when there is none that is open. */

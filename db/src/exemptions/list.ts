@@ -20,6 +20,8 @@ export const exemptionItem = z
   })
   .meta({ id: 'Exemption' });
 
+export type Exemption = z.output<typeof exemptionItem>;
+
 /** An exemption's own present: that of the control plane of its keys. */
 const present = sql`(select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
   join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number where x.exemption_number = e.number)`;

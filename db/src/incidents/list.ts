@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json } from '../item.ts';
 import { shortReference, shortReferenceToKey } from '../keys/reference.ts';
-import { type List, visible, when, within } from '../list.ts';
+import { type List, type Reader, readItems, visible, when, within } from '../list.ts';
 import { incidentKinds } from '../schema/incidents.ts';
 
 export type IncidentKind = (typeof incidentKinds)[number];
@@ -22,6 +22,8 @@ export const incidentItem = z
     note: z.string().nullable(),
   })
   .meta({ id: 'Incident' });
+
+export type Incident = z.output<typeof incidentItem>;
 
 export interface IncidentFilter {
   kind?: IncidentKind | undefined;
@@ -60,4 +62,14 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
     order: [{ by: sql`n.number`, type: 'bigint' }],
     direction: 'desc',
   };
+}
+
+/** Open ones first, then the newest; `limit` at most. */
+export async function listIncidents(
+  db: Reader,
+  { isOpen, limit }: { isOpen: boolean; limit: number },
+): Promise<Incident[]> {
+  const open = await readItems(db, incidentList({ state: 'open' }, null), limit);
+  if (isOpen) return open;
+  return [...open, ...(await readItems(db, incidentList({ state: 'closed' }, null), limit - open.length))];
 }

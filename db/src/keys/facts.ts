@@ -3,9 +3,11 @@ import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
-import { toInstant } from '../schema/columns.ts';
+import { controlPlane } from '../schema/connections.ts';
+import { incident } from '../schema/incidents.ts';
 import { credential } from '../schema/keys.ts';
-import type { Sql } from '../sql.ts';
+import { organization } from '../schema/organizations.ts';
+import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import {
@@ -43,18 +45,18 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       ),
     )
     .orderBy(asc(credential.number));
-  const changedKeys = await readChanged(sql);
+  const changedKeys = await readChanged(db);
   const otherScopeOf = await readOtherScopes(sql, asked.scope);
-  const creationKnown = await readOrganizationsCreated(sql);
+  const creationKnown = await readOrganizationsCreated(db);
   const creatorOf = await readCreators(store, asked);
   const lineOf = await readLines(sql, asked.scope);
-  const ownerOf = await readOwners(sql, lineOf);
+  const ownerOf = await readOwners(db, lineOf);
   const nowOrOurs = (controlPlane: string) => asked.nowMs(controlPlane) ?? asked.ourNowMs;
   const exemptionsOf = await readExemptions(sql, nowOrOurs, lineOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
-  const failed = await readFailedLately(sql);
-  const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(sql, asked.addressesSinceMs);
+  const failed = await readFailedLately(db);
+  const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(db, asked.addressesSinceMs);
   const keys = rows.map(
     (row): KeyFacts => ({
       ...toKeyFacts(row),
@@ -80,14 +82,18 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
 }
 
 /** Keys whose id was another's, while no person has looked. */
-async function readChanged(sql: Sql): Promise<Set<string>> {
-  const rows = await sql`select key_number from keywarden.incident where kind = 'key_changed' and closed_at is null`;
-  return new Set(rows.map((row) => String(row.key_number)));
+async function readChanged(db: Db): Promise<Set<string | null>> {
+  const rows = await db
+    .select({ key: incident.keyNumber })
+    .from(incident)
+    .where(and(eq(incident.kind, 'key_changed'), isNull(incident.closedAt)));
+  return new Set(rows.map(({ key }) => key));
 }
 
-async function readOrganizationsCreated(sql: Sql): Promise<Map<string, string>> {
-  const rows = await sql`select control_plane_number, id, created_at from keywarden.organization`;
-  return new Map(rows.map((row) => [`${row.control_plane_number}/${row.id}`, toInstant(String(row.created_at))]));
+async function readOrganizationsCreated(db: Db): Promise<Map<string, string>> {
+  const { controlPlaneNumber, id, createdAt } = organization;
+  const rows = await db.select({ controlPlaneNumber, id, createdAt }).from(organization);
+  return new Map(rows.map((row) => [`${row.controlPlaneNumber}/${row.id}`, row.createdAt]));
 }
 
 /**
@@ -183,17 +189,17 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
  * revoked.
  */
 async function countRevokedLastDay(
-  { sql }: Pick<Store, 'sql'>,
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
   nowMs: (controlPlane: string) => number,
 ): Promise<number> {
-  const planes = await sql`select number from keywarden.control_plane order by number`;
+  const planes = await db.select({ number: controlPlane.number }).from(controlPlane).orderBy(asc(controlPlane.number));
   let revoked = 0;
   for (const { number } of planes) {
-    const now = new Date(nowMs(String(number))).toISOString();
+    const now = new Date(nowMs(number)).toISOString();
     const [row] = await sql`
       select count(*)::int as n from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
         left join keywarden.revocation_outcome o on o.intent_number = i.number
-      where k.control_plane_number = ${String(number)} and ${mayHaveRevoked(sql)}
+      where k.control_plane_number = ${number} and ${mayHaveRevoked(sql)}
         and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;
     revoked += Number(row?.n);
   }

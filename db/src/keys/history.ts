@@ -1,8 +1,10 @@
 import type { History, KeyHistory } from '@keywarden/core/policy';
-import { asc } from 'drizzle-orm';
+import { asc, isNotNull } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
+import { connection } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
-import type { Sql } from '../sql.ts';
+import { member } from '../schema/organizations.ts';
+import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import { toKeyFacts } from './facts.ts';
@@ -12,13 +14,16 @@ import { factScope } from './key-listing.ts';
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
-  const ownerOf = await readOwners(sql, await readLines(sql, undefined));
+  const ownerOf = await readOwners(db, await readLines(sql, undefined));
   const uses = await readUses(sql, from);
   // A replay judges by all that is remembered, however old.
   const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
-  const left = await readLeavers(sql);
-  const ownKeys =
-    await sql`select name, own_key_id from keywarden.connection where own_key_id is not null order by name`;
+  const left = await readLeavers(db);
+  const ownKeys = await db
+    .select({ connection: connection.name, keyId: connection.ownKeyId })
+    .from(connection)
+    .where(isNotNull(connection.ownKeyId))
+    .orderBy(asc(connection.name));
   return {
     keys: rows.map((row) => ({
       key: {
@@ -37,7 +42,7 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
       uses: uses.get(row.number) ?? [],
     })),
     listings: await readListingDays(sql, from),
-    ownKeys: ownKeys.map((row) => ({ connection: String(row.name), keyId: String(row.own_key_id) })),
+    ownKeys: ownKeys.map(({ connection, keyId }) => ({ connection, keyId: keyId ?? '' })),
   };
 }
 
@@ -57,15 +62,13 @@ async function readUses(sql: Sql, from: string): Promise<Map<string, KeyHistory[
   return new Map([...groups].map(([number, group]) => [number, group.map(toUse)]));
 }
 
-async function readLeavers(sql: Sql): Promise<Map<string, string>> {
-  const rows = await sql`
-    select control_plane_number, organization_id, user_id, left_at from keywarden.member where left_at is not null`;
-  return new Map(
-    rows.map((row) => [
-      `${row.control_plane_number}/${row.organization_id}/${row.user_id}`,
-      toInstant(String(row.left_at)),
-    ]),
-  );
+async function readLeavers(db: Db): Promise<Map<string, string | null>> {
+  const { controlPlaneNumber, organizationId, userId, leftAt } = member;
+  const rows = await db
+    .select({ controlPlaneNumber, organizationId, userId, leftAt })
+    .from(member)
+    .where(isNotNull(leftAt));
+  return new Map(rows.map((row) => [`${row.controlPlaneNumber}/${row.organizationId}/${row.userId}`, row.leftAt]));
 }
 
 /** The complete listings of each scope, one an hour at most: more say nothing more about a day. */

@@ -1,8 +1,13 @@
 import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
+import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, max, ne, sql as raw } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
+import { keyOwner, keyUse } from '../schema/keys.ts';
+import { member } from '../schema/organizations.ts';
+import { project } from '../schema/projects.ts';
+import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
+import type { Db, Sql } from '../sql.ts';
 
 /** The line of a key, by its number; undefined for a key that is a line of its own. */
 export type LineOf = (number: string) => Line | undefined;
@@ -39,20 +44,23 @@ export async function readLines(sql: Sql, one: { controlPlane: string; scope: st
  * Who answers for each key: whom it, or another of its line, was assigned to last, else its line's creator, by e-mail where members are
  * listed. Of other credentials nothing says who made them: the owner of their project answers for those.
  */
-export async function readOwners(sql: Sql, lineOf: LineOf): Promise<(row: Owned) => string> {
-  const rows = await sql`select key_number, owner from keywarden.key_owner order by number`;
-  const members = await sql`
-    select distinct on (control_plane_number, user_id) control_plane_number, user_id, email from keywarden.member
-    order by control_plane_number, user_id, left_at is null desc, last_seen_at desc, email`;
-  const projects =
-    await sql`select control_plane_number, id, owner_id from keywarden.project where owner_id is not null`;
-  const ownerOfProject = new Map(
-    projects.map((row) => [`${row.control_plane_number}/${row.id}`, String(row.owner_id)]),
-  );
-  const owners = new Map(
-    rows.map((row) => [firstOf(lineOf, String(row.key_number)), row.owner === null ? null : String(row.owner)]),
-  );
-  const emails = new Map(members.map((row) => [`${row.control_plane_number}/${row.user_id}`, String(row.email)]));
+export async function readOwners(db: Db, lineOf: LineOf): Promise<(row: Owned) => string> {
+  const rows = await db
+    .select({ key: keyOwner.keyNumber, owner: keyOwner.owner })
+    .from(keyOwner)
+    .orderBy(asc(keyOwner.number));
+  const { controlPlaneNumber, userId, email, leftAt, lastSeenAt } = member;
+  const members = await db
+    .selectDistinctOn([controlPlaneNumber, userId], { controlPlane: controlPlaneNumber, userId, email })
+    .from(member)
+    .orderBy(controlPlaneNumber, userId, desc(isNull(leftAt)), desc(lastSeenAt), asc(email));
+  const projects = await db
+    .select({ controlPlane: project.controlPlaneNumber, id: project.id, owner: project.ownerId })
+    .from(project)
+    .where(isNotNull(project.ownerId));
+  const ownerOfProject = new Map(projects.map(({ controlPlane, id, owner }) => [`${controlPlane}/${id}`, owner]));
+  const owners = new Map(rows.map(({ key, owner }) => [firstOf(lineOf, key), owner]));
+  const emails = new Map(members.map((row) => [`${row.controlPlane}/${row.userId}`, row.email]));
   return ({ number, controlPlaneNumber, creatorId, kind, projectId }) => {
     const made = lineOf(number)?.creatorId ?? creatorId;
     const isNobodys = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
@@ -133,12 +141,20 @@ export async function readAcknowledged(sql: Sql, policySha256: string): Promise<
 }
 
 /** Keys of which an attempt was refused, or led to nothing, in the last three days. */
-export async function readFailedLately(sql: Sql): Promise<Set<string>> {
-  const rows = await sql`
-    select distinct i.key_number from keywarden.revocation_intent i
-      join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.outcome in ('failed', 'not_revoked') and coalesce(o.detail ->> 'sent', 'true') <> 'false' and o.at > now() - interval '3 days'`;
-  return new Set(rows.map((row) => String(row.key_number)));
+export async function readFailedLately(db: Db): Promise<Set<string>> {
+  const { outcome, detail, at } = revocationOutcome;
+  const rows = await db
+    .selectDistinct({ key: revocationIntent.keyNumber })
+    .from(revocationIntent)
+    .innerJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
+    .where(
+      and(
+        inArray(outcome, ['failed', 'not_revoked']),
+        raw`coalesce(${detail} ->> 'sent', 'true') <> 'false'`,
+        raw`${at} > now() - interval '3 days'`,
+      ),
+    );
+  return new Set(rows.map(({ key }) => key));
 }
 
 /** Keys that the newest signed access review that looked at them wants gone. */
@@ -156,14 +172,17 @@ export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable
 
 /** From where each key was used since a time, newest use of each address. */
 export async function readAddresses(
-  sql: Sql,
+  db: Db,
   sinceMs: number,
 ): Promise<(number: string) => { address: string; at: string }[]> {
-  const rows = await sql`
-    select key_number, address, max(last_used_at) as at from keywarden.key_use
-    where last_used_at >= ${new Date(sinceMs).toISOString()}::timestamptz and address <> ''
-    group by key_number, address order by key_number, address`;
-  return byKey(rows, (row) => ({ address: String(row.address), at: toInstant(String(row.at)) }));
+  const { keyNumber, address, lastUsedAt } = keyUse;
+  const rows = await db
+    .select({ key_number: keyNumber, address, at: max(lastUsedAt) })
+    .from(keyUse)
+    .where(and(gte(lastUsedAt, new Date(sinceMs).toISOString()), ne(address, '')))
+    .groupBy(keyNumber, address)
+    .orderBy(keyNumber, address);
+  return byKey(rows, (row) => ({ address: row.address, at: row.at ?? '' }));
 }
 
 function byKey<T, Row extends Record<string, unknown>>(

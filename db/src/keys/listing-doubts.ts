@@ -2,6 +2,7 @@ import { toMs } from '@keywarden/core/values';
 import type postgres from 'postgres';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { toInstant } from '../schema/columns.ts';
+import { builderOf } from '../sql.ts';
 import { factScope, type KeyListing } from './key-listing.ts';
 
 type Tx = postgres.TransactionSql;
@@ -53,7 +54,8 @@ export async function reportDoubt(
   doubt: string | null,
 ): Promise<void> {
   const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
-  if (doubt === null) return await closeIncidentsOfScope(tx, { ...incident, note: 'a listing was believed' });
+  if (doubt === null)
+    return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was believed' });
   const [row] = await tx`
     select l.listed_at from keywarden.key_listing l
     where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
@@ -62,7 +64,7 @@ export async function reportDoubt(
     order by l.number limit 1`;
   const since = row === undefined ? listedAt : toInstant(String(row.listed_at));
   if (toMs(listedAt) - toMs(since) > doubtsLastS * 1000)
-    await openIncident(tx, { ...incident, detail: { why: doubt, since } });
+    await openIncident(builderOf(tx), { ...incident, detail: { why: doubt, since } });
 }
 
 /** Fewer rows than this may go between two lists without a doubt. */

@@ -1,9 +1,8 @@
 import { compareInstants } from '@keywarden/core/values';
 import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
-import type postgres from 'postgres';
 import { openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence } from '../locks.ts';
-import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import { builderOf, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 import type { KeyListing } from './key-listing.ts';
 import { findDoubt, reportDoubt } from './listing-doubts.ts';
 
@@ -49,8 +48,6 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
   });
 }
-
-type Tx = postgres.TransactionSql;
 
 /** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
 function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
@@ -136,7 +133,7 @@ async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListi
       select number from keywarden.credential
       where control_plane_number = ${controlPlane} and scope = ${scope} and id = ${id} and superseded_at is null`;
     const detail = { ...what, listed_at: listedAt };
-    await openIncidentOfKey(tx, {
+    await openIncidentOfKey(builderOf(tx), {
       kind: 'key_changed',
       key: String(row?.number),
       scope: `${controlPlane}/${scope}`,

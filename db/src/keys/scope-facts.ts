@@ -1,11 +1,13 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type OtherKind } from '@keywarden/core/wire';
-import { and, asc, inArray, isNull } from 'drizzle-orm';
+import { and, asc, count, eq, inArray, isNull, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
-import { connection, connectionScope } from '../schema/connections.ts';
+import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
+import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
+import { project } from '../schema/projects.ts';
 import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
@@ -44,12 +46,12 @@ export async function readScopes(
   { nowMs, ourNowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
 ): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
   const listings = await readListings(sql, one);
-  const connections = await readConnections({ db, sql }, configured);
+  const connections = await readConnections(db, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
   const unattended = await readUnattended(sql, policySha256);
-  const incidents = await countIncidents(sql);
+  const incidents = await countIncidents(db);
   const unseen = await countUnseenMembers(sql);
-  const projects = needsProjects ? await readProjects(sql) : null;
+  const projects = needsProjects ? await readProjects(db) : null;
   const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
     const name = factScope(controlPlane, scope);
     return {
@@ -63,7 +65,7 @@ export async function readScopes(
       ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
     };
   });
-  return { scopes, ownKeys: await readOwnKeys(sql, connections) };
+  return { scopes, ownKeys: await readOwnKeys({ db, sql }, connections) };
 }
 
 interface KnownConnection {
@@ -76,16 +78,13 @@ interface KnownConnection {
 }
 
 /** Every connection that ever authenticated, and those that are configured and did not. */
-async function readConnections(
-  { db, sql }: Pick<Store, 'db' | 'sql'>,
-  configured: FactsAsked['configured'],
-): Promise<KnownConnection[]> {
+async function readConnections(db: Db, configured: FactsAsked['configured']): Promise<KnownConnection[]> {
   const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
   const rows = await db.select().from(connection).orderBy(asc(connection.name));
   // The configuration is newer than what was stored when the connection last authenticated.
   const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
-  const planes = await sql`select number, base_url from keywarden.control_plane`;
-  const numberOf = new Map(planes.map((row) => [String(row.base_url), String(row.number)]));
+  const planes = await db.select().from(controlPlane);
+  const numberOf = new Map(planes.map((row) => [row.baseUrl, row.number]));
   const strangers = configured
     .filter(({ name }) => !stored.some((each) => each.name === name))
     .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
@@ -103,13 +102,19 @@ const ownKeysKeptMs = 7 * 86_400_000;
  * The own keys of connections: those of now, those that a connection had in the last week, which another replica may have still, and
  * those of connections that were removed, which something else may use.
  */
-async function readOwnKeys(sql: Sql, connections: KnownConnection[]): Promise<Facts['ownKeys']> {
-  const earlier = await sql`
-    select connection, key_id from keywarden.own_key where checked_at > now() - ${ownKeysKeptMs / 1000} * interval '1 second' order by connection, key_id`;
+async function readOwnKeys(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  connections: KnownConnection[],
+): Promise<Facts['ownKeys']> {
+  const earlier = await db
+    .select({ connection: ownKey.connection, keyId: ownKey.keyId })
+    .from(ownKey)
+    .where(raw`${ownKey.checkedAt} > now() - ${ownKeysKeptMs / 1000} * interval '1 second'`)
+    .orderBy(asc(ownKey.connection), asc(ownKey.keyId));
   const now = connections.flatMap(({ name, ownKeyId }) =>
     ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
   );
-  const own = [...now, ...earlier.map((row) => ({ connection: String(row.connection), keyId: String(row.key_id) }))];
+  const own = [...now, ...earlier];
   return [...own, ...(await readKin(sql, own))];
 }
 
@@ -228,11 +233,13 @@ async function readUnattended(sql: Sql, policySha256: string): Promise<Map<strin
   return groupByScope(rows, (row) => toInstant(String(row.judged_at)));
 }
 
-async function countIncidents(sql: Sql): Promise<Map<string, number>> {
-  const rows = await sql`
-    select scope, count(*)::int as n from keywarden.incident
-    where closed_at is null and kind = 'used_in_flight' group by scope`;
-  return new Map(rows.map((row) => [String(row.scope), Number(row.n)]));
+async function countIncidents(db: Db): Promise<Map<string, number>> {
+  const rows = await db
+    .select({ scope: incident.scope, n: count() })
+    .from(incident)
+    .where(and(isNull(incident.closedAt), eq(incident.kind, 'used_in_flight')))
+    .groupBy(incident.scope);
+  return new Map(rows.map(({ scope, n }) => [scope, n]));
 }
 
 /** Members whose personal keys no connection lists, of each organization whose members were ever listed. */
@@ -251,11 +258,15 @@ async function countUnseenMembers(sql: Sql): Promise<Map<string, number>> {
 }
 
 /** The live projects of each organization. */
-async function readProjects(sql: Sql): Promise<Map<string, { id: string; name: string }[]>> {
-  const rows = await sql`
-    select control_plane_number, 'organization:' || organization_id as scope, id, name from keywarden.project
-    where gone_at is null order by id`;
-  return groupByScope(rows, (row) => ({ id: String(row.id), name: String(row.name) }));
+async function readProjects(db: Db): Promise<Map<string, { id: string; name: string }[]>> {
+  const { id, name, controlPlaneNumber, organizationId } = project;
+  const rows = await db
+    .select({ id, name, control_plane_number: controlPlaneNumber, organizationId })
+    .from(project)
+    .where(isNull(project.goneAt))
+    .orderBy(asc(id));
+  const ofScope = rows.map(({ organizationId: of, ...row }) => ({ ...row, scope: `organization:${of}` }));
+  return groupByScope(ofScope, ({ id, name }) => ({ id, name }));
 }
 
 function groupByScope<T, Row extends Record<string, unknown>>(

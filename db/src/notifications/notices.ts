@@ -1,6 +1,8 @@
 import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
+import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import { type Sql, toJson } from '../sql.ts';
+import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
+import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /** A message as it is to be sent to one channel: about one owner's keys at one control plane. */
 export interface NewMessage {
@@ -36,12 +38,14 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
 }
 
 /** Which of these notices a channel has been given already, sent or not, as `KEY RULE STEP`. */
-export async function listWritten(sql: Sql, channel: string): Promise<Set<string>> {
-  const rows = await sql`
-    select a.key_number, a.rule, n.step from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
-      join keywarden.notice_message m on m.number = n.message_number
-    where n.channel = ${channel} and a.ended_at is null and m.cancelled_at is null`;
-  return new Set(rows.map((row) => `${row.key_number} ${row.rule} ${row.step}`));
+export async function listWritten(db: Db, channel: string): Promise<Set<string>> {
+  const rows = await db
+    .select({ key: announcement.keyNumber, rule: announcement.rule, step: notice.step })
+    .from(notice)
+    .innerJoin(announcement, eq(announcement.number, notice.announcementNumber))
+    .innerJoin(noticeMessage, eq(noticeMessage.number, notice.messageNumber))
+    .where(and(eq(notice.channel, channel), isNull(announcement.endedAt), isNull(noticeMessage.cancelledAt)));
+  return new Set(rows.map(({ key, rule, step }) => `${key} ${rule} ${step}`));
 }
 
 /** Opens the announcements that are not open yet, and writes a message with its notices; nothing is sent by that. */
@@ -55,12 +59,19 @@ export async function writeMessage(
       insert into keywarden.announcement (key_number, rule, basis)
       select distinct key_number, rule, basis from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, basis text)
       on conflict (key_number, rule) where ended_at is null do nothing`;
-    const [message] = await tx`
-      insert into keywarden.notice_message (control_plane_number, channel, owner, body, incident_number)
-      values (${controlPlane}, ${channel}, ${owner}, ${toJson(body)}::jsonb, ${incident ?? null}::bigint) returning number`;
+    const [message] = await builderOf(tx)
+      .insert(noticeMessage)
+      .values({
+        controlPlaneNumber: controlPlane,
+        channel,
+        owner,
+        body: raw`${toJson(body)}::jsonb`,
+        incidentNumber: incident,
+      })
+      .returning({ number: noticeMessage.number });
     await tx`
       insert into keywarden.notice (announcement_number, step, channel, message_number)
-      select a.number, t.step, ${channel}, ${String(message?.number)}::bigint
+      select a.number, t.step, ${channel}, ${message?.number ?? null}::bigint
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
         join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
   });
@@ -127,30 +138,25 @@ export interface PendingMessage {
 }
 
 /** What a channel has still to accept: what was tried the least first, then the oldest, so that none stands before all others. */
-export async function listPending(sql: Sql, channel: string): Promise<PendingMessage[]> {
-  const rows = await sql`
-    select number, id, control_plane_number, channel, created_at, attempts, body from keywarden.notice_message
-    where channel = ${channel} and accepted_at is null and cancelled_at is null order by attempts, number`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    id: String(row.id),
-    controlPlane: String(row.control_plane_number),
-    channel: String(row.channel),
-    createdAt: toInstant(String(row.created_at)),
-    attempts: Number(row.attempts),
-    body: row.body as Record<string, unknown>,
-  }));
+export async function listPending(db: Db, of: string): Promise<PendingMessage[]> {
+  const { number, id, controlPlaneNumber, channel, createdAt, attempts, body, acceptedAt, cancelledAt } = noticeMessage;
+  return await db
+    .select({ number, id, controlPlane: controlPlaneNumber, channel, createdAt, attempts, body })
+    .from(noticeMessage)
+    .where(and(eq(channel, of), isNull(acceptedAt), isNull(cancelledAt)))
+    .orderBy(asc(attempts), asc(number));
 }
 
 /** Records one try: accepted at a time of the control plane's, or why not. */
 export async function recordAttempt(
-  sql: Sql,
-  number: string,
+  db: Db,
+  message: string,
   result: { acceptedAt: string } | { error: string },
 ): Promise<void> {
-  const acceptedAt = 'acceptedAt' in result ? result.acceptedAt : null;
-  const error = 'error' in result ? result.error : null;
-  await sql`
-    update keywarden.notice_message set attempts = attempts + 1, accepted_at = ${acceptedAt}::timestamptz, last_error = ${error}
-    where number = ${number} and accepted_at is null`;
+  const { number, attempts, acceptedAt } = noticeMessage;
+  const told = 'error' in result ? { acceptedAt: null, lastError: result.error } : { ...result, lastError: null };
+  await db
+    .update(noticeMessage)
+    .set({ attempts: raw`${attempts} + 1`, ...told })
+    .where(and(eq(number, message), isNull(acceptedAt)));
 }

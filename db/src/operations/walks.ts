@@ -92,11 +92,8 @@ export async function listProjectsToWalk(
 }
 
 /** A walk goes down for the holes of a project's coverage, at this time of the control plane. */
-export async function markHolesTried(
-  sql: Sql,
-  { project: number, at }: { project: string; at: string },
-): Promise<void> {
-  await sql`update keywarden.project set hole_tried_at = ${at}::timestamptz where number = ${number}`;
+export async function markHolesTried(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
+  await db.update(project).set({ holeTriedAt: at }).where(eq(project.number, number));
 }
 
 /** The next walk begins at the newest operation: the page where the open one stands cannot be had. */

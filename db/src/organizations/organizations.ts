@@ -1,6 +1,8 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
+import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listing-doubts.ts';
-import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import { member, memberListing } from '../schema/organizations.ts';
+import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
   controlPlane: string;
@@ -52,13 +54,12 @@ export async function saveMembers(
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
         missing_since = null, left_at = null`;
     if (members.length === 0) return { isSudden: true };
-    const [known] = await tx`
-      select count(*)::int as n from keywarden.member
-      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null`;
-    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: members.map(({ userId }) => userId) });
-    await tx`
-      insert into keywarden.member_listing (control_plane_number, organization_id, listed_at, is_sudden)
-      values (${controlPlane}, ${organizationId}, ${seenAt}::timestamptz, ${isSudden}) on conflict do nothing`;
+    const db = builderOf(tx);
+    const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));
+    const known = await db.$count(member, and(ofOrganization, isNull(member.leftAt)));
+    const isSudden = isSuddenDrop({ known, ids: members.map(({ userId }) => userId) });
+    const listing = { controlPlaneNumber: controlPlane, organizationId, listedAt: seenAt, isSudden };
+    await db.insert(memberListing).values(listing).onConflictDoNothing();
     await tx`
       update keywarden.member m set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
         left_at = case when missing_since <= ${seenAt}::timestamptz - interval '1 day' or not ${isSudden} and exists (
@@ -74,11 +75,13 @@ export async function saveMembers(
 
 /** What a user may do in an organization, by its last list of members; null for one who is not there. */
 export async function readMemberRole(
-  sql: Sql,
+  db: Db,
   { controlPlane, organizationId, userId }: { controlPlane: string; organizationId: string; userId: string },
 ): Promise<string | null> {
-  const [row] = await sql`
-    select role from keywarden.member where control_plane_number = ${controlPlane} and organization_id = ${organizationId}
-      and user_id = ${userId} and left_at is null`;
-  return row === undefined ? null : String(row.role);
+  const ofUser = and(eq(member.userId, userId), isNull(member.leftAt));
+  const [row] = await db
+    .select({ role: member.role })
+    .from(member)
+    .where(and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId), ofUser));
+  return row?.role ?? null;
 }

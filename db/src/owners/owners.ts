@@ -1,5 +1,7 @@
 import { keyKinds } from '@keywarden/core/wire';
-import { type Sql, toJson } from '../sql.ts';
+import { and, asc, inArray, isNull } from 'drizzle-orm';
+import { credential } from '../schema/keys.ts';
+import { type Db, type Sql, toJson } from '../sql.ts';
 
 export interface Assignment {
   /** The store's number of the key. */
@@ -30,17 +32,11 @@ export interface NamedKey {
 }
 
 /** All keys that are there, for a person to choose from; with the other credentials where they are asked for. */
-export async function listLiveKeys(sql: Sql, { withOthers = false } = {}): Promise<NamedKey[]> {
-  const rows = await sql`
-    select number, control_plane_number, scope, id, name, kind, organization_id from keywarden.credential
-    where gone_at is null and (${withOthers} or kind = any(${[...keyKinds]})) order by number`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    controlPlane: String(row.control_plane_number),
-    scope: String(row.scope),
-    id: String(row.id),
-    name: String(row.name),
-    kind: String(row.kind),
-    organizationId: row.organization_id === null ? null : String(row.organization_id),
-  }));
+export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise<NamedKey[]> {
+  const { number, controlPlaneNumber: controlPlane, scope, id, name, kind, organizationId } = credential;
+  return await db
+    .select({ number, controlPlane, scope, id, name, kind, organizationId })
+    .from(credential)
+    .where(and(isNull(credential.goneAt), withOthers ? undefined : inArray(kind, [...keyKinds])))
+    .orderBy(asc(number));
 }

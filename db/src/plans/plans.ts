@@ -1,21 +1,31 @@
 import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
-import { eq } from 'drizzle-orm';
-import { approvalEnd, planApproval, plan as planTable } from '../schema/plans.ts';
-import { type Db, type Sql, toJson } from '../sql.ts';
+import { eq, sql as raw } from 'drizzle-orm';
+import { approvalEnd, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
+import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
   return await sql.begin(async (tx) => {
-    await tx`
-      insert into keywarden.policy_version (sha256, document) values (${document.policy_sha256}, ${canonicalJson(policy)}::jsonb)
-      on conflict (sha256) do nothing`;
-    const saved = await tx`
-      insert into keywarden.plan (id, sha256, policy_sha256, document, item_count, held_count, reported_count)
-      values (${plan.id}, ${plan.sha256}, ${plan.policySha256}, ${[...plan.canonical()].join('')}, ${document.items.length}, ${document.held.length}, ${document.reported.length})
-      on conflict (id) do update set last_made_at = now() returning xmax = 0 as is_new`;
-    if (!saved[0]?.is_new) return false; // xmax is 0 on a row that was inserted and not updated
+    const db = builderOf(tx);
+    const version = { sha256: document.policy_sha256, document: raw`${canonicalJson(policy)}::jsonb` };
+    await db.insert(policyVersion).values(version).onConflictDoNothing();
+    const [saved] = await db
+      .insert(planTable)
+      .values({
+        id: plan.id,
+        sha256: plan.sha256,
+        policySha256: plan.policySha256,
+        document: [...plan.canonical()].join(''),
+        itemCount: document.items.length,
+        heldCount: document.held.length,
+        reportedCount: document.reported.length,
+      })
+      .onConflictDoUpdate({ target: planTable.id, set: { lastMadeAt: raw`now()` } })
+      // It is 0 on a row that was inserted and not updated.
+      .returning({ isNew: raw<boolean>`xmax = 0` });
+    if (saved?.isNew !== true) return false;
     await tx`
       insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
       select ${plan.id}::text, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason

@@ -1,6 +1,8 @@
 import type { WireProject } from '@keywarden/core/wire';
+import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listing-doubts.ts';
-import { lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import { project } from '../schema/projects.ts';
+import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
   controlPlane: string;
@@ -44,11 +46,13 @@ export async function saveProjects(
           then excluded.last_seen_at else project.listed_active_at end,
         missing_since = null, gone_at = null, deleted_at = null, walk_refused_at = null`;
     if (projects.length === 0 || !isWhole) return;
-    const there = [...projects.map((project) => project.id), ...unavailableIds];
-    const [known] = await tx`
-      select count(*)::int as n from keywarden.project
-      where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and gone_at is null`;
-    const isSudden = isSuddenDrop({ known: Number(known?.n), ids: there });
+    const there = [...projects.map(({ id }) => id), ...unavailableIds];
+    const ofOrganization = and(
+      eq(project.controlPlaneNumber, controlPlane),
+      eq(project.organizationId, organizationId),
+      isNull(project.goneAt),
+    );
+    const isSudden = isSuddenDrop({ known: await builderOf(tx).$count(project, ofOrganization), ids: there });
     // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
@@ -98,6 +102,6 @@ export async function saveDeletedProjects(
 }
 
 /** The operations of a deleted project are not there either: they are not asked for again. */
-export async function markWalkRefused(sql: Sql, { project, at }: { project: string; at: string }): Promise<void> {
-  await sql`update keywarden.project set walk_refused_at = ${at}::timestamptz where number = ${project}`;
+export async function markWalkRefused(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
+  await db.update(project).set({ walkRefusedAt: at }).where(eq(project.number, number));
 }

@@ -1,16 +1,14 @@
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { credentialKinds, isRevocable } from '@keywarden/core/wire';
-import { sql as fragment } from 'drizzle-orm';
-import type postgres from 'postgres';
+import { eq, sql as fragment } from 'drizzle-orm';
 import { insertExemption } from '../exemptions/exemptions.ts';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
 import { type List, select, toStatement } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
+import { reviewSignature } from '../schema/reviews.ts';
+import { builderOf, type Sql, type Tx } from '../sql.ts';
 import { reviewItemList, reviewList } from './list.ts';
-
-type Tx = postgres.TransactionSql;
 
 export interface NewReview {
   title: string;
@@ -87,7 +85,7 @@ export async function decideReview(
 /** Whether a review is signed, asked so that it stays true until the transaction ends. */
 async function isSigned(tx: Tx, review: string): Promise<boolean> {
   await tx`select keywarden.lock_review(${review})`;
-  return (await tx`select 1 from keywarden.review_signature where review_number = ${review}`).length > 0;
+  return (await builderOf(tx).$count(reviewSignature, eq(reviewSignature.reviewNumber, review))) > 0;
 }
 
 export type Signature =
@@ -112,7 +110,7 @@ export async function signReview(sql: Sql, { review, by }: { review: string; by:
     const undecided = document.items.filter((item) => item.decision === null).length;
     if (undecided > 0) return { isSigned: false, why: 'undecided', undecided };
     const hash = sha256(canonicalJson(document));
-    await tx`insert into keywarden.review_signature (review_number, signed_by, sha256) values (${review}, ${by}, ${hash})`;
+    await builderOf(tx).insert(reviewSignature).values({ reviewNumber: review, signedBy: by, sha256: hash });
     const decided = (how: string) => document.items.filter((item) => item.decision === how).length;
     const toEnd = await countNotOurs(tx, review);
     return {

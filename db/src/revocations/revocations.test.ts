@@ -99,7 +99,9 @@ test('a key that was revoked is never begun again; one whose attempt failed is',
 test('R4: an intent has one outcome: a second one is refused', async () => {
   const intent = (await begin()) ?? '';
   await recordOutcome(daemon.sql, intent, { outcome: 'failed', at: null });
-  await expect(recordOutcome(daemon.sql, intent, { outcome: 'revoked', at: null })).rejects.toThrow(/duplicate key/);
+  await expect(recordOutcome(daemon.sql, intent, { outcome: 'revoked', at: null })).rejects.toMatchObject({
+    cause: { code: '23505' },
+  });
   expect(await outcome()).toBe('failed');
 });
 
@@ -142,10 +144,10 @@ test('a key that was gone and is back may be begun again', async () => {
   await list([]);
   await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await begin()).toBeUndefined();
-  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set([key]));
+  expect(await listGoneKeys(daemon.db, [key])).toEqual(new Set([key]));
   await list([String(tests)]);
   expect(await begin()).toBeDefined();
-  expect(await listGoneKeys(daemon.sql, [key])).toEqual(new Set());
+  expect(await listGoneKeys(daemon.db, [key])).toEqual(new Set());
 });
 
 test('R1: no intent for a key whose id is, or may be, another key’s, whatever asks for it', async () => {

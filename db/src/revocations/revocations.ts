@@ -1,5 +1,9 @@
+import { and, asc, desc, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
 import { type Lease, withFence } from '../locks.ts';
-import type { Sql } from '../sql.ts';
+import { connectionScope } from '../schema/connections.ts';
+import { credential } from '../schema/keys.ts';
+import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
+import { builderOf, type Db, type Sql } from '../sql.ts';
 
 /** For what a key is revoked: an approved plan, or its rotation. */
 export type RevocationCause = { planId: string; approval: string } | { rotation: string };
@@ -68,12 +72,10 @@ export async function recordOutcome(
     usedInFlight = false,
     at,
     detail = null,
-  }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: object | null },
+  }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: Record<string, unknown> | null },
 ): Promise<void> {
   await sql.begin(async (tx) => {
-    await tx`
-      insert into keywarden.revocation_outcome (intent_number, outcome, used_in_flight, detail)
-      values (${intent}, ${outcome}, ${usedInFlight}, ${detail === null ? null : JSON.stringify(detail)}::jsonb)`;
+    await builderOf(tx).insert(revocationOutcome).values({ intentNumber: intent, outcome, usedInFlight, detail });
     if (usedInFlight) {
       await tx`
         insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
@@ -118,10 +120,13 @@ export async function reconcileIntents(
 }
 
 /** Of these keys those that are gone, revoked by whatever plan or by somebody else. */
-export async function listGoneKeys(sql: Sql, keys: string[]): Promise<Set<string>> {
-  const rows =
-    await sql`select number from keywarden.credential where number = any(${keys}::bigint[]) and gone_at is not null`;
-  return new Set(rows.map((row) => String(row.number)));
+export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>> {
+  const { number, goneAt } = credential;
+  const rows = await db
+    .select({ number })
+    .from(credential)
+    .where(and(inArray(number, keys), isNotNull(goneAt)));
+  return new Set(rows.map((row) => row.number));
 }
 
 /** The database's present, before a listing begins. */
@@ -132,21 +137,25 @@ export async function readNow(sql: Sql): Promise<string> {
 
 /** Names of the connections that have listed a scope. */
 export async function listObservers(
-  sql: Sql,
+  db: Db,
   { controlPlane, scope }: { controlPlane: string; scope: string },
 ): Promise<string[]> {
-  const rows = await sql`
-    select connection from keywarden.connection_scope where control_plane_number = ${controlPlane} and scope = ${scope}
-    order by seen_at desc, connection`;
-  return rows.map((row) => String(row.connection));
+  const rows = await db
+    .select({ connection: connectionScope.connection })
+    .from(connectionScope)
+    .where(and(eq(connectionScope.controlPlaneNumber, controlPlane), eq(connectionScope.scope, scope)))
+    .orderBy(desc(connectionScope.seenAt), asc(connectionScope.connection));
+  return rows.map(({ connection }) => connection);
 }
 
 /** Scopes in which an intent is still without an outcome. */
-export async function listUnsettledScopes(sql: Sql): Promise<{ controlPlane: string; scope: string }[]> {
-  const rows = await sql`
-    select distinct k.control_plane_number, k.scope from keywarden.revocation_intent i
-      join keywarden.credential k on k.number = i.key_number
-      left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.intent_number is null order by 1, 2`;
-  return rows.map((row) => ({ controlPlane: String(row.control_plane_number), scope: String(row.scope) }));
+export async function listUnsettledScopes(db: Db): Promise<{ controlPlane: string; scope: string }[]> {
+  const { controlPlaneNumber: controlPlane, scope } = credential;
+  return await db
+    .selectDistinct({ controlPlane, scope })
+    .from(revocationIntent)
+    .innerJoin(credential, eq(credential.number, revocationIntent.keyNumber))
+    .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
+    .where(isNull(revocationOutcome.intentNumber))
+    .orderBy(controlPlane, scope);
 }

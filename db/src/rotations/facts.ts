@@ -1,11 +1,14 @@
 import type { KeyFacts } from '@keywarden/core/policy';
 import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
-import { and, inArray, isNull } from 'drizzle-orm';
+import { and, countDistinct, desc, eq, inArray, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
+import { replicaCredential } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
-import type { Sql } from '../sql.ts';
+import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
+import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
+import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
 
@@ -29,9 +32,9 @@ export async function readRotationFacts(
     successor: sight(numbers.successor),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
-    ...(await readRetirement(sql, rotation.number)),
-    mayBeOnItsWay: wantsSink(rotation) && (await isFresh(sql, rotation.number)),
-    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(sql, { users, keyId: mint?.keyId ?? null }),
+    ...(await readRetirement(db, rotation.number)),
+    mayBeOnItsWay: wantsSink(rotation) && (await isFresh(db, rotation.number)),
+    replicasBehind: users.length === 0 ? 0 : await countReplicasBehind(db, { users, keyId: mint?.keyId ?? null }),
   };
 }
 
@@ -70,19 +73,23 @@ async function readMintFacts(
 
 /** What became of the tries to revoke the old key. */
 async function readRetirement(
-  sql: Sql,
-  rotation: string,
+  db: Db,
+  of: string,
 ): Promise<Pick<RotationFacts, 'retirement' | 'refusals' | 'wasRefusedLately'>> {
-  const rows = await sql`
-    select o.outcome, o.at > now() - interval '1 day' as is_late from keywarden.revocation_intent i
-      join keywarden.rotation r on r.number = i.rotation_number and r.key_number = i.key_number
-      left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where i.rotation_number = ${rotation} order by i.number desc`;
+  const { number, rotationNumber, keyNumber } = revocationIntent;
+  const { intentNumber, outcome, at } = revocationOutcome;
+  const rows = await db
+    .select({ outcome, isLate: raw<boolean | null>`${at} > now() - interval '1 day'` })
+    .from(revocationIntent)
+    .innerJoin(rotationTable, and(eq(rotationTable.number, rotationNumber), eq(rotationTable.keyNumber, keyNumber)))
+    .leftJoin(revocationOutcome, eq(intentNumber, number))
+    .where(eq(rotationNumber, of))
+    .orderBy(desc(number));
   const [last] = rows;
   return {
     retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
     refusals: rows.filter((row) => row.outcome === 'failed').length,
-    wasRefusedLately: last?.outcome === 'failed' && last.is_late === true,
+    wasRefusedLately: last?.outcome === 'failed' && last.isLate === true,
   };
 }
 
@@ -90,23 +97,35 @@ async function readRetirement(
  * Whether the secret may still be on its way, or its sink show late what it was given: as long as two tries of the slowest command and its read-back
  * take. A lock does not tell: a connection to the store that was lost gives it up while the command goes on.
  */
-async function isFresh(sql: Sql, rotation: string): Promise<boolean> {
-  const [row] = await sql`
-    select recorded_at > now() - interval '45 minutes' as is_fresh from keywarden.rotation_event
-    where rotation_number = ${rotation} order by sequence desc limit 1`;
-  return row?.is_fresh === true;
+async function isFresh(db: Db, of: string): Promise<boolean> {
+  const { rotationNumber, recordedAt, sequence } = rotationEvent;
+  const [row] = await db
+    .select({ isFresh: raw<boolean>`${recordedAt} > now() - interval '45 minutes'` })
+    .from(rotationEvent)
+    .where(eq(rotationNumber, of))
+    .orderBy(desc(sequence))
+    .limit(1);
+  return row?.isFresh === true;
 }
 
 /** Live processes that last authenticated through one of these connections with another key than this one. */
 async function countReplicasBehind(
-  sql: Sql,
-  { users, keyId }: { users: string[]; keyId: string | null },
+  db: Db,
+  { users, keyId: current }: { users: string[]; keyId: string | null },
 ): Promise<number> {
-  const [row] = await sql`
-    select count(distinct replica)::int as n from keywarden.replica_credential
-    where connection = any(${users}) and ended_at is null and authenticated_at > now() - interval '1 day'
-      and key_id is distinct from ${keyId}::text`;
-  return Number(row?.n);
+  const { replica, connection, endedAt, authenticatedAt, keyId } = replicaCredential;
+  const [row] = await db
+    .select({ n: countDistinct(replica) })
+    .from(replicaCredential)
+    .where(
+      and(
+        inArray(connection, users),
+        isNull(endedAt),
+        raw`${authenticatedAt} > now() - interval '1 day'`,
+        raw`${keyId} is distinct from ${current}::text`,
+      ),
+    );
+  return row?.n ?? 0;
 }
 
 /**

@@ -1,93 +1,101 @@
-import type { MintIntent, RotationState } from '@keywarden/core/rotation';
-import type postgres from 'postgres';
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
-import type { RotatedKey, StoredMint, StoredRotation } from './rotations.ts';
+import { key, keyListing } from '../schema/keys.ts';
+import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
+import type { Db, Sql } from '../sql.ts';
+import type { StoredMint, StoredRotation } from './rotations.ts';
 
 /** Open rotations, the oldest first. */
-export async function listOpenRotations(sql: Sql): Promise<StoredRotation[]> {
-  return await readRotations(sql, sql`r.ended_at is null order by r.number`);
+export async function listOpenRotations(db: Db): Promise<StoredRotation[]> {
+  return await readRotations(db, { where: isNull(rotation.endedAt), orderBy: [asc(rotation.number)] });
 }
 
 /** All rotations, the open ones first, then the newest; `limit` at most. */
-export async function listRotations(sql: Sql, limit: number): Promise<StoredRotation[]> {
-  return await readRotations(
-    sql,
-    sql`true order by r.ended_at is not null, case when r.ended_at is null then r.number else -r.number end limit ${limit}`,
-  );
+export async function listRotations(db: Db, limit: number): Promise<StoredRotation[]> {
+  const { number, endedAt } = rotation;
+  const turn = raw`case when ${endedAt} is null then ${number} else -${number} end`;
+  return await readRotations(db, { orderBy: [asc(isNotNull(endedAt)), turn], limit });
 }
 
 /** One rotation by its number. */
-export async function readRotation(sql: Sql, number: string): Promise<StoredRotation | undefined> {
-  const [rotation] = await readRotations(sql, sql`r.number = ${number}`);
-  return rotation;
+export async function readRotation(db: Db, number: string): Promise<StoredRotation | undefined> {
+  const [found] = await readRotations(db, { where: eq(rotation.number, number), orderBy: [asc(rotation.number)] });
+  return found;
 }
 
-async function readRotations(sql: Sql, which: postgres.PendingQuery<postgres.Row[]>): Promise<StoredRotation[]> {
-  const rows = await sql`
-    select r.number, r.id, r.rule, r.sink, r.via, r.requested_by, r.policy_sha256, r.opened_at, r.line_number,
-      (extract(epoch from r.quiet_for) * 1000)::float8 as quiet_ms, (extract(epoch from r.adopt_within) * 1000)::float8 as adopt_ms,
-      e.state, e.at as since, e.why, k.number as key_number, k.id as key_id, k.name, k.kind, k.control_plane_number, k.scope,
-      k.organization_id, k.project_id
-    from keywarden.rotation r join keywarden.key k on k.number = r.key_number
-      cross join lateral (select state, at, why from keywarden.rotation_event where rotation_number = r.number
-        order by sequence desc limit 1) e
-    where ${which}`;
+const inMs = (interval: typeof rotation.quietFor | typeof rotation.adoptWithin) =>
+  raw<number>`(extract(epoch from ${interval}) * 1000)::float8`;
+
+async function readRotations(
+  db: Db,
+  { where, orderBy, limit = 1_000_000 }: { where?: SQL; orderBy: SQL[]; limit?: number },
+): Promise<StoredRotation[]> {
+  const { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineNumber, quietFor, adoptWithin } =
+    rotation;
+  const last = db
+    .select({ state: rotationEvent.state, at: rotationEvent.at, why: rotationEvent.why })
+    .from(rotationEvent)
+    .where(eq(rotationEvent.rotationNumber, number))
+    .orderBy(desc(rotationEvent.sequence))
+    .limit(1)
+    .as('last');
+  const rows = await db
+    .select({
+      rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, line: lineNumber },
+      last: { state: last.state, since: last.at, why: last.why },
+      times: { quietForMs: inMs(quietFor), adoptWithinMs: inMs(adoptWithin) },
+      key: {
+        number: key.number,
+        id: key.id,
+        name: key.name,
+        kind: key.kind,
+        controlPlane: key.controlPlaneNumber,
+        scope: key.scope,
+        organizationId: key.organizationId,
+        projectId: key.projectId,
+      },
+    })
+    .from(rotation)
+    .innerJoin(key, eq(key.number, rotation.keyNumber))
+    .crossJoinLateral(last)
+    .where(where)
+    .orderBy(...orderBy)
+    .limit(limit);
   const mints = await readMints(
-    sql,
-    rows.map((row) => String(row.number)),
+    db,
+    rows.map((row) => row.rotation.number),
   );
-  // States, kinds and ways are what the columns' checks allow.
   return rows.map((row) => ({
-    number: String(row.number),
-    id: String(row.id),
-    state: row.state as RotationState,
-    since: toInstant(String(row.since)),
-    why: row.why === null ? null : String(row.why),
-    rule: row.rule === null ? null : String(row.rule),
-    sink: String(row.sink),
-    via: row.via as StoredRotation['via'],
-    requestedBy: String(row.requested_by),
-    policySha256: String(row.policy_sha256),
-    openedAt: toInstant(String(row.opened_at)),
-    line: String(row.line_number),
-    quietForMs: Number(row.quiet_ms),
-    adoptWithinMs: Number(row.adopt_ms),
-    mints: mints.get(String(row.number)) ?? [],
+    ...row.rotation,
+    ...row.last,
+    ...row.times,
+    mints: mints.get(row.rotation.number) ?? [],
     key: {
-      number: String(row.key_number),
-      id: String(row.key_id),
-      name: String(row.name),
-      kind: row.kind as RotatedKey['kind'],
-      controlPlane: String(row.control_plane_number),
-      scope: String(row.scope),
-      factScope: factScope(String(row.control_plane_number), String(row.scope)),
-      organizationId: row.organization_id === null ? null : String(row.organization_id),
-      projectId: row.project_id === null ? null : String(row.project_id),
+      ...row.key,
+      kind: row.key.kind, // the view has API keys alone
+      factScope: factScope(row.key.controlPlane, row.key.scope),
     },
   }));
 }
 
-async function readMints(sql: Sql, numbers: string[]): Promise<Map<string, StoredMint[]>> {
-  const rows = await sql`
-    select m.rotation_number, m.attempt, m.name, m.connection, m.creator_id, m.last_listing_number, l.listed_at, m.key_id, m.fate,
-      m.delivered_at
-    from keywarden.rotation_mint m join keywarden.key_listing l on l.number = m.last_listing_number
-    where m.rotation_number = any(${numbers}::bigint[]) order by m.rotation_number, m.attempt`;
-  const groups = Map.groupBy(rows, (row) => String(row.rotation_number));
-  const toMint = (row: (typeof rows)[number]): StoredMint => ({
-    attempt: Number(row.attempt),
-    name: String(row.name),
-    connection: String(row.connection),
-    creatorId: String(row.creator_id),
-    listing: String(row.last_listing_number),
-    listedAt: toInstant(String(row.listed_at)),
-    keyId: row.key_id === null ? null : String(row.key_id),
-    fate: row.fate as MintIntent['fate'],
-    deliveredAt: row.delivered_at === null ? null : toInstant(String(row.delivered_at)),
-  });
-  return new Map([...groups].map(([number, group]) => [number, group.map(toMint)]));
+async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredMint[]>> {
+  const { rotationNumber, attempt, name, connection, creatorId, lastListingNumber, keyId, fate, deliveredAt } =
+    rotationMint;
+  const rows = await db
+    .select({
+      rotationNumber,
+      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, fate, deliveredAt },
+      listedAt: keyListing.listedAt,
+    })
+    .from(rotationMint)
+    .innerJoin(keyListing, eq(keyListing.number, lastListingNumber))
+    .where(inArray(rotationNumber, numbers))
+    .orderBy(asc(rotationNumber), asc(attempt));
+  const groups = Map.groupBy(rows, (row) => row.rotationNumber);
+  return new Map(
+    [...groups].map(([number, group]) => [number, group.map(({ mint, listedAt }) => ({ ...mint, listedAt }))]),
+  );
 }
 
 /** Whether an orphan of a key's line waits for a person. */
@@ -117,8 +125,8 @@ export async function readFailures(sql: Sql): Promise<Map<string, { at: string; 
 }
 
 /** The id and the name of a line's first key. */
-export async function readLineKey(sql: Sql, line: string): Promise<{ id: string; name: string }> {
-  const [row] = await sql`select id, name from keywarden.key where number = ${line}`;
+export async function readLineKey(db: Db, line: string): Promise<{ id: string; name: string }> {
+  const [row] = await db.select({ id: key.id, name: key.name }).from(key).where(eq(key.number, line));
   return { id: String(row?.id), name: String(row?.name) };
 }
 
@@ -133,11 +141,13 @@ export async function isPlaceTaken(sql: Sql, { place, line }: { place: string; l
 }
 
 /** How many open rotations wait for somebody to tell whether a sink has their secret. */
-export async function countUnclear(sql: Sql, sink: string): Promise<number> {
-  const [row] = await sql`
-    select count(*)::int as n from keywarden.rotation r join keywarden.rotation_mint m on m.rotation_number = r.number
-    where r.sink = ${sink} and r.ended_at is null and m.fate = 'unclear'`;
-  return Number(row?.n);
+export async function countUnclear(db: Db, sink: string): Promise<number> {
+  const [row] = await db
+    .select({ n: count() })
+    .from(rotation)
+    .innerJoin(rotationMint, eq(rotationMint.rotationNumber, rotation.number))
+    .where(and(eq(rotation.sink, sink), isNull(rotation.endedAt), eq(rotationMint.fate, 'unclear')));
+  return row?.n ?? 0;
 }
 
 /** Of each scope, as plans name it, when a rule's first rotation by itself into its sink was delivered; null where one has begun and was not yet. */

@@ -66,7 +66,7 @@ beforeAll(async () => {
     policySha256: 'x',
     at: at(),
   });
-  const planned = await readRotation(daemon.sql, number ?? '');
+  const planned = await readRotation(daemon.db, number ?? '');
   if (planned === undefined) throw new Error('no rotation was opened');
   const mint = { attempt: 1, name: successor.name, connection: 'main', creatorId: 'ada', listing, listedAt: at() };
   const unsettled = { keyId: null, fate: null, deliveredAt: null };

@@ -5,12 +5,14 @@ import {
   type MintIntent,
   type Rotation,
   type RotationEvent,
+  type RotationState,
 } from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
-import type postgres from 'postgres';
+import { and, desc, eq, sql as raw } from 'drizzle-orm';
 import { closeIncidentsOfKey, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
-import type { Sql } from '../sql.ts';
+import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
+import { builderOf, type Db, type Sql } from '../sql.ts';
 
 /** A rotation with the key that it is of. Times are RFC 3339 by the control plane's clock, but for `openedAt`. */
 export interface StoredRotation extends Rotation<StoredMint> {
@@ -74,14 +76,13 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
       on conflict (line_number) where ended_at is null do nothing
       returning number`;
     if (row === undefined) return undefined;
-    await insertEvent(tx, { number: String(row.number), sequence: 1, to: 'planned', why: null, at: rotation.at });
+    const db = builderOf(tx);
+    await insertEvent(db, { number: String(row.number), sequence: 1, to: 'planned', why: null, at: rotation.at });
     const note = 'another rotation has begun';
-    await closeIncidentsOfKey(tx, { kind: 'rotation_stalled', key: rotation.key, note });
+    await closeIncidentsOfKey(db, { kind: 'rotation_stalled', key: rotation.key, note });
     return String(row.number);
   });
 }
-
-type Tx = postgres.TransactionSql;
 
 /**
  * Records what happened to a rotation at a time (RFC 3339), with all that goes with it, in one transaction. Returns the rotation as it is from then
@@ -96,54 +97,75 @@ export async function moveRotation(
   const { rotation: moved, effects } = advance(rotation, event, at);
   return await sql.begin(async (tx) => {
     await holdFence(tx, lease);
+    const db = builderOf(tx);
     const { number, state, why } = moved;
-    const sequence = await nextSequence(tx, rotation);
-    if (sequence === undefined || !(await insertEvent(tx, { number, sequence, to: state, why, at }))) return undefined;
-    await recordMint(tx, moved, effects);
+    const sequence = await nextSequence(db, rotation);
+    if (sequence === undefined || !(await insertEvent(db, { number, sequence, to: state, why, at }))) return undefined;
+    await recordMint(db, moved, effects);
     if (isOver(state))
-      await tx`update keywarden.rotation set ended_at = now(), given_up_by = ${effects.givenUpBy} where number = ${number}`;
-    await recordIncident(tx, moved, effects);
+      await db
+        .update(rotationTable)
+        .set({ endedAt: raw`now()`, givenUpBy: effects.givenUpBy })
+        .where(eq(rotationTable.number, number));
+    await recordIncident(db, moved, effects);
     return moved;
   });
 }
 
-async function recordIncident(tx: Tx, { id, state, why, key }: StoredRotation, { incident }: Effects): Promise<void> {
+async function recordIncident(db: Db, { id, state, why, key }: StoredRotation, { incident }: Effects): Promise<void> {
   const kind = 'rotation_stalled';
   if (incident === null) return;
-  if (!incident.opens) return await closeIncidentsOfKey(tx, { kind, key: key.number, note: incident.note });
+  if (!incident.opens) return await closeIncidentsOfKey(db, { kind, key: key.number, note: incident.note });
   const detail = { rotation: id, state, why };
-  await openIncidentOfKey(tx, { kind, key: key.number, scope: key.factScope, detail });
+  await openIncidentOfKey(db, { kind, key: key.number, scope: key.factScope, detail });
 }
 
-async function recordMint(tx: Tx, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
+async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
   const mint = mints.at(-1);
   if (what === null || mint === undefined) return;
-  const { attempt, keyId, fate, deliveredAt } = mint;
+  const { attempt, name, connection, creatorId, listing, keyId, fate, deliveredAt } = mint;
   if (what === 'begun') {
-    await tx`
-      insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number)
-      values (${number}, ${attempt}, ${mint.name}, ${mint.connection}, ${mint.creatorId}, ${mint.listing})`;
+    const begun = { rotationNumber: number, attempt, name, connection, creatorId, lastListingNumber: listing };
+    await db.insert(rotationMint).values(begun);
     return;
   }
-  await tx`
-    update keywarden.rotation_mint set key_id = coalesce(key_id, ${keyId}::text), fate = coalesce(${fate}, fate),
-      delivered_at = coalesce(delivered_at, ${deliveredAt}::timestamptz), place = coalesce(${place}, place)
-    where rotation_number = ${number} and attempt = ${attempt}`;
+  // What is known of a mint already stays.
+  await db
+    .update(rotationMint)
+    .set({
+      keyId: raw`coalesce(${rotationMint.keyId}, ${keyId})`,
+      fate: raw`coalesce(${fate}, ${rotationMint.fate})`,
+      deliveredAt: raw`coalesce(${rotationMint.deliveredAt}, ${deliveredAt}::timestamptz)`,
+      place: raw`coalesce(${place}, ${rotationMint.place})`,
+    })
+    .where(and(eq(rotationMint.rotationNumber, number), eq(rotationMint.attempt, attempt)));
 }
 
 /** The number of the next event, if the rotation is still in the state that was read. */
-async function nextSequence(tx: Tx, { number, state }: StoredRotation): Promise<number | undefined> {
-  const [last] = await tx`
-    select sequence, state from keywarden.rotation_event where rotation_number = ${number} order by sequence desc limit 1`;
-  return last?.state === state ? Number(last.sequence) + 1 : undefined;
+async function nextSequence(db: Db, { number, state }: StoredRotation): Promise<number | undefined> {
+  const [last] = await db
+    .select({ sequence: rotationEvent.sequence, state: rotationEvent.state })
+    .from(rotationEvent)
+    .where(eq(rotationEvent.rotationNumber, number))
+    .orderBy(desc(rotationEvent.sequence))
+    .limit(1);
+  return last?.state === state ? last.sequence + 1 : undefined;
 }
 
 async function insertEvent(
-  tx: Tx,
-  { number, sequence, to, why, at }: { number: string; sequence: number; to: string; why: string | null; at: string },
+  db: Db,
+  {
+    number: rotationNumber,
+    sequence,
+    to: state,
+    why,
+    at,
+  }: { number: string; sequence: number; to: RotationState; why: string | null; at: string },
 ): Promise<boolean> {
-  const rows = await tx`
-    insert into keywarden.rotation_event (rotation_number, sequence, state, at, why)
-    values (${number}, ${sequence}, ${to}, ${at}::timestamptz, ${why}) on conflict do nothing returning sequence`;
+  const rows = await db
+    .insert(rotationEvent)
+    .values({ rotationNumber, sequence, state, at, why })
+    .onConflictDoNothing()
+    .returning({ sequence: rotationEvent.sequence });
   return rows.length > 0;
 }

@@ -41,7 +41,7 @@ export async function chooseKeys(
   { store }: Pick<Context, 'store'>,
   { names, pattern }: { names: string[]; pattern: KeyPattern },
 ): Promise<NamedKey[]> {
-  const keys = await listLiveKeys(store.sql, { withOthers: true });
+  const keys = await listLiveKeys(store.db, { withOthers: true });
   const isPattern = Object.values(pattern).some((value) => value !== undefined);
   if (names.length > 0 === isPattern)
     throw usageError('Name keys by their ids, or describe them with --name, --organization or --kind; not both.');

@@ -1,5 +1,5 @@
 import { reviewRule } from '@keywarden/core/policy';
-import { endExemption, grantExemption, listExemptions, type StoredExemption } from '@keywarden/db/daemon';
+import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -7,6 +7,9 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil, renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+
+/** More than a person reads. */
+const shown = 1000;
 
 export interface ExemptOptions extends KeyPattern {
   rule?: string[];
@@ -56,11 +59,13 @@ export async function exemptionsCommand({
   if (end !== undefined && !/^\d{1,18}$/.test(end))
     throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
   return await withContext(async (context) => {
-    const { sql } = context.store;
+    const { db, sql } = context.store;
     if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
     const now = latestPresent((await usableConnections(context)).connections);
-    const exemptions = await listExemptions(sql, { all, now });
+    const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
+    // The store's present is that of its last listing.
+    const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
     if (json) printJson({ exemptions: exemptions.map(toJson) });
     else print(render(exemptions, now));
     return exitCode.done;
@@ -70,25 +75,25 @@ export async function exemptionsCommand({
 /** The control planes' present; of several the latest. */
 const latestPresent = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
-function render(exemptions: StoredExemption[], now: string): string {
+function render(exemptions: Exemption[], now: string): string {
   if (exemptions.length === 0) return 'No exemption is in force.';
   const rows = exemptions.map((each) => [
-    each.number,
+    each.id,
     each.pattern ?? each.keys.map(({ id }) => id).join(', '),
     String(each.keys.length),
     each.rules?.join(', ') ?? 'all',
     stateOf(each, now),
-    each.grantedBy,
+    each.granted_by,
     each.reason,
   ]);
   return renderTable(['EXEMPTION', 'OF', 'KEYS', 'RULES', 'STATE', 'BY', 'REASON'], rows);
 }
 
-function stateOf({ endedAt, endedBy, until }: StoredExemption, now: string): string {
-  if (endedAt !== null) return `ended by ${endedBy}`;
+function stateOf({ until, ...each }: Exemption, now: string): string {
+  if (each.ended_at !== null) return `ended by ${each.ended_by}`;
   return Date.parse(until) > Date.parse(now) ? `until ${until}` : `lapsed ${until}`;
 }
 
-function toJson({ grantedBy, grantedAt, endedAt, endedBy, ...rest }: StoredExemption) {
-  return { ...rest, granted_by: grantedBy, granted_at: grantedAt, ended_at: endedAt, ended_by: endedBy };
+function toJson({ id, keys, state: _state, ...rest }: Exemption) {
+  return { number: id, keys: keys.map(({ id, name }) => ({ id, name })), ...rest };
 }

@@ -24,13 +24,13 @@ export async function incidentsCommand({
     async (context) => {
       const { store } = context;
       const isClosed = async (number: string) =>
-        await governed(context, () => closeIncident(store.sql, { number, by: userName(), note }));
+        await governed(context, () => closeIncident(store.db, { number, by: userName(), note }));
       if (close !== undefined && !(await isClosed(close)))
         throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
-      const incidents = await listIncidents(store.sql, { isOpen: !all, limit: shown });
+      const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
       if (json) printJson({ incidents: incidents.map(toJson) });
       else print(render(incidents, { all }));
-      return incidents.some(({ closedAt }) => closedAt === null) ? exitCode.needsPerson : exitCode.done;
+      return incidents.some(({ state }) => state === 'open') ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },
   );
@@ -39,11 +39,11 @@ export async function incidentsCommand({
 function render(incidents: Incident[], { all }: { all: boolean }): string {
   if (incidents.length === 0) return all ? 'There never was an incident.' : 'No incident is open.';
   const rows = incidents.map((each) => [
-    each.number,
-    each.openedAt,
-    each.keyId ?? '-',
-    each.keyName ?? (each.scope || '-'),
-    each.closedAt === null ? 'open' : `closed by ${each.closedBy}`,
+    each.id,
+    each.opened_at,
+    each.key?.id ?? '-',
+    each.key?.name ?? each.scope ?? '-',
+    each.state === 'open' ? 'open' : `closed by ${each.closed_by}`,
     describe(each),
   ]);
   return [
@@ -53,7 +53,7 @@ function render(incidents: Incident[], { all }: { all: boolean }): string {
 }
 
 /** Each kind in words. */
-function describe({ kind, planId, detail }: Incident): string {
+function describe({ kind, plan_id: planId, detail }: Incident): string {
   const text = (name: string) => {
     const value = detail[name];
     return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
@@ -89,14 +89,6 @@ function describe({ kind, planId, detail }: Incident): string {
   }
 }
 
-function toJson({ keyId, keyName, scope, planId, openedAt, closedAt, closedBy, ...rest }: Incident) {
-  return {
-    ...rest,
-    scope,
-    opened_at: openedAt,
-    key: keyId === null ? null : { id: keyId, name: keyName },
-    plan_id: planId,
-    closed_at: closedAt,
-    closed_by: closedBy,
-  };
+function toJson({ id, state: _state, key, scope, ...rest }: Incident) {
+  return { number: id, ...rest, scope: scope ?? '', key: key && { id: key.id, name: key.name } };
 }

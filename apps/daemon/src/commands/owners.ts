@@ -14,7 +14,7 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
   return await withContext(
     async (context) => {
       const { store } = context;
-      const { number, name } = makeKeyFinder(await listLiveKeys(store.sql, { withOthers: true }))(key);
+      const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
       print(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
@@ -30,7 +30,7 @@ export async function ownerImportCommand(file: string): Promise<number> {
   return await withContext(
     async (context) => {
       const { store } = context;
-      const findKey = makeKeyFinder(await listLiveKeys(store.sql, { withOthers: true }));
+      const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));

@@ -27,7 +27,7 @@ export async function rotateCommand(names: string[], options: RotateOptions): Pr
         `There is no sink ${options.sink}; ${sinks.length === 0 ? 'sinks of the configuration is empty' : `there are ${sinks.map(({ name }) => name).join(', ')}`}.`,
       );
     const { connections, failures } = await listKeysAfresh(context);
-    const find = makeKeyFinder(await listLiveKeys(context.store.sql));
+    const find = makeKeyFinder(await listLiveKeys(context.store.db));
     const keys = [...new Set(names)].map(find);
     const wish = (key: NamedKey, run: Run) => ({
       key,

@@ -21,7 +21,7 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
     async (context) => {
       const { store } = context;
       const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
-      const rotations = all ? await listRotations(store.sql, shown) : await listOpenRotations(store.sql);
+      const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
       if (json) printJson({ rotations: rotations.map(rotationToJson) });
       else print([...(ended === null ? [] : [givenUpInWords(ended)]), render(rotations, { all })].join('\n\n'));
       return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
@@ -34,7 +34,7 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
 async function endRotation(context: Context, id: string): Promise<StoredRotation> {
   const { store } = context;
   return await withProcessLock(context, 'rotations', async () => {
-    const rotation = (await listOpenRotations(store.sql)).find((each) => each.id === id);
+    const rotation = (await listOpenRotations(store.db)).find((each) => each.id === id);
     if (rotation === undefined) throw usageError(`There is no open rotation ${id}; keywarden rotations shows them.`);
     const by = userName();
     const now = new Date(context.now()).toISOString();

@@ -62,12 +62,12 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
   expect(applied.items.map(({ item, outcome, usedInFlight }) => [item.key.name, outcome, usedInFlight])).toEqual([
     ['idle', 'revoked', true],
   ]);
-  const [incident] = await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 });
-  expect(incident).toMatchObject({ kind: 'used_in_flight', keyName: 'idle', planId: plan.id });
-  const closed = { number: incident?.number ?? '', by: 'ada', note: 'a forgotten cron job' };
-  expect(await closeIncident(bed.context.store.sql, closed)).toBe(true);
-  expect(await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 })).toEqual([]);
-  expect(await closeIncident(bed.context.store.sql, closed)).toBe(false);
+  const [incident] = await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 });
+  expect(incident).toMatchObject({ kind: 'used_in_flight', key: { name: 'idle' }, plan_id: plan.id });
+  const closed = { number: incident?.id ?? '', by: 'ada', note: 'a forgotten cron job' };
+  expect(await closeIncident(bed.context.store.db, closed)).toBe(true);
+  expect(await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 })).toEqual([]);
+  expect(await closeIncident(bed.context.store.db, closed)).toBe(false);
   expect(applied.stopped).toMatch(/was used between its last listing and its revocation/);
   expect(await revokedNames()).toEqual(['idle']);
 });

@@ -21,7 +21,7 @@ export interface Applied {
 /** Items of a plan that are still to be done: whose key is there, as far as the store knows. */
 export async function remainingItems({ store }: Context, items: PlanItem[]): Promise<PlanItem[]> {
   const gone = await listGoneKeys(
-    store.sql,
+    store.db,
     items.map((item) => item.key.number),
   );
   return items.filter((item) => !gone.has(item.key.number));
@@ -135,8 +135,8 @@ export function hasUseInFlight({ items }: Applied): boolean {
 /** Lists the scopes in which an earlier run was cut between a call and its outcome, so that the listings tell what became of it. */
 async function settleOpenIntents(context: Context, connections: Connection[]): Promise<void> {
   const { store, signal, log } = context;
-  for (const { controlPlane, scope } of await listUnsettledScopes(store.sql)) {
-    const observers = await listObservers(store.sql, { controlPlane, scope });
+  for (const { controlPlane, scope } of await listUnsettledScopes(store.db)) {
+    const observers = await listObservers(store.db, { controlPlane, scope });
     const connection = connections.find((each) => each.controlPlane === controlPlane && observers.includes(each.name));
     if (connection === undefined) continue;
     const parsed = parseScope(scope);

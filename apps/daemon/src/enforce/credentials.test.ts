@@ -139,7 +139,7 @@ test('a role that was dropped and made again is another one, and opens no incide
   await listed();
   const app = (await shown({ kind: 'role' })).filter(({ name }) => name === 'app');
   expect(app.map(({ state }) => state)).toEqual(['gone', 'active']);
-  expect(await listIncidents(store.sql, { isOpen: true, limit: 10 })).toEqual([]);
+  expect(await listIncidents(store.db, { isOpen: true, limit: 10 })).toEqual([]);
 });
 
 test('A7: a list that may not be seen, or that is incomplete, ends nothing', async () => {
@@ -266,8 +266,8 @@ test('R5: a credential that was used between its last listing and its revocation
   beforeDelete = async () => await use(old.token_id);
   const applied = await apply(plan);
   expect(applied.stopped).toContain('was used between its last listing and its revocation');
-  const incidents = await listIncidents(store.sql, { isOpen: true, limit: 10 });
-  expect(incidents.map(({ kind, keyId }) => [kind, keyId])).toEqual([['used_in_flight', `${branch}/${old.token_id}`]]);
+  const incidents = await listIncidents(store.db, { isOpen: true, limit: 10 });
+  expect(incidents.map(({ kind, key }) => [kind, key?.id])).toEqual([['used_in_flight', `${branch}/${old.token_id}`]]);
 });
 
 test('R4: an answer to a revocation that is lost leaves its outcome to the listings', async () => {
@@ -325,8 +325,8 @@ test('R4, R5: a lost answer: a use in flight that the list shows later calls a p
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['unknown']);
   beforeDelete = () => Promise.resolve();
   await listed();
-  const incidents = await listIncidents(store.sql, { isOpen: true, limit: 10 });
-  expect(incidents.map(({ kind, keyName }) => [kind, keyName])).toEqual([['used_in_flight', 'used']]);
+  const incidents = await listIncidents(store.db, { isOpen: true, limit: 10 });
+  expect(incidents.map(({ kind, key }) => [kind, key?.name])).toEqual([['used_in_flight', 'used']]);
   await bed.ask('DELETE', `/projects/${project}`);
   for (let pass = 0; pass < 4; pass += 1) await listed();
   expect((await store.sql`select outcome from keywarden.revocation_outcome`).map(({ outcome }) => outcome)).toEqual([

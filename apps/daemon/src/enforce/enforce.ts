@@ -55,10 +55,9 @@ async function recordBreakers(
   const open = new Set(document.breakers.map(({ scope }) => scope));
   // Of a scope that nobody could judge nobody knows whether its breaker is shut.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
-  await closeSettledBreakers(store.sql, shut);
+  await closeSettledBreakers(store.db, shut);
   for (const { scope, ...detail } of document.breakers)
-    if (scopes.has(scope))
-      await openIncident(store.sql, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
+    if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
 /** One that cannot be carried out does not stop the others, nor what goes by itself. */

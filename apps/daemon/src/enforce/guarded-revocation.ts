@@ -147,7 +147,7 @@ async function findPlace(
     const prefix = factScope(controlPlane, '');
     if (!key.scope.startsWith(prefix)) continue;
     const scope = parseScope(key.scope.slice(prefix.length));
-    const observers = await listObservers(store.sql, { controlPlane, scope: scopeName(scope) });
+    const observers = await listObservers(store.db, { controlPlane, scope: scopeName(scope) });
     const connection = observers
       .filter((name) => !refused.has(name))
       .map((name) => connections.find((each) => each.name === name && each.controlPlane === controlPlane))

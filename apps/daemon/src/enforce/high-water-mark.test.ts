@@ -63,7 +63,7 @@ test('R10: a store restored from before what a person said through the report en
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   // As the report does before it grants an exemption.
   const file = join(bed.context.environment.KEYWARDEN_DATA, reportMarkFile);
-  writeFileSync(file, await addMark(store.sql, 'report'));
+  writeFileSync(file, await addMark(store.db, 'report'));
   await restoreMarks(dump);
   expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
   expect(await openIncidents()).toEqual(['high_water_mark']);

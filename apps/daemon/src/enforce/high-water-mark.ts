@@ -31,9 +31,9 @@ export async function whyNotEnforcing({ store, environment }: Place): Promise<st
   if (held === null || !held.mayEnforce)
     return 'nobody has said on this machine that the store may enforce by itself; keywarden resume says so';
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
-  const state = await readMark(store.sql, held.mark);
+  const state = await readMark(store.db, held.mark);
   if (state === 'missing') await reportOlder({ store });
-  if (state === 'missing' || (await hasOpenIncident(store.sql, 'high_water_mark')))
+  if (state === 'missing' || (await hasOpenIncident(store.db, 'high_water_mark')))
     return 'this store is not the one that enforced last, or is older than it was; look at what it lacks, then keywarden resume';
   if (state === 'followed_long_ago')
     return 'another machine governed last, hours ago, and this may be an older store; look at what it lacks, then keywarden resume';
@@ -52,16 +52,16 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
 
 /** A person says that this store, seen from this machine, may enforce by itself. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
-  await closeIncidentsOf(store.sql, { kind: 'high_water_mark', by });
-  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.sql, 'daemon'), mayEnforce: true });
+  await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
+  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.db, 'daemon'), mayEnforce: true });
 }
 
 /** In the store first: killed in between, the file's is still in the store. A file whose mark the store lacks stays as it is. */
 async function moveMark({ store, environment }: Place): Promise<void> {
   const held = readHeld(environment.KEYWARDEN_DATA);
-  if (held !== null && (await readMark(store.sql, held.mark)) === 'missing') return await reportOlder({ store });
+  if (held !== null && (await readMark(store.db, held.mark)) === 'missing') return await reportOlder({ store });
   writeHeld(environment.KEYWARDEN_DATA, {
-    mark: await addMark(store.sql, 'daemon'),
+    mark: await addMark(store.db, 'daemon'),
     mayEnforce: held?.mayEnforce ?? false,
   });
 }
@@ -69,14 +69,14 @@ async function moveMark({ store, environment }: Place): Promise<void> {
 /** A report that shares the folder may have marked what a person said since the last run. Its mark is done with then: the incident stands. */
 async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: Place): Promise<boolean> {
   const mark = readDataFile(folder, reportMarkFile);
-  if (mark === undefined || (await readMark(store.sql, mark)) !== 'missing') return false;
+  if (mark === undefined || (await readMark(store.db, mark)) !== 'missing') return false;
   rmSync(join(folder, reportMarkFile), { force: true });
   return true;
 }
 
 async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
   const detail = { why: 'the store lacks the last mark of a machine' };
-  await openIncident(store.sql, { kind: 'high_water_mark', scope: '', detail });
+  await openIncident(store.db, { kind: 'high_water_mark', scope: '', detail });
 }
 
 function readHeld(folder: string): Held | null {

@@ -49,7 +49,7 @@ async function writeNotices(
   { store }: Context,
   { channel, due, connections }: { channel: ChannelConfig; due: DueNotice[]; connections: Connection[] },
 ): Promise<void> {
-  const written = await listWritten(store.sql, channel.name);
+  const written = await listWritten(store.db, channel.name);
   const missing = due.filter(({ key, rule, step }) => !written.has(`${key.number} ${rule} ${step}`));
   for (const connection of oneOfEachControlPlane(connections)) {
     const prefix = factScope(connection.controlPlane, '');
@@ -80,7 +80,7 @@ export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {
-  const pending = await listPending(store.sql, channel.name);
+  const pending = await listPending(store.db, channel.name);
   let accepted = 0;
   let wasDown = false;
   for (const message of pending) {
@@ -89,12 +89,12 @@ export async function sendPending(
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal, now });
     if (delivery.isAccepted) {
-      await recordAttempt(store.sql, message.number, { acceptedAt: controlPlaneNow(connection) });
+      await recordAttempt(store.db, message.number, { acceptedAt: controlPlaneNow(connection) });
       accepted += 1;
       wasDown = false;
       continue;
     }
-    await recordAttempt(store.sql, message.number, { error: delivery.error });
+    await recordAttempt(store.db, message.number, { error: delivery.error });
     log.warn({ channel: channel.name, message: message.id, error: delivery.error }, 'a notice was not accepted');
     // One message alone may be what a receiver does not take; two in a row say that it takes none.
     if (delivery.isDown && wasDown) break;

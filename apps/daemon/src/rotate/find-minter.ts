@@ -23,7 +23,7 @@ export async function findMinter(
   const members: Connection[] = [];
   for (const connection of personal) {
     const place = { controlPlane: key.controlPlane, organizationId: key.organizationId };
-    const role = await readMemberRole(store.sql, { ...place, userId: connection.accountId });
+    const role = await readMemberRole(store.db, { ...place, userId: connection.accountId });
     if (role === 'admin') return connection;
     if (role !== null) members.push(connection);
   }

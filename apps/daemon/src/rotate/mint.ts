@@ -54,7 +54,7 @@ export async function whyNotReady(
   { sink: name, line }: Pick<StoredRotation, 'sink' | 'line'>,
   sink: OpenSink,
 ): Promise<{ why: string; isFinal: boolean } | null> {
-  if ((await countUnclear(store.sql, name)) >= mostUnclear)
+  if ((await countUnclear(store.db, name)) >= mostUnclear)
     return notNow(`nobody can tell of ${mostUnclear} secrets whether it has them; see keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
     const file = await realPath(sink.file);
@@ -128,7 +128,7 @@ async function findLister(
   { key }: StoredRotation,
   { minter, run }: { minter: Connection; run: Run },
 ): Promise<Connection> {
-  const observers = await listObservers(store.sql, { controlPlane: key.controlPlane, scope: key.scope });
+  const observers = await listObservers(store.db, { controlPlane: key.controlPlane, scope: key.scope });
   const usable = run.connections.filter(({ name }) => observers.includes(name) && !run.refused.has(name));
   return usable.includes(minter) ? minter : (usable.find((each) => each.controlPlane === key.controlPlane) ?? minter);
 }

@@ -41,7 +41,7 @@ async function moveOn(context: Context, first: StoredRotation, run: Run): Promis
       if (isOver(rotation.state)) return { rotation, waits: null };
       const facts = await factsOf(context, rotation, { scopes: run.facts.scopes, connections: run.connections });
       const waits = await take(context, { rotation, step: decide(rotation, facts) }, run);
-      const now = await readRotation(context.store.sql, rotation.number);
+      const now = await readRotation(context.store.db, rotation.number);
       if (now === undefined || waits !== null || now.state === rotation.state)
         return { rotation: now ?? rotation, waits };
       rotation = now;

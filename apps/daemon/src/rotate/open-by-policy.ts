@@ -17,14 +17,14 @@ const restMs = 86_400_000;
  * scope one key of a rule has gone first (R6).
  */
 export async function openByPolicy(context: Context, run: Run): Promise<Opened[]> {
-  const { sql } = context.store;
+  const { db } = context.store;
   const { policy } = context.config;
-  const due = await readDueRules(sql, policy, run.facts);
+  const due = await readDueRules(db, policy, run.facts);
   const wanted = run.judgements
     .flatMap((judgement) => dueFinding(policy, judgement))
     .filter(({ key, rule }) => due.has(placeOf(key.scope, rule.name)));
   const limits = await readLimits(context, wanted);
-  const keys = new Map((await listLiveKeys(sql)).map((key) => [key.number, key]));
+  const keys = new Map((await listLiveKeys(db)).map((key) => [key.number, key]));
   const by = `policy ${hashPolicy(policy).slice(0, 12)}`;
   const opened: Opened[] = [];
   const left = new Set<string>();
@@ -41,7 +41,7 @@ export async function openByPolicy(context: Context, run: Run): Promise<Opened[]
     if (result.rotation !== null) limits.take(finding);
     if (result.isTransient) left.add(placeOf(finding.key.scope, rule.name));
   }
-  await endDueRules(sql, due, left);
+  await endDueRules(db, due, left);
   return opened;
 }
 
@@ -69,7 +69,7 @@ interface Limits {
 async function readLimits({ store, config: { policy } }: Context, wanted: Finding[]): Promise<Limits> {
   const { canary_wait: wait } = policy.enforcement;
   const most = policy.quotas.open_rotations ?? mostOpen;
-  const moving = (await listOpenRotations(store.sql)).filter(({ state }) => state !== 'stalled');
+  const moving = (await listOpenRotations(store.db)).filter(({ state }) => state !== 'stalled');
   const failures = await readFailures(store.sql);
   const canaries = new Map<string, string | null>();
   const rules = new Map(wanted.map(({ rule }) => [rule.name, rule.rotation?.sink ?? '']));

@@ -91,10 +91,10 @@ const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
 
 /** What operators have asked for in the report: each request is answered once, when it can be. */
 export async function openRequested(context: Context, run: Run): Promise<Opened[]> {
-  const { db, sql } = context.store;
+  const { db } = context.store;
   const requests = await listRotationRequests(db);
   if (requests.length === 0) return [];
-  const keys = new Map((await listLiveKeys(sql)).map((key) => [key.number, key]));
+  const keys = new Map((await listLiveKeys(db)).map((key) => [key.number, key]));
   const opened: Opened[] = [];
   for (const { number, key: wanted, requestedBy } of requests) {
     const key = keys.get(wanted);

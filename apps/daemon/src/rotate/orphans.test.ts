@@ -42,7 +42,7 @@ test('a mint that the control plane makes late, after two listings without it, i
   await exempt('survivor');
   await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.db);
   const late = rotation?.mints.at(-1)?.name ?? '';
   await bed.controls.setFaults([]);
   await age();
@@ -58,7 +58,7 @@ test('T2: a key that bears an intentâ€™s name and was used, or is somebody elseâ
   await exempt('survivor');
   await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.db);
   const name = rotation?.mints.at(-1)?.name ?? '';
   const forged = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,
@@ -79,7 +79,7 @@ test('T2: a namesake that somebody makes long after the intent, or of a successo
   await exempt('survivor');
   await pass();
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.db);
   const name = rotation?.mints.at(-1)?.name ?? '';
   const made = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,

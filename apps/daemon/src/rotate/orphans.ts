@@ -37,13 +37,13 @@ export interface HandledOrphan extends Revocation {
  * person's.
  */
 export async function handleOrphans(context: Context, run: Run): Promise<HandledOrphan[]> {
-  const { sql } = context.store;
+  const { db } = context.store;
   const handled: HandledOrphan[] = [];
   for (const suspect of await listSuspectedOrphans(context.store)) {
     if (run.stopped !== null || context.signal.aborted) break;
     const { key, rotation } = suspect;
     const named = { keyId: key.id, rotation: rotation.id };
-    const told = await readIncidentOfKey(sql, { kind: 'orphan', key: key.number });
+    const told = await readIncidentOfKey(db, { kind: 'orphan', key: key.number });
     if (told !== undefined) {
       handled.push({ ...named, ...left(told.why), isIncident: told.isOpen, stays: true });
       continue;
@@ -54,7 +54,7 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
     const isIncident = why !== null || revocation.outcome === 'failed';
     if (isIncident) {
       const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };
-      await openIncidentOfKey(sql, { kind: 'orphan', key: key.number, scope: key.scope, detail });
+      await openIncidentOfKey(db, { kind: 'orphan', key: key.number, scope: key.scope, detail });
     }
     handled.push({ ...named, ...revocation, isIncident, stays: isIncident });
   }
@@ -72,7 +72,7 @@ async function whyItStays(
   { key, intent, rotation: { number }, lostAt }: SuspectedOrphan,
   run: Run,
 ): Promise<string | null> {
-  const rotation = await readRotation(context.store.sql, number);
+  const rotation = await readRotation(context.store.db, number);
   if (rotation === undefined) return 'its rotation is not known';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;

@@ -44,7 +44,7 @@ async function judgeRetirement(
   { place }: Listed,
 ): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
   const { store, config } = context;
-  const rotation = await readRotation(store.sql, number);
+  const rotation = await readRotation(store.db, number);
   if (rotation === undefined) return notNow('its rotation is not there');
   const { facts, policySha256 } = await judgeScope(context, connections, place);
   const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));

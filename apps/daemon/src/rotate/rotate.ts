@@ -49,8 +49,7 @@ export async function rotate(context: Context, connections: Connection[], asked?
 }
 
 async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why'>> {
-  const { sql } = context.store;
-  const moved = await moveAll(context, await listOpenRotations(sql), run);
+  const moved = await moveAll(context, await listOpenRotations(context.store.db), run);
   const opened =
     run.stopped === null ? [...(await openRequested(context, run)), ...(await openByPolicy(context, run))] : [];
   moved.push(...(await moveAll(context, await readAll(context, opened), run)));
@@ -61,7 +60,7 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
 
 /** Of keys that are in rotation already, that is moved on. */
 async function rotateAsked(context: Context, { keys, wish }: Asked, run: Run): Promise<Omit<Rotated, 'why'>> {
-  const openBefore = await listOpenRotations(context.store.sql);
+  const openBefore = await listOpenRotations(context.store.db);
   const opened: Opened[] = [];
   const rotations: StoredRotation[] = [];
   for (const key of keys) {
@@ -76,7 +75,7 @@ async function rotateAsked(context: Context, { keys, wish }: Asked, run: Run): P
 async function readAll({ store }: Context, opened: Opened[]): Promise<StoredRotation[]> {
   const rotations: StoredRotation[] = [];
   for (const { rotation: number } of opened) {
-    const rotation = number === null ? undefined : await readRotation(store.sql, number);
+    const rotation = number === null ? undefined : await readRotation(store.db, number);
     if (rotation !== undefined) rotations.push(rotation);
   }
   return rotations;

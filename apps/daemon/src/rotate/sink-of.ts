@@ -26,7 +26,7 @@ export async function sinkOf(
   if (own !== null) return ownSink(own, { config, connections });
   const sink: Sink | undefined = config.sinks.find((each) => each.name === name);
   if (sink === undefined) return { whyNot: `there is no sink ${name} in the configuration` };
-  const first = await readLineKey(store.sql, line);
+  const first = await readLineKey(store.db, line);
   const target = {
     line: first.id,
     name: lineName(first.name),

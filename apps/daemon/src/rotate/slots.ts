@@ -1,6 +1,6 @@
 import type { Facts, Policy } from '@keywarden/core/policy';
 import { endSlot, isSlotDue } from '@keywarden/db/daemon';
-import type { Sql } from '@keywarden/db/store';
+import type { Db } from '@keywarden/db/store';
 import { Cron } from 'croner';
 
 /** Of which rules rotations may begin at a control plane, by `CONTROL_PLANE RULE`, and the time of the rule's schedule that is due. */
@@ -10,7 +10,7 @@ export type DueRules = Map<string, string | null>;
  * The rules whose rotations may begin now: those without a schedule of their own, and those of whose schedule a time has come that was not seen to
  * whole. One that was missed is caught up; of a rule that is new only the next counts. The clocks are the control planes'.
  */
-export async function readDueRules(sql: Sql, { rules }: Policy, { scopes }: Facts): Promise<DueRules> {
+export async function readDueRules(db: Db, { rules }: Policy, { scopes }: Facts): Promise<DueRules> {
   const clocks = new Map(
     scopes.flatMap(({ scope, nowMs }) => (nowMs === null ? [] : [[controlPlaneOf(scope), nowMs] as const])),
   );
@@ -19,7 +19,7 @@ export async function readDueRules(sql: Sql, { rules }: Policy, { scopes }: Fact
     if (rotation === undefined) continue;
     for (const [controlPlane, nowMs] of clocks) {
       const slot = rotation.schedule === undefined ? null : lastTime(rotation.schedule, nowMs);
-      if (slot === null || (await isSlotDue(sql, { controlPlane, rule: name, slot })))
+      if (slot === null || (await isSlotDue(db, { controlPlane, rule: name, slot })))
         due.set(`${controlPlane} ${name}`, slot);
     }
   }
@@ -27,10 +27,10 @@ export async function readDueRules(sql: Sql, { rules }: Policy, { scopes }: Fact
 }
 
 /** Ends the times of which nothing is left to begin. */
-export async function endDueRules(sql: Sql, due: DueRules, left: Set<string>): Promise<void> {
+export async function endDueRules(db: Db, due: DueRules, left: Set<string>): Promise<void> {
   for (const [place, slot] of due) {
     const [controlPlane = '', rule = ''] = place.split(' ');
-    if (slot !== null && !left.has(place)) await endSlot(sql, { controlPlane, rule, slot });
+    if (slot !== null && !left.has(place)) await endSlot(db, { controlPlane, rule, slot });
   }
 }
 

@@ -205,18 +205,18 @@ test('through an organization’s key nothing is minted: only personal ones can'
 test('what a person gave up is not begun again, and takes no other’s turn', async () => {
   await prepare(['bot', 'other']);
   await pass();
-  const [first] = await listOpenRotations(store.sql);
+  const [first] = await listOpenRotations(store.db);
   if (first === undefined) throw new Error('no rotation has begun');
   await moveRotation(store.sql, first, { event: 'given_up', by: 'ada', at: first.since });
   const next = await pass(2 * day);
   expect(next?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
     expect.stringContaining('ada gave its last rotation up'),
   );
-  expect((await listOpenRotations(store.sql)).map(({ key }) => key.name)).toEqual(
+  expect((await listOpenRotations(store.db)).map(({ key }) => key.name)).toEqual(
     ['bot', 'other'].filter((name) => name !== first.key.name),
   );
   await ask([first.key.name]);
-  expect(await listOpenRotations(store.sql)).toHaveLength(2);
+  expect(await listOpenRotations(store.db)).toHaveLength(2);
 });
 
 test('two lines in one place of a sink: the second is not delivered there', async () => {

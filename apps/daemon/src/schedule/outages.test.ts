@@ -180,6 +180,6 @@ test('during a rotation: it goes on, one successor is delivered, and no key is u
   expect(live.filter(({ id }) => !known.some((key) => key.id === String(id)))).toEqual([]);
   // The old one, and the one that was delivered; what the outage left behind was found and revoked.
   expect(live).toHaveLength(2);
-  const [rotation] = await listOpenRotations(bed.context.store.sql);
+  const [rotation] = await listOpenRotations(bed.context.store.db);
   expect(rotation?.state).toBe('overlapping');
 }, 180_000);

@@ -41,7 +41,7 @@ export async function syncOperations(context: Context, connection: Connection, s
         if (hasVanished(project, error)) {
           add(counts, 'vanished_projects');
           if (project.deletedAt !== null)
-            await markWalkRefused(context.store.sql, { project: project.number, at: controlPlaneNow(connection) });
+            await markWalkRefused(context.store.db, { project: project.number, at: controlPlaneNow(connection) });
         } else failures.push({ project: project.id, error });
       }
       done += 1;

@@ -61,7 +61,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const usual = planWalk({ floor, recent, open, maxLimit });
   const plan = deepened(task.project, { plan: usual, maxLimit });
   if (plan !== usual)
-    await markHolesTried(context.store.sql, { project: task.project.number, at: controlPlaneNow(task.connection) });
+    await markHolesTried(context.store.db, { project: task.project.number, at: controlPlaneNow(task.connection) });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,

@@ -8,9 +8,9 @@ import { createMarks } from './marks.ts';
 
 test('R10: a report whose last mark the store lacks opens an incident, once; a person closes it', async () => {
   const store = await createTestStore(inject('postgresUrl'));
-  const { sql } = await store.as('keywarden_report');
+  const { db } = await store.as('keywarden_report');
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-marks-'));
-  const marks = createMarks({ sql, dataFolder });
+  const marks = createMarks({ db, dataFolder });
   const incidents = async () => await store.sql`select kind, closed_at from keywarden.incident`;
   await marks.check();
   await marks.move();

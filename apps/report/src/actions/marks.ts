@@ -1,5 +1,5 @@
 import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report';
-import type { Sql } from '@keywarden/db/store';
+import type { Db } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 
 /** The report's part of R10. */
@@ -11,15 +11,15 @@ export interface Marks {
 }
 
 /** Marks of a store, the last of which is kept in the data folder. */
-export function createMarks({ sql, dataFolder }: { sql: Sql; dataFolder: string }): Marks {
+export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }): Marks {
   const check = async (): Promise<void> => {
     const held = readDataFile(dataFolder, reportMarkFile);
-    if (held === undefined || (await readMark(sql, held)) !== 'missing') return;
-    await reportOlderStore(sql);
+    if (held === undefined || (await readMark(db, held)) !== 'missing') return;
+    await reportOlderStore(db);
     // The incident stands in the store now: it is for a person to close.
     await write();
   };
-  const write = async (): Promise<void> => writeDataFile(dataFolder, reportMarkFile, await addMark(sql, 'report'));
+  const write = async (): Promise<void> => writeDataFile(dataFolder, reportMarkFile, await addMark(db, 'report'));
   return {
     check,
     async move() {

@@ -91,4 +91,4 @@ export async function pass(seconds = 3700) {
 export const day = 86_460;
 
 export const openIncidents = async () =>
-  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 10 })).map(({ kind }) => kind);
+  (await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 })).map(({ kind }) => kind);

@@ -112,7 +112,7 @@ export async function passElsewhere(
 
 /** A person asks for the rotation of keys, by their names. */
 export async function ask(names: string[], sink?: string) {
-  const keys = await listLiveKeys(bed.context.store.sql);
+  const keys = await listLiveKeys(bed.context.store.db);
   const chosen = keys.filter(({ name }) => names.includes(name));
   const { policy } = bed.context.config;
   return await rotate(bed.context, bed.connections, {
@@ -122,7 +122,7 @@ export async function ask(names: string[], sink?: string) {
 }
 
 export const states = async () =>
-  (await listRotations(bed.context.store.sql, 100)).map(({ state, key }) => `${key.name}: ${state}`);
+  (await listRotations(bed.context.store.db, 100)).map(({ state, key }) => `${key.name}: ${state}`);
 
 /** The secret that a file sink has for a line. */
 export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');
@@ -134,8 +134,8 @@ export const liveNames = async () =>
   (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
 
 export const openIncidents = async () =>
-  (await listIncidents(bed.context.store.sql, { isOpen: true, limit: 100 })).map(({ kind, keyName, detail }) => [
+  (await listIncidents(bed.context.store.db, { isOpen: true, limit: 100 })).map(({ kind, key, detail }) => [
     kind,
-    keyName,
+    key?.name ?? null,
     detail.why,
   ]);

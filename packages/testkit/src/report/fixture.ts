@@ -65,7 +65,7 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
   const { db, sql } = await store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const transport = { isTls: false, proxies: [] };
-  const marks = createMarks({ sql, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
+  const marks = createMarks({ db, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
   const app = createApp({
     db,
     sql,
@@ -164,7 +164,11 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   });
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });
   await finishRun(daemon.db, run, { status: 'finished', counts: { keys: 3 } });
-  await openIncident(sql, { kind: 'breaker', scope: `${controlPlane}/organization:other`, detail: { percent: 50 } });
+  await openIncident(daemon.db, {
+    kind: 'breaker',
+    scope: `${controlPlane}/organization:other`,
+    detail: { percent: 50 },
+  });
   const planId = await plan(daemon);
   await revokeOne({ owner, daemon: sql, planId });
   return planId;
