@@ -9,6 +9,7 @@ export { silentProgress } from './progress.ts';
 export { ruleOf } from './rotate/open.ts';
 export { type Rotated, rotate } from './rotate/rotate.ts';
 export { startDaemon } from './schedule/daemon.ts';
+export { syncCredentials } from './sync/credentials.ts';
 export { syncKeys } from './sync/keys.ts';
 export { syncOperations } from './sync/operations.ts';
 export { guardedSteps, type Steps } from './sync/project-operations.ts';

@@ -1,0 +1,141 @@
+import { listIncidents } from '@keywarden/db/daemon';
+import { listInventoryHoles } from '@keywarden/db/report';
+import { bed, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import {
+  branch,
+  issue,
+  list,
+  listed,
+  prepareProject,
+  project,
+  shown,
+} from '@keywarden/testkit/daemon/credentials-fixture';
+import { expect, test } from 'vitest';
+import { planKeys } from '../enforce/plan.ts';
+
+useApplyBed();
+
+const everything = async () => {
+  const tables = ['credential', 'key_observation', 'rejected_row', 'sync_run', 'revocation_outcome', 'finding', 'plan'];
+  const rows = await Promise.all(
+    tables.map((table) => store.sql`select t::text from ${store.sql(`keywarden.${table}`)} t`),
+  );
+  return JSON.stringify(rows);
+};
+
+test('what lets somebody into a project is observed: every kind, without a secret, each time with what has changed', async () => {
+  await prepareProject();
+  const issued = await issue('backup');
+  await bed.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
+  await bed.ask('POST', `/projects/${project}/jwks`, {
+    jwks_url: 'https://user:hidden@keys.example/set.json?token=hidden',
+    provider_name: 'Clerk',
+  });
+  await listed();
+  const all = await shown({ state: 'active' });
+  expect(new Set(all.map(({ kind }) => kind))).toEqual(
+    new Set(['branch_credential', 'role', 'project_permission', 'project_member', 'jwks']),
+  );
+  expect(all.find(({ kind }) => kind === 'branch_credential')).toMatchObject({
+    id: `${branch}/${issued.token_id}`,
+    name: 'backup',
+    branch_id: branch,
+    expires_at: null,
+    detail: { scopes: ['storage:read'], principal_type: 'user' },
+  });
+  expect(all.find(({ name }) => name === 'eve@agency.example')).toMatchObject({
+    kind: 'project_permission',
+    holder: 'eve@agency.example',
+  });
+  expect(all.find(({ kind }) => kind === 'jwks')?.detail).toMatchObject({ url: 'https://keys.example' });
+  // Nothing says who made them: the owner of the project answers.
+  expect(new Set(all.map(({ owner }) => owner))).not.toContain('unknown');
+  const stored = await everything();
+  for (const secret of [issued.api_token, issued.s3_secret_access_key, 'hidden']) expect(stored).not.toContain(secret);
+  // They are in no list of keys, and a rule that does not name their kind finds nothing.
+  const keys = await store.sql`select distinct kind from keywarden.key`;
+  expect(keys.map(({ kind }) => kind)).not.toContain('role');
+  const plan = await planKeys(bed.context, bed.connections);
+  expect(plan.judgements).toEqual([]);
+});
+
+test('a role that was dropped and made again is another one, and opens no incident', async () => {
+  await prepareProject();
+  const roles = `/projects/${project}/branches/${branch}/roles`;
+  await bed.ask('POST', roles, { role: { name: 'app' } });
+  await bed.controls.advance(60);
+  await bed.ask('POST', roles, { role: { name: 'group', no_login: true } });
+  await listed();
+  expect((await shown({ kind: 'role' })).map(({ name }) => name)).not.toContain('group');
+  await bed.ask('DELETE', `${roles}/app`);
+  await bed.controls.advance(60);
+  await bed.ask('POST', roles, { role: { name: 'app' } });
+  await listed();
+  const app = (await shown({ kind: 'role' })).filter(({ name }) => name === 'app');
+  expect(app.map(({ state }) => state)).toEqual(['gone', 'active']);
+  expect(await listIncidents(store.db, { isOpen: true, limit: 10 })).toEqual([]);
+});
+
+test('A7: a list that may not be seen, or that is incomplete, ends nothing', async () => {
+  await prepareProject();
+  await issue('backup');
+  await bed.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
+  await listed();
+  const before = await shown({ state: 'active' });
+  const refused = (path: string, status: number) => ({ method: 'GET', path, kind: 'status', status, times: 100 });
+  await bed.controls.setFaults([
+    refused('/projects/{project_id}/permissions', 403),
+    refused('/projects/{project_id}/jwks', 501),
+    refused('/projects/{project_id}/branches/{branch_id}/credentials', 404),
+  ]);
+  for (let pass = 0; pass < 3; pass += 1) {
+    const counts = await listed();
+    expect(counts).toMatchObject({ hidden_lists: 2, doubted_listings: 1 });
+  }
+  expect(await shown({ state: 'active' })).toEqual(before.map((each) => expect.objectContaining({ id: each.id })));
+});
+
+test('credentials of a deleted project are over with it', async () => {
+  await prepareProject();
+  await issue('backup');
+  await listed();
+  expect((await shown({ state: 'active' })).length).toBeGreaterThan(1);
+  await bed.ask('DELETE', `/projects/${project}`);
+  for (let pass = 0; pass < 4; pass += 1) await listed();
+  expect((await shown({ state: 'active' })).length).toBe(0);
+});
+
+test('as they were: a credential that was revoked since was there at its time, and times without a listing are named', async () => {
+  await prepareProject();
+  const { token_id: id } = await issue('backup');
+  await listed();
+  const asOf = await bed.controls.now();
+  await listed();
+  await bed.ask('DELETE', `${list}/${id}`);
+  await listed();
+  await listed();
+  expect((await shown({ kind: 'branch_credential' })).find((each) => each.id === `${branch}/${id}`)?.state).toBe(
+    'gone',
+  );
+  const then = (await shown({ kind: 'branch_credential', asOf })).find((each) => each.id === `${branch}/${id}`);
+  expect(then).toMatchObject({ state: 'active', name: 'backup' });
+  const holes = async (at: number) =>
+    await listInventoryHoles(store.db, {
+      from: new Date(at).toISOString(),
+      to: new Date(at).toISOString(),
+      organizations: null,
+      of: 'credentials',
+    });
+  expect(await holes(Date.parse(asOf))).toEqual([]);
+  expect((await holes(Date.parse(asOf) - 40 * 86_400_000)).length).toBe(5);
+});
+
+test('a list that fails does not keep the other lists of its project from being read', async () => {
+  await prepareProject();
+  const path = '/projects/{project_id}/branches';
+  await bed.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
+  await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 projects/);
+  const kinds =
+    await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;
+  expect(kinds.map(({ kind }) => String(kind))).toEqual(['jwks', 'project_member', 'project_permission']);
+});
