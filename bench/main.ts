@@ -1,5 +1,6 @@
 import { benchArchive } from './archive.ts';
 import { benchClient } from './client.ts';
+import { benchDrivers } from './drivers.ts';
 import { benchIdle } from './idle.ts';
 import { benchIngest } from './ingest.ts';
 import { benchPolicy } from './policy.ts';
@@ -12,6 +13,7 @@ import { benchGovern, benchSimulate } from './simulate.ts';
 const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   archive: benchArchive,
   client: benchClient,
+  drivers: benchDrivers,
   govern: benchGovern,
   idle: benchIdle,
   ingest: benchIngest,

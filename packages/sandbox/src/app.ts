@@ -7,7 +7,7 @@ import { controls } from './controls/controls.ts';
 import { strike } from './controls/fault-middleware.ts';
 import { advance } from './engine/advance.ts';
 import { Refusal, renderRefusal, requestIdOf } from './http/errors.ts';
-import { routeOf } from './http/route.ts';
+import { routeOf } from './http/query.ts';
 import { apiKeyRoutes } from './routes/api-keys.ts';
 import { backupScheduleRoutes } from './routes/backup-schedule.ts';
 import { branchCreateRoute } from './routes/branch-create.ts';

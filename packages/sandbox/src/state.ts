@@ -1,9 +1,8 @@
 import type { Principal } from './access/authenticate.ts';
 import type { Limits } from './access/limits.ts';
 import type { Faults } from './controls/faults.ts';
-import type { Settings } from './controls/settings.ts';
 import type { Stats } from './controls/stats.ts';
-import type { Work } from './engine/settings.ts';
+import type { Settings, Work } from './settings.ts';
 import type { Clock } from './store/clock.ts';
 import type { Database } from './store/database.ts';
 import type { Random } from './store/random.ts';

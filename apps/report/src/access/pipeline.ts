@@ -1,7 +1,7 @@
+import type { Access as RecordedAccess } from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Env, Services } from '../environment.ts';
 import { findPrincipal } from './authenticate.ts';
-import { describeAccess } from './describe.ts';
 import { type Access, requireAccess } from './roles.ts';
 
 /**
@@ -32,5 +32,22 @@ export function permitted(access: Access): MiddlewareHandler<Env> {
   return async (c, next) => {
     requireAccess(c.get('principal'), access);
     await next();
+  };
+}
+
+/** A request as the access log keeps it. */
+export function describeAccess(c: Context<Env>, status: number): RecordedAccess {
+  const { pathname, search } = new URL(c.req.url);
+  return {
+    requestId: c.get('requestId'),
+    token: c.get('principal').token,
+    address: c.get('address'),
+    method: c.req.method,
+    path: pathname,
+    query: search.slice(1),
+    status,
+    stream: null,
+    records: null,
+    sha256: null,
   };
 }

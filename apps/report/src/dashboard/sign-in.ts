@@ -3,7 +3,7 @@ import type { Context } from 'hono';
 import { deleteCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
 import { checkToken, cookieName, requireOwnOrigin } from '../access/authenticate.ts';
-import { describeAccess } from '../access/describe.ts';
+import { describeAccess } from '../access/pipeline.ts';
 import type { Env, Services } from '../environment.ts';
 import { renderPlain } from './layout.ts';
 import { readField, readSent } from './page.ts';

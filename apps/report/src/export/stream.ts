@@ -3,7 +3,7 @@ import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
-import { describeAccess } from '../access/describe.ts';
+import { describeAccess } from '../access/pipeline.ts';
 import { type Ending, type Env, type Streamed, type Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
 

@@ -14,7 +14,6 @@ import { incidents } from './incidents.ts';
 import { keyPage } from './key-page.ts';
 import { addKeys } from './keys.ts';
 import { addOperations } from './operations.ts';
-import { organizations } from './organizations.ts';
 import { addPlans } from './plans.ts';
 import { addProjects } from './projects.ts';
 import { addReviews } from './reviews.ts';
@@ -34,7 +33,6 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   addRotations(app, pages, services);
   addReviews(app, pages, services);
   addOperations(app, pages, services);
-  addResource(app, pages, services, organizations);
   addProjects(app, pages, services);
   addCoverage(app, pages, services);
   addResource(app, pages, services, runs);

@@ -5,6 +5,8 @@ import {
   keyList,
   listCoverage,
   operationList,
+  organizationItem,
+  organizationList,
   projectItem,
   projectList,
   readPresent,
@@ -24,9 +26,17 @@ import { holeTable } from './coverage.ts';
 import { keyColumns } from './keys.ts';
 import { operationColumns } from './operations.ts';
 
-/** Projects, and all that is known of one. */
+/** Organizations, their projects, and all that is known of one project. */
 export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
+  addResource(app, pages, services, {
+    name: 'organizations',
+    summary: 'Organizations that were seen',
+    access: allow('viewer'),
+    item: organizationItem,
+    filters: {},
+    list: ({ organizations }) => organizationList(organizations),
+  });
   addResource(app, pages, services, {
     name: 'projects',
     summary: 'Projects that were seen, gone ones too',

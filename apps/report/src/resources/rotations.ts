@@ -1,21 +1,24 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import {
+  keyList,
+  type Principal,
   type Reader,
   readItems,
   rotationItem,
   rotationList,
   rotationRequestItem,
   rotationRequestList,
+  requestRotation as storeRequest,
 } from '@keywarden/db/report';
-import { allow } from '../access/roles.ts';
-import { requestRotation } from '../actions/rotations.ts';
+import { allow, nameOf } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { type Part, section, table } from '../dashboard/html.ts';
 import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, flag, range, reason } from '../parameters.ts';
+import { Problem } from '../problem.ts';
 import { addResource } from '../resource.ts';
-import { addList, addRoute, requireOne } from '../route.ts';
+import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 
 const access = allow('viewer');
 
@@ -123,4 +126,16 @@ export async function requestPart(db: Reader, of: { key?: string }, organization
   return items.length === 0
     ? ''
     : table({ caption: 'Requests for rotations', items, empty: '', columns: requestColumns });
+}
+
+/** Asks the daemon to rotate a key, in the name of whoever asks; answers with the request's number. Throws a Problem for a key that is gone. */
+async function requestRotation(
+  { db, sql, marks }: Services,
+  { principal, key, reason }: { principal: Principal; key: string; reason: string },
+): Promise<string> {
+  const asked = keyList({ number: key }, { organizations: principal.organizations });
+  const { state } = await requireItem(db, asked, [`key of number ${key}`, '/v1/keys']);
+  if (state === 'gone') throw new Problem(409, 'Conflict', 'This key is gone; there is nothing to rotate.');
+  await marks.move();
+  return await storeRequest(sql, { key, by: nameOf(principal), reason });
 }

@@ -2,18 +2,17 @@ import { type Context, Hono } from 'hono';
 import { z } from 'zod';
 import { limitsSchema } from '../access/limits.ts';
 import { advance } from '../engine/advance.ts';
-import { workSchema } from '../engine/settings.ts';
 import { generateCompany } from '../generate/company.ts';
 import { companySchema } from '../generate/organizations.ts';
 import { Refusal } from '../http/errors.ts';
 import { int64 } from '../http/json.ts';
 import { keyColumns } from '../resources/keys.ts';
+import { settingsSchema, workSchema } from '../settings.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
 import { faultsSchema } from './faults.ts';
 import { addedOperationsSchema, addOperations, listTrueOperations } from './operations.ts';
-import { settingsSchema } from './settings.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
 

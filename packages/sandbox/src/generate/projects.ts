@@ -2,9 +2,8 @@ import { firstWorkAt } from '../engine/system.ts';
 import { copyCatalog, insertBranch } from '../resources/branches.ts';
 import { insertDatabase, insertRole } from '../resources/catalog.ts';
 import { insertEndpoint } from '../resources/endpoints.ts';
-import { makeId, makePassword } from '../resources/ids.ts';
 import type { Database, Row } from '../store/database.ts';
-import { createRandom, seedOf } from '../store/random.ts';
+import { createRandom, makeId, makePassword, seedOf } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 
 export interface MadeBranch {

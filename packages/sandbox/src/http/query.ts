@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { matchedRoutes } from 'hono/route';
 import { lastInstant, type Micros, parseInstant } from '../store/time.ts';
 import { Refusal } from './errors.ts';
 
@@ -52,4 +53,10 @@ export function readRequired(c: Context, name: string): string {
 /** A path parameter; Hono has matched it, so that it is there. */
 export function readPath(c: Context, name: string): string {
   return c.req.param(name) ?? '';
+}
+
+/** The pattern of the first handler that a request goes to, like `/projects/{project_id}/operations`; undefined if there is none. */
+export function routeOf(c: Context): string | undefined {
+  const handler = matchedRoutes(c).find((route) => route.method !== 'ALL');
+  return handler?.path.replace(/^\/api\/v2/, '').replace(/:(\w+)/g, '{$1}');
 }

@@ -4,11 +4,11 @@ import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
 import type { State } from '../state.ts';
 import type { Database, Row } from '../store/database.ts';
+import { makeId } from '../store/random.ts';
 import { formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
 import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
 import { insertDatabase, insertRole, listDatabases, listRoles } from './catalog.ts';
 import { findReadWrite, listEndpoints } from './endpoints.ts';
-import { makeId } from './ids.ts';
 
 interface Catalog {
   databases: { name: string; owner_name: string }[];

@@ -8,9 +8,9 @@ import { copyCatalog, defaultBranch, findBranchByName, insertBranch, renderBranc
 import { listDatabases, listRoles, renderDatabase, renderRole } from '../resources/catalog.ts';
 import { connectionDetails } from '../resources/connections.ts';
 import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
-import { makeId } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 import { endpointFields, readEndpoint, requireOneWriter } from './endpoints.ts';
 import { mutate, requireBranch } from './mutate.ts';

@@ -14,8 +14,8 @@ import {
   type NewEndpoint,
   renderEndpoint,
 } from '../resources/endpoints.ts';
-import { makeId } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
+import { makeId } from '../store/random.ts';
 import { type Change, mutate, requireBranch, requireEndpoint } from './mutate.ts';
 
 const computeUnits = z.number().min(0.25);

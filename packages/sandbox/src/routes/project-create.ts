@@ -13,10 +13,10 @@ import {
 } from '../resources/catalog.ts';
 import { connectionDetails } from '../resources/connections.ts';
 import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
-import { makeId, makePassword } from '../resources/ids.ts';
 import { insertProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import { defaultRegion, regions } from '../resources/regions.ts';
 import type { Env, State } from '../state.ts';
+import { makeId, makePassword } from '../store/random.ts';
 import { requireOrder } from './endpoints.ts';
 import { create } from './mutate.ts';
 import { organizationOf } from './project-list.ts';

@@ -6,9 +6,9 @@ import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findRole, insertRole, listRoles, renderRole } from '../resources/catalog.ts';
-import { makePassword } from '../resources/ids.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { makePassword } from '../store/random.ts';
 import { mutate, requireBranch } from './mutate.ts';
 
 const createBody = z.object({

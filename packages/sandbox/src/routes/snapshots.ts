@@ -6,10 +6,10 @@ import { Refusal } from '../http/errors.ts';
 import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
-import { makeId } from '../resources/ids.ts';
 import { finalizeRestore, insertSnapshot, renderSnapshot, restoreSnapshot } from '../resources/snapshots.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { makeId } from '../store/random.ts';
 import { mutate, requireBranch } from './mutate.ts';
 
 const updateBody = z.object({ snapshot: z.object({ name: z.string().min(1).max(256).optional() }) });

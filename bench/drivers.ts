@@ -1,0 +1,112 @@
+import type { WireOperation } from '@keywarden/core/wire';
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
+import type { Sql } from '@keywarden/db/store';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
+import { Pool } from 'pg';
+import { count, median, readNumber, timed } from './measure.ts';
+
+const pageSize = 1000;
+const rounds = 5;
+const questions = 4000;
+
+/** What a driver is asked to do, by its tagged templates. */
+type Tag = (strings: TemplateStringsArray, ...values: unknown[]) => Query;
+
+/** A statement that is sent when it is awaited, or a part of another. */
+interface Query extends PromiseLike<unknown[]> {
+  strings: TemplateStringsArray;
+  values: unknown[];
+}
+
+/**
+ * `drivers [--pages N]`: the pages of operations that ingest writes (100 in each round by default), and single questions, through postgres.js as
+ * patched and through pg with prepared statements, in turns on one server. The yardstick is postgres.js (docs/adr/0013, 0021).
+ */
+export async function benchDrivers(args: string[]): Promise<void> {
+  const pages = readNumber(args, 'pages', 100);
+  const postgres = await startTestPostgres({ isDurable: true });
+  const store = await createTestStore(postgres.url);
+  const pool = new Pool({ connectionString: store.url, max: 10 });
+  try {
+    const drivers: Record<string, Sql> = { postgres: store.sql, pg: templatesOf(pool) };
+    const rates: Record<string, { pages: number[]; questions: number[]; together: number[] }> = {};
+    for (let round = 0; round < rounds; round += 1)
+      for (const [name, sql] of Object.entries(drivers)) {
+        const of = (rates[name] ??= { pages: [], questions: [], together: [] });
+        of.pages.push(await pageRate(store, sql, pages));
+        of.questions.push(await questionRate(sql, 1));
+        of.together.push(await questionRate(sql, 10));
+      }
+    for (const what of ['pages', 'questions', 'together'] as const) {
+      const [ours, theirs] = [median(rates.postgres?.[what] ?? []), median(rates.pg?.[what] ?? [])];
+      console.log(
+        `${units[what].padEnd(34)} postgres ${count(ours)} a second, pg ${count(theirs)}: ${(theirs / ours).toFixed(2)}`,
+      );
+    }
+  } finally {
+    await pool.end();
+    await store.close();
+    await postgres.close();
+  }
+}
+
+const units = {
+  pages: 'operations in pages of a thousand',
+  questions: 'questions, one after the other',
+  together: 'questions, ten at a time',
+};
+
+/** Operations that are written a second, of a project of its own. */
+async function pageRate(store: TestStore, sql: Sql, pages: number): Promise<number> {
+  const project = await makeProject(store.sql, await makeControlPlane(store.sql));
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  const written = Array.from({ length: pages }, (_, page) =>
+    Array.from({ length: pageSize }, (_unused, row): WireOperation => makeWireOperation(page * pageSize + row)),
+  );
+  const { seconds } = await timed(async () => {
+    for (const operations of written) await saveOperationPage(sql, { project, operations });
+  });
+  return (pages * pageSize) / seconds;
+}
+
+async function questionRate(sql: Sql, atOnce: number): Promise<number> {
+  const ask = async () => {
+    for (let asked = 0; asked < questions / atOnce; asked += 1)
+      await sql`select id, name from keywarden.project where number = ${String(asked + 1)}::bigint`;
+  };
+  const { seconds } = await timed(async () => await Promise.all(Array.from({ length: atOnce }, ask)));
+  return questions / seconds;
+}
+
+/** The templates of postgres.js over a pool of pg: each text is prepared once a connection. */
+function templatesOf(pool: Pool): Sql {
+  const names = new Map<string, string>();
+  const send = async (query: Query) => {
+    const values: unknown[] = [];
+    const text = textOf(query, values);
+    const name = names.get(text) ?? `s${names.size}`;
+    names.set(text, name);
+    return (await pool.query({ name, text, values })).rows as unknown[];
+  };
+  const tag: Tag = (strings, ...values) => {
+    const query: Query = {
+      strings,
+      values,
+      // oxlint-disable-next-line unicorn/no-thenable -- as the driver's own are
+      then: (resolve, reject) => send(query).then(resolve, reject),
+    };
+    return query;
+  };
+  return tag as unknown as Sql; // what pages and questions use of it
+}
+
+function textOf({ strings, values }: Query, into: unknown[]): string {
+  return strings.reduce((text, part, index) => {
+    const value = values[index - 1];
+    if (typeof value === 'object' && value !== null && 'strings' in value)
+      return text + textOf(value as Query, into) + part;
+    into.push(value);
+    return `${text}$${into.length}${part}`;
+  });
+}
