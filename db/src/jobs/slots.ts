@@ -1,5 +1,6 @@
-import type postgres from 'postgres';
-import type { Sql } from '../sql.ts';
+import { and, eq } from 'drizzle-orm';
+import { scheduleSlot } from '../schema/jobs.ts';
+import { builderOf, type Sql, type Tx } from '../sql.ts';
 
 /** The database's present, in ms since 1970, and of each schedule the last time up to `at` that was enqueued. */
 export interface SlotState {
@@ -18,24 +19,28 @@ export async function readSlots(sql: Sql, at: number | null = null): Promise<Slo
   return { nowMs, lastMs: new Map(rows.map(({ schedule, ms }) => [String(schedule), Number(ms)])) };
 }
 
+const slotOf = (slotMs: number) => new Date(slotMs).toISOString();
+
 /** Takes a time of a schedule for whoever asks first; false for everybody else. */
 export async function claimSlot(
-  sql: postgres.ISql,
+  tx: Tx,
   { schedule, slotMs, replica }: { schedule: string; slotMs: number; replica: string | null },
 ): Promise<boolean> {
-  const claimed = await sql`
-    insert into keywarden.schedule_slot (schedule, slot_at, replica, jobs)
-    values (${schedule}, to_timestamp(${slotMs}::float8 / 1000), ${replica}::uuid, 0)
-    on conflict do nothing returning schedule`;
+  const claimed = await builderOf(tx)
+    .insert(scheduleSlot)
+    .values({ schedule, slotAt: slotOf(slotMs), replica, jobs: 0 })
+    .onConflictDoNothing()
+    .returning({ schedule: scheduleSlot.schedule });
   return claimed.length > 0;
 }
 
 /** How many jobs a slot enqueued. */
 export async function recordSlotJobs(
-  sql: postgres.ISql,
+  tx: Tx,
   { schedule, slotMs, jobs }: { schedule: string; slotMs: number; jobs: number },
 ): Promise<void> {
-  await sql`
-    update keywarden.schedule_slot set jobs = ${jobs}
-    where schedule = ${schedule} and slot_at = to_timestamp(${slotMs}::float8 / 1000)`;
+  await builderOf(tx)
+    .update(scheduleSlot)
+    .set({ jobs })
+    .where(and(eq(scheduleSlot.schedule, schedule), eq(scheduleSlot.slotAt, slotOf(slotMs))));
 }

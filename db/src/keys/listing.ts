@@ -1,7 +1,10 @@
 import { compareInstants } from '@keywarden/core/values';
 import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
+import { and, desc, eq, gt, isNull } from 'drizzle-orm';
 import { openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence } from '../locks.ts';
+import { connectionScope } from '../schema/connections.ts';
+import { credential, keyListing } from '../schema/keys.ts';
 import { builderOf, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 import type { KeyListing } from './key-listing.ts';
 import { findDoubt, reportDoubt } from './listing-doubts.ts';
@@ -25,14 +28,17 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
   return await sql.begin(async (tx) => {
     await holdFence(tx, listing.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
-    const [later] = await tx`
-      select 1 from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
-        and listed_at > ${listing.listedAt}::timestamptz limit 1`;
-    if (later && listing.stale == null) return { number: null, doubt: null, isAlone: false };
+    const db = builderOf(tx);
+    const ofScope = and(eq(keyListing.controlPlaneNumber, listing.controlPlane), eq(keyListing.scope, listing.scope));
+    const hasLater = (await db.$count(keyListing, and(ofScope, gt(keyListing.listedAt, listing.listedAt)))) > 0;
+    if (hasLater && listing.stale == null) return { number: null, doubt: null, isAlone: false };
     const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
-    const [last] = await tx`
-      select doubt from keywarden.key_listing where control_plane_number = ${listing.controlPlane} and scope = ${listing.scope}
-      order by number desc limit 1`;
+    const [last] = await db
+      .select({ doubt: keyListing.doubt })
+      .from(keyListing)
+      .where(ofScope)
+      .orderBy(desc(keyListing.number))
+      .limit(1);
     const number = await insertListing(tx, listing, doubt);
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
@@ -63,13 +69,19 @@ function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
 const never = '0001-01-01T00:00:00Z';
 
 async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
-  const { controlPlane, scope, connection, run, listedAt, begunAt, keys } = listing;
-  const [row] = await tx`
-    insert into keywarden.key_listing (control_plane_number, scope, connection, run_number, listed_at, begun_at, key_count, doubt)
-    values (${controlPlane}, ${scope}, ${connection}, ${run}, ${listedAt}::timestamptz, ${begunAt}::timestamptz, ${keys.length}, ${doubt}) returning number`;
-  await tx`
-    insert into keywarden.connection_scope (connection, control_plane_number, scope, seen_at) values (${connection}, ${controlPlane}, ${scope}, ${listedAt}::timestamptz)
-    on conflict (connection, control_plane_number, scope) do update set seen_at = excluded.seen_at`;
+  const { controlPlane: controlPlaneNumber, scope, connection, run, listedAt, begunAt, keys } = listing;
+  const db = builderOf(tx);
+  const listed = { controlPlaneNumber, scope, connection, listedAt, begunAt, doubt };
+  const [row] = await db
+    .insert(keyListing)
+    .values({ ...listed, runNumber: run, keyCount: keys.length })
+    .returning({ number: keyListing.number });
+  const seen = { controlPlaneNumber, scope, connection, seenAt: listedAt };
+  const target = [connectionScope.connection, connectionScope.controlPlaneNumber, connectionScope.scope];
+  await db
+    .insert(connectionScope)
+    .values(seen)
+    .onConflictDoUpdate({ target, set: { seenAt: listedAt } });
   return String(row?.number);
 }
 
@@ -129,11 +141,20 @@ interface Changed {
 /** A person must look at each: until then nothing of that id is revoked. */
 async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, changed: Changed[]): Promise<void> {
   for (const { id, ...what } of changed) {
-    const [row] = await tx`
-      select number from keywarden.credential
-      where control_plane_number = ${controlPlane} and scope = ${scope} and id = ${id} and superseded_at is null`;
+    const db = builderOf(tx);
+    const [row] = await db
+      .select({ number: credential.number })
+      .from(credential)
+      .where(
+        and(
+          eq(credential.controlPlaneNumber, controlPlane),
+          eq(credential.scope, scope),
+          eq(credential.id, id),
+          isNull(credential.supersededAt),
+        ),
+      );
     const detail = { ...what, listed_at: listedAt };
-    await openIncidentOfKey(builderOf(tx), {
+    await openIncidentOfKey(db, {
       kind: 'key_changed',
       key: String(row?.number),
       scope: `${controlPlane}/${scope}`,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { sql as fragment, lt } from 'drizzle-orm';
-import { toInstant } from '../schema/columns.ts';
+import { desc, eq, sql as fragment, lt } from 'drizzle-orm';
+import { controlPlane } from '../schema/connections.ts';
 import { rejectedRow } from '../schema/rejected-rows.ts';
 import { type Db, type Sql, toJson } from '../sql.ts';
 
@@ -53,21 +53,15 @@ export async function saveRejectedRows(
 }
 
 /** Those that came last first; `limit` at most. */
-export async function listRejectedRows(sql: Sql, { limit }: { limit: number }): Promise<StoredRejectedRow[]> {
-  const rows = await sql`
-    select c.base_url, r.list, r.place, r.row_id, r.why, r.first_seen_at, r.last_seen_at, r.times
-    from keywarden.rejected_row r join keywarden.control_plane c on c.number = r.control_plane_number
-    order by r.last_seen_at desc, r.number desc limit ${limit}`;
-  return rows.map((row) => ({
-    controlPlane: String(row.base_url),
-    list: row.list as RejectedList,
-    place: String(row.place),
-    id: row.row_id === null ? null : String(row.row_id),
-    why: String(row.why),
-    firstSeenAt: toInstant(String(row.first_seen_at)),
-    lastSeenAt: toInstant(String(row.last_seen_at)),
-    times: Number(row.times),
-  }));
+export async function listRejectedRows(db: Db, { limit }: { limit: number }): Promise<StoredRejectedRow[]> {
+  const { list, place, rowId: id, why, firstSeenAt, lastSeenAt, times } = rejectedRow;
+  const rows = await db
+    .select({ controlPlane: controlPlane.baseUrl, list, place, id, why, firstSeenAt, lastSeenAt, times })
+    .from(rejectedRow)
+    .innerJoin(controlPlane, eq(controlPlane.number, rejectedRow.controlPlaneNumber))
+    .orderBy(desc(lastSeenAt), desc(rejectedRow.number))
+    .limit(limit);
+  return rows.map((row) => ({ ...row, times: Number(row.times) }));
 }
 
 /** Those that no list has shown for so long, in ms, are over. */

@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, inArray, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, or, sql as raw, type SQL } from 'drizzle-orm';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { key, keyListing } from '../schema/keys.ts';
@@ -152,19 +152,24 @@ export async function countUnclear(db: Db, sink: string): Promise<number> {
 
 /** Of each scope, as plans name it, when a rule's first rotation by itself into its sink was delivered; null where one has begun and was not yet. */
 export async function readCanaries(
-  sql: Sql,
+  db: Db,
   { rule, sink }: { rule: string; sink: string },
 ): Promise<Map<string, string | null>> {
-  const rows = await sql`
-    select k.control_plane_number, k.scope, min(m.delivered_at) as at
-    from keywarden.rotation r join keywarden.key k on k.number = r.key_number
-      left join keywarden.rotation_mint m on m.rotation_number = r.number and m.fate = 'delivered'
-    where r.rule = ${rule} and r.sink = ${sink} and r.via = 'policy' and (r.ended_at is null or m.delivered_at is not null)
-    group by 1, 2`;
-  return new Map(
-    rows.map((row) => [
-      factScope(String(row.control_plane_number), String(row.scope)),
-      row.at === null ? null : toInstant(String(row.at)),
-    ]),
-  );
+  const { controlPlaneNumber, scope } = key;
+  const delivered = and(eq(rotationMint.rotationNumber, rotation.number), eq(rotationMint.fate, 'delivered'));
+  const rows = await db
+    .select({ controlPlaneNumber, scope, at: min(rotationMint.deliveredAt) })
+    .from(rotation)
+    .innerJoin(key, eq(key.number, rotation.keyNumber))
+    .leftJoin(rotationMint, delivered)
+    .where(
+      and(
+        eq(rotation.rule, rule),
+        eq(rotation.sink, sink),
+        eq(rotation.via, 'policy'),
+        or(isNull(rotation.endedAt), isNotNull(rotationMint.deliveredAt)),
+      ),
+    )
+    .groupBy(controlPlaneNumber, scope);
+  return new Map(rows.map((row) => [factScope(row.controlPlaneNumber, row.scope), row.at]));
 }

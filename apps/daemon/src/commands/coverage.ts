@@ -83,7 +83,7 @@ const mostRejected = 500;
 async function rejectedCommand({ json }: { json: boolean | undefined }): Promise<number> {
   return await withContext(
     async ({ store }) => {
-      const rows = await listRejectedRows(store.sql, { limit: mostRejected });
+      const rows = await listRejectedRows(store.db, { limit: mostRejected });
       if (json) printJson({ rows: rows.map(rejectedToJson) });
       else print(renderRejected(rows));
       return exitCode.done;

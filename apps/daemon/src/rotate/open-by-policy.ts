@@ -74,7 +74,7 @@ async function readLimits({ store, config: { policy } }: Context, wanted: Findin
   const canaries = new Map<string, string | null>();
   const rules = new Map(wanted.map(({ rule }) => [rule.name, rule.rotation?.sink ?? '']));
   for (const [rule, sink] of rules)
-    for (const [scope, at] of await readCanaries(store.sql, { rule, sink })) canaries.set(`${rule} ${scope}`, at);
+    for (const [scope, at] of await readCanaries(store.db, { rule, sink })) canaries.set(`${rule} ${scope}`, at);
   let free = most - moving.length;
   return {
     whyNot({ key, rule, nowMs }) {

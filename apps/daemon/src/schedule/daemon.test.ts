@@ -47,8 +47,13 @@ async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
 const runs = async () =>
   await store.sql`
   select kind, attempt, replica, outcome, error from keywarden.job_run order by number`;
-const outcomesOf = async (kind: string) =>
-  (await runs()).filter((run) => run.kind === kind).map(({ outcome }) => outcome);
+/** The outcomes of each job of a kind, in the order in which they began: another slot may come while a test waits. */
+const outcomesByJob = async (kind: string) =>
+  (
+    await store.sql`
+      select array_agg(outcome order by number) as outcomes from keywarden.job_run where kind = ${kind} group by job_id order by min(number)`
+  ).map(({ outcomes }) => outcomes as string[]);
+const outcomesOf = async (kind: string) => (await outcomesByJob(kind)).flat();
 
 test('a store that is new is filled by what begins at once, each job by one of the replicas', async () => {
   const replicas = await Promise.all([start(), start(), start()]);
@@ -78,7 +83,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
     kind: 'operations',
     error: { type: 'ControlPlaneError', code: 'rejected' },
   });
-  expect(await outcomesOf('operations')).toEqual(['failed', 'failed']);
+  expect((await outcomesByJob('operations'))[0]).toEqual(['failed', 'failed']);
   const [kept] = await store.sql`
     select output::text as output from keywarden_jobs.job where name = 'operations' and state = 'failed'`;
   expect(kept?.output).not.toMatch(/ at |napi_/);
@@ -92,7 +97,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
       await store.sql`select 1 from keywarden.incident where kind = 'job_failed' and scope like 'job operations %' and closed_by = 'keywarden'`;
     return found;
   });
-  expect(await outcomesOf('operations')).toEqual(['failed', 'failed', 'done']);
+  expect(await outcomesByJob('operations')).toContainEqual(['done']);
 }, 120_000);
 
 test('a store that is read-only, then full, then locked: the job is tried until it is well again, and nothing needs a hand', async () => {
