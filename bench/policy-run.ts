@@ -98,7 +98,7 @@ function makeFacts(count: number): Facts {
     hourPriorListedAt: seenAt,
     nowMs,
     unknownOwnKey: [],
-    unattended: [],
+    automatic: [],
     openIncidents: 0,
     missing: 0,
     goneLately: 0,

@@ -53,19 +53,19 @@ const cases: Case[] = [
     name: 'an unreachable database',
     env: () => ({ DATABASE_URL: `postgres://u:hunter2@127.0.0.1:${closedPort}/x` }),
     code: 1,
-    says: /database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\); start it, or mend DATABASE_URL\.$/,
+    says: /database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\); start it, or fix DATABASE_URL\.$/,
   },
   {
     name: 'a database that is not there',
     env: () => ({ DATABASE_URL: store.url.replace(/\/\w+$/, '/nothing_here') }),
     code: 1,
-    says: /There is no database nothing_here at .*; create it, or mend DATABASE_URL\.$/,
+    says: /There is no database nothing_here at .*; create it, or fix DATABASE_URL\.$/,
   },
   {
     name: 'a wrong database password',
     env: () => ({ DATABASE_URL: store.url.replace(/:[^:@]+@/, ':hunter2@') }),
     code: 1,
-    says: /refuses user keywarden; mend the user or password in DATABASE_URL\.$/,
+    says: /refuses user keywarden; fix the user or password in DATABASE_URL\.$/,
   },
   {
     name: 'a database without our tables',
@@ -95,7 +95,7 @@ const cases: Case[] = [
     name: 'a wrong credential',
     env: () => ({ CONTROL_PLANE_API_KEY: 'napi_hunter2' }),
     code: 1,
-    says: /refuses the key of connection default; mend CONTROL_PLANE_API_KEY/,
+    says: /refuses the key of connection default; fix CONTROL_PLANE_API_KEY/,
   },
   {
     name: 'half of a control plane',
@@ -133,7 +133,7 @@ const cases: Case[] = [
     name: 'a keywarden.yaml that is not there',
     env: () => ({ KEYWARDEN_CONFIG: '/nowhere/keywarden.yaml' }),
     code: 2,
-    says: /cannot be read \(ENOENT\); mend KEYWARDEN_CONFIG/,
+    says: /cannot be read \(ENOENT\); fix KEYWARDEN_CONFIG/,
   },
   {
     name: 'a data folder that cannot be written',

@@ -87,7 +87,7 @@ test('a daemon waits for its database, is seen on its port, says whether it is o
 
 test('a port that was asked for and is taken ends the daemon with a sentence', async () => {
   const ended = await run([...entry.keywarden, 'run'], settings({ DAEMON_PORT: new URL(sandbox.url).port }));
-  expect(ended.stderr).toContain('EADDRINUSE); mend DAEMON_HOST or DAEMON_PORT.');
+  expect(ended.stderr).toContain('EADDRINUSE); fix DAEMON_HOST or DAEMON_PORT.');
   expect(ended.code).toBe(1);
 });
 

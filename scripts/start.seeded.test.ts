@@ -141,7 +141,7 @@ test('npm start: a company, its history archived whole, a token, and what to typ
   expect(running.started.output()).toMatch(
     /[\d,]+ of them are older than the six months that the control plane serves/,
   );
-  // R6: the policy condemns dozens of keys, and the daemon by itself has revoked none.
+  // R6: the policy flags dozens of keys, and the daemon by itself has revoked none.
   const findings = await get<{ items: unknown[] }>(`${running.report}/v1/findings?disposition=planned`, running.token);
   expect(findings.items.length).toBeGreaterThan(10);
   const truth = await get<{ revoked_at: string | null }[]>(`${running.controls}/keys`);

@@ -6,7 +6,7 @@ grant usage on schema keywarden to keywarden_daemon, keywarden_report;
 
 -- Both read.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
-  keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_present, keywarden.credential,
+  keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_line, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
   keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.notice, keywarden.notice_message,

@@ -79,7 +79,7 @@ test('a retention names the sizes that all nodes have together', async () => {
   expect(Number(row?.distributed)).toBe(123_456_789);
 });
 
-test('a table that stands in the cluster in another way is refused with its mend, and nothing is done', async () => {
+test('a table that stands in the cluster in another way is refused with its fix, and nothing is done', async () => {
   await store.sql`update pg_dist_partition set partmethod = 'h' where logicalrelid = 'keywarden.completed_walk'::regclass`;
   await expect(distributeOperations(store.sql)).rejects.toThrow(
     /undistribute_table\('keywarden.completed_walk'\) first/,

@@ -9,7 +9,7 @@ export const distributedTables = ['operation', 'operation_version', 'operation_p
 
 /**
  * Distributes the operations of a migrated store by their project, as the database's owner, on the coordinator of a Citus cluster. What is
- * distributed already stays; answers with the tables that were not. The apps must not run meanwhile. Throws a UserError that names the mend.
+ * distributed already stays; answers with the tables that were not. The apps must not run meanwhile. Throws a UserError that names the fix.
  */
 export async function distributeOperations(sql: Sql): Promise<string[]> {
   const [found] = await sql`select exists (select from pg_proc where proname = 'create_distributed_table') as is_citus`;

@@ -29,7 +29,7 @@ export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './jobs/slo
 export { readFacts } from './keys/facts.ts';
 export { endCredentialsOfGoneProjects } from './keys/gone-projects.ts';
 export { readHistory } from './keys/history.ts';
-export { type InventoryCoverage, listDoubtedScopes, listInventoryCoverage } from './keys/inventory.ts';
+export { type InventoryCoverage, listInventoryCoverage, listSuspectScopes } from './keys/inventory.ts';
 export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
@@ -118,7 +118,7 @@ export {
   listRotations,
   readCanaries,
   readFailures,
-  readLineKey,
+  readFirstKey,
   readRotation,
 } from './rotations/reads.ts';
 export {

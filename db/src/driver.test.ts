@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from './sql.ts';
 
-// What we rely on in the driver when sessions end under it: patches/ mends what it does not do by itself, see docs/adr/0013.
+// What we rely on in the driver when sessions end under it: patches/ fixes what it does not do by itself, see docs/adr/0013.
 
 let store: TestStore;
 let line: Awaited<ReturnType<typeof openLine>>;

@@ -8,7 +8,13 @@ export {
 } from './coverage/coverage.ts';
 export { endExemption, grantExemption } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
-export { countByMonth, countFindingsByRule, countKeysByAge, type Figure, readPresent } from './figures/figures.ts';
+export {
+  countByMonth,
+  countFindingsByRule,
+  countKeysByAge,
+  type Figure,
+  readControlPlaneNow,
+} from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';

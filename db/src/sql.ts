@@ -46,13 +46,13 @@ export function toJson(value: object): string {
   const text = JSON.stringify(value);
   if (!/\\u(0000|d[89a-f])/i.test(text)) return text;
   return JSON.stringify(value, (_key, inner: unknown) => {
-    if (typeof inner === 'string') return mend(inner);
+    if (typeof inner === 'string') return repair(inner);
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).map(([name, each]) => [mend(name), each]));
+    return Object.fromEntries(Object.entries(inner).map(([name, each]) => [repair(name), each]));
   });
 }
 
-const mend = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
+const repair = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
 /** One row an id, or of what else tells rows apart, the last: a list whose pages shift while rows arrive shows one twice. */
 export function lastOfEach<T extends { id: string }>(rows: T[], keyOf: (row: T) => string = ({ id }) => id): T[] {
@@ -79,7 +79,7 @@ const plain = /^[\w:.+-]+$/;
 /** Ids, times and single words stand as they are; but the word null would be none. */
 function quote(value: string): string {
   if (plain.test(value) && value.length > 'null'.length) return value;
-  return `"${mend(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+  return `"${repair(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
 /** What a timestamptz gives back letter for letter: UTC, at most six digits of fraction, no zero at its end. */

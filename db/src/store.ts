@@ -155,7 +155,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   if (code === '28P01' || code === '28000') {
     return new UserError(
       'store',
-      `The database at ${host} refuses user ${username}; mend the user or password in DATABASE_URL.`,
+      `The database at ${host} refuses user ${username}; fix the user or password in DATABASE_URL.`,
       { cause: error },
     );
   }
@@ -177,20 +177,16 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   if (code === '3D000') {
     return new UserError(
       'store',
-      `There is no database ${pathname.slice(1)} at ${host}; create it, or mend DATABASE_URL.`,
+      `There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`,
       {
         cause: error,
       },
     );
   }
-  return new UserError(
-    'store',
-    `The database at ${host} cannot be reached (${code}); start it, or mend DATABASE_URL.`,
-    {
-      canRetry: deniedByDeno(error) === null,
-      cause: error,
-    },
-  );
+  return new UserError('store', `The database at ${host} cannot be reached (${code}); start it, or fix DATABASE_URL.`, {
+    canRetry: deniedByDeno(error) === null,
+    cause: error,
+  });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { listCoverage } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
-import type { World } from './world.ts';
+import type { Scenario } from './scenario.ts';
 
 /** What a simulation found, added up over its checks. */
 export interface Tally {
@@ -24,9 +24,9 @@ interface Stored {
  * Compares the archive with the truth: each operation that was ever listed and lies inside the claimed coverage is stored, and each
  * stored version is one that was served. Throws an Error that says what is wrong.
  */
-export async function checkArchive(store: Store, world: World, served: Served | null): Promise<Tally> {
+export async function checkArchive(store: Store, scenario: Scenario, served: Served | null): Promise<Tally> {
   const tally: Tally = { checks: 1, claimed: 0, unclaimed: 0, versions: 0 };
-  for (const [projectId, operations] of await world.truth()) {
+  for (const [projectId, operations] of await scenario.truth()) {
     // Claims first: the last statement of a process that was killed may still commit, and rows that come after are no harm.
     const claims = await claimsOf(store, projectId);
     const rows = await storedOf(store, projectId);
@@ -52,16 +52,16 @@ export async function checkArchive(store: Store, world: World, served: Served | 
  */
 export async function checkCurrent(
   store: Store,
-  world: World,
+  scenario: Scenario,
   { pageLimit, passBeganAt, isHostile = false }: { pageLimit: number; passBeganAt: string; isHostile?: boolean },
 ): Promise<void> {
   const began = microsOf(passBeganAt);
-  const projects = await world.controls.projects();
+  const projects = await scenario.controls.projects();
   for (const { id: projectId } of projects.filter((project) => project.deleted_at === null)) {
     const stored = new Map(
       (await storedOf(store, projectId)).filter((row) => row.isCurrent).map((row) => [row.id, row.version]),
     );
-    const { served, created_at: times } = await world.controls.operations(projectId, { withTimes: true });
+    const { served, created_at: times } = await scenario.controls.operations(projectId, { withTimes: true });
     const bearers = new Map<string, number>();
     for (const id of served) bearers.set(times[id] ?? '', (bearers.get(times[id] ?? '') ?? 0) + 1);
     for (const id of served) {
@@ -71,12 +71,12 @@ export async function checkCurrent(
       if (isHostile && microsOf(at) < began - servedMicros) continue;
       throw new Error(`${projectId} has not operation ${id} of ${at}, which is served`);
     }
-    await compareVersions(world, { projectId, stored, began, isHostile });
+    await compareVersions(scenario, { projectId, stored, began, isHostile });
   }
 }
 
 async function compareVersions(
-  { sandbox, fetch }: World,
+  { sandbox, fetch }: Scenario,
   {
     projectId,
     stored,

@@ -2,7 +2,7 @@ import type { Store } from '@keywarden/db/store';
 import { masks } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type GovernLife, govern } from '../governance/live.ts';
+import { type GovernSimulation, govern } from '../governance/live.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
 // Counter-tests of the hostile control plane: each takes one protection out, and harm must be found within so many seeds.
@@ -54,7 +54,7 @@ test.each<[string, number, ArchiveChange]>([
   600_000,
 );
 
-type GovernChange = Omit<GovernLife, 'seed' | 'store'>;
+type GovernChange = Omit<GovernSimulation, 'seed' | 'store'>;
 const wrongRevocation = /was revoked at .* and|th within a day/;
 
 test.each<[string, number, GovernChange]>([

@@ -8,8 +8,8 @@ import { createRandom } from '@keywarden/sandbox';
 import { copy, crashStdio, createHostileControlPlane, type Mask, realTime } from '@keywarden/testkit';
 import { checkArchive, checkCurrent, type Served, type ServedRow, type Tally, versionOf } from './check.ts';
 import type { Order } from './crash-process.ts';
+import { createScenario, type Scenario } from './scenario.ts';
 import { type Subject, syncOnce } from './subject.ts';
-import { createWorld, type World } from './world.ts';
 
 export interface Simulation {
   seed: number;
@@ -25,7 +25,7 @@ export interface Simulation {
   /** Only these distortions; all by default. */
   only?: readonly string[];
   /** For twins: stands between the daemon and everything else, and hides what a guard looks at. */
-  mask?: (world: World) => Mask;
+  mask?: (scenario: Scenario) => Mask;
   /** For twins: without a guard. */
   steps?: Steps;
   settleMs?: number;
@@ -79,14 +79,14 @@ async function live(
 ): Promise<Result> {
   const random = createRandom(seed);
   const pageLimit = random.pick([2, 3, 10, 50, 100, 1000, random.between(2, 1000)]);
-  const world = await createWorld({
+  const scenario = await createScenario({
     seed: seed + 1,
     largestGroup: random.chance(0.15) ? 700 : 20,
     history: Math.min(isShort ? 150 : 600, pageLimit * 10),
     hasReplicas: isHostile,
     isFrozen: isHostile,
   });
-  const { url, adminKey: apiKey } = world.sandbox;
+  const { url, adminKey: apiKey } = scenario.sandbox;
   const subject: Subject = {
     name: `simulation-${seed}`,
     url,
@@ -94,12 +94,12 @@ async function live(
     pageLimit,
     ...(settleMs === undefined ? {} : { settleMs }),
   };
-  const masked = mask?.(world) ?? ((fetch) => fetch);
+  const masked = mask?.(scenario) ?? ((fetch) => fetch);
   const served: Served = new Map();
-  let way = world.fetch;
+  let way = scenario.fetch;
   const hostile = createHostileControlPlane({
     random,
-    now: world.now,
+    now: scenario.now,
     forward: async (input, init) => await way(input, init),
     topics: ['identity', 'organizations', 'projects', 'operations', 'operation'],
     ...(only === undefined ? {} : { only }),
@@ -118,30 +118,30 @@ async function live(
     struck: hostile.struck,
   };
   const check = async () => {
-    const tally = await checkArchive(store, world, kills ? null : served);
+    const tally = await checkArchive(store, scenario, kills ? null : served);
     for (const key of ['checks', 'claimed', 'unclaimed', 'versions'] as const) result[key] += tally[key];
     [result.claimedAtEnd, result.unclaimedAtEnd] = [tally.claimed, tally.unclaimed];
   };
-  /** One pass, in which the world is disturbed between requests. */
+  /** One pass, in which the scenario is disturbed between requests. */
   const sync = async ({ disturbance, abort, abortAfter }: Disturbed): Promise<number> => {
-    way = disturbed(world, { disturbance, abort, abortAfter });
+    way = disturbed(scenario, { disturbance, abort, abortAfter });
     const fetch = noting(served, isHostile ? masked(hostile.fetch) : way);
-    const time = isHostile ? { time: { now: world.now, sleep: world.sleep } } : {};
+    const time = isHostile ? { time: { now: scenario.now, sleep: scenario.sleep } } : {};
     return await syncOnce(store, subject, { signal: abort.signal, fetch, ...time, ...(steps ? { steps } : {}) });
   };
   try {
     const passes = isHostile ? random.between(2, 5) : random.between(1, isShort ? 2 : 3);
     for (let pass = 0; pass < passes; pass += 1) {
-      await world.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
+      await scenario.live(random.pick([minute, 20 * minute, 3600, day, 10 * day, 100 * day]));
       if (isHostile) {
-        way = world.fetch;
+        way = scenario.fetch;
         await hostile.refresh();
         hostile.worsen();
         doing.push(`pass ${pass}: ${hostile.describe()}`);
-        await world.live(random.below(4 * minute));
+        await scenario.live(random.below(4 * minute));
       }
       const isArmed = random.chance(0.4);
-      if (isArmed) await world.breakSomething();
+      if (isArmed) await scenario.breakSomething();
       const abort = new AbortController();
       const disturbance = random.pick([0, 0.1, 0.4]);
       const abortAfter = random.chance(0.3) ? random.below(30) : null;
@@ -157,7 +157,7 @@ async function live(
           return 0;
         });
       }
-      await world.controls.setFaults([]);
+      await scenario.controls.setFaults([]);
       await check();
     }
     hostile.calm();
@@ -165,15 +165,15 @@ async function live(
     const undisturbed = async () => await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
     // What a walk that goes on leaves out, a later one of that day looks for; holes that were looked for, one of the next.
     if (isHostile) await undisturbed();
-    await world.sleep(isHostile ? day * 1000 : 3_600_000);
-    const passBeganAt = new Date(world.now()).toISOString();
+    await scenario.sleep(isHostile ? day * 1000 : 3_600_000);
+    const passBeganAt = new Date(scenario.now()).toISOString();
     result.resumedWalks += await undisturbed();
     await check();
     if (settleMs === undefined && steps === undefined)
-      await checkCurrent(store, world, { pageLimit, passBeganAt, isHostile });
+      await checkCurrent(store, scenario, { pageLimit, passBeganAt, isHostile });
     return result;
   } finally {
-    await world.close();
+    await scenario.close();
   }
 }
 
@@ -194,14 +194,14 @@ interface Disturbed {
   abortAfter: number | null;
 }
 
-/** Disturbs the world between requests, and cuts the pass short after so many. */
-function disturbed(world: World, { disturbance, abort, abortAfter }: Disturbed): typeof fetch {
+/** Disturbs the scenario between requests, and cuts the pass short after so many. */
+function disturbed(scenario: Scenario, { disturbance, abort, abortAfter }: Disturbed): typeof fetch {
   let requests = 0;
   return async (input, init) => {
     requests += 1;
     if (requests === abortAfter) abort.abort();
-    if (world.random.chance(disturbance)) await world.disturb();
-    return await world.fetch(input, init);
+    if (scenario.random.chance(disturbance)) await scenario.disturb();
+    return await scenario.fetch(input, init);
   };
 }
 

@@ -9,7 +9,7 @@ import { type Simulation, simulate } from './simulate.ts';
 const runs = sized(200);
 const killedRuns = sized(6);
 /** A twin that has not lost a row by then does not show what its guard is for. */
-const twinRuns = 60;
+const counterTestRuns = 60;
 
 let store: TestStore;
 let daemon: Store;
@@ -52,7 +52,7 @@ test(`A3: ${killedRuns} lives of which each pass is a process that is killed wit
 
 /** The first loss in seeded lives without a guard, or none. Each twin has seeds of its own: projects are named by them. */
 async function firstLoss(first: number, change: { steps?: Steps; settleMs?: number }): Promise<string | null> {
-  for (let seed = first; seed < first + twinRuns; seed += 1) {
+  for (let seed = first; seed < first + counterTestRuns; seed += 1) {
     try {
       await run({ seed, isShort: true, ...change });
     } catch (error) {

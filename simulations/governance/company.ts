@@ -1,7 +1,7 @@
 import { createRandom, createSandbox, noLimits, type Random, type Sandbox } from '@keywarden/sandbox';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { directTo } from '../archive/direct.ts';
-import { drawSettings } from '../archive/world.ts';
+import { drawSettings } from '../archive/scenario.ts';
 
 /** A company at a control plane, as it truly is: who is there, which keys live, who uses them. Times are in ms. */
 export interface Company {

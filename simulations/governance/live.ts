@@ -12,9 +12,9 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { becomeWhole, plenty } from './become-whole.ts';
 import { type Company, createCompany } from './company.ts';
 import { createJudge, limits } from './judge.ts';
-import { assertUnharmed, consume, day, type GovernEnd, hour, pass, type World } from './pass.ts';
+import { assertUnharmed, consume, day, type GovernEnd, hour, pass, type Scenario } from './pass.ts';
 
-export interface GovernLife {
+export interface GovernSimulation {
   seed: number;
   /** Of its own: quotas, incidents and pauses are of a store. */
   store: TestStore;
@@ -29,7 +29,7 @@ export interface GovernLife {
 }
 
 /** A company under a hostile control plane, and the daemon that governs its keys. Throws what is wrong, with the seed and what was going on. */
-export async function govern(life: GovernLife): Promise<GovernEnd> {
+export async function govern(life: GovernSimulation): Promise<GovernEnd> {
   const doing: string[] = [];
   try {
     return await live(life, doing);
@@ -40,7 +40,7 @@ export async function govern(life: GovernLife): Promise<GovernEnd> {
 }
 
 async function live(
-  { seed, store, only, mask, policy = (each) => each, forget = async () => {} }: GovernLife,
+  { seed, store, only, mask, policy = (each) => each, forget = async () => {} }: GovernSimulation,
   doing: string[],
 ) {
   const company = await createCompany(seed);
@@ -62,7 +62,7 @@ async function live(
   try {
     const context = await makeGovernContext(store, { company, folder, policy: policy(policyOf(random, perDay)) });
     const end: GovernEnd = { passes: 0, failedPasses: 0, revoked: 0, rotated: 0, incidents: 0, struck: hostile.struck };
-    const world: World = {
+    const scenario: Scenario = {
       company,
       hostile,
       judge,
@@ -74,30 +74,30 @@ async function live(
       end,
       consumers: [],
     };
-    await settle(world);
+    await settle(scenario);
     await resumeEnforcement(context, 'ada');
     const steps = random.between(8, 18);
     for (let step = 0; step < steps; step += 1) {
-      await liveOn(world, random.pick([6 * hour, day, 3 * day, 6 * day]));
+      await liveOn(scenario, random.pick([6 * hour, day, 3 * day, 6 * day]));
       if (random.chance(0.8)) hostile.worsen();
       else hostile.calm();
       doing.push(`step ${step}, ${new Date(company.now()).toISOString()}: ${hostile.describe()}`);
       if (random.chance(0.5)) await hostile.refresh();
-      if (random.chance(0.3)) await liveOn(world, random.below(4 * 60_000));
+      if (random.chance(0.3)) await liveOn(scenario, random.below(4 * 60_000));
       // Whatever may happen between two requests, and while somebody waits.
-      happening = async () => (random.chance(0.02) ? await happen(world) : undefined);
+      happening = async () => (random.chance(0.02) ? await happen(scenario) : undefined);
       company.onSleep = async () => {
-        for (let events = random.below(4); events > 0; events -= 1) await happen(world);
+        for (let events = random.below(4); events > 0; events -= 1) await happen(scenario);
       };
-      await pass(world);
-      if (random.chance(0.3)) await pass(world);
+      await pass(scenario);
+      if (random.chance(0.3)) await pass(scenario);
       happening = async () => {};
       company.onSleep = async () => {};
       assertUnharmed(judge);
     }
     hostile.calm();
     doing.push('calm');
-    await becomeWhole(world, perDay);
+    await becomeWhole(scenario, perDay);
     end.revoked = judge.revoked.filter(({ isRotation }) => !isRotation).length;
     end.rotated = judge.revoked.length - end.revoked;
     end.incidents = (await listIncidents(context.store.db, { isOpen: true, limit: 1000 })).length;
@@ -149,7 +149,7 @@ async function makeGovernContext(
 }
 
 /** The first keys, some of them old already, and the programs that use them. */
-async function settle({ company, consumers }: World): Promise<void> {
+async function settle({ company, consumers }: Scenario): Promise<void> {
   const { random, organizations } = company;
   for (let index = 0; index < 4; index += 1) {
     const key = await company.mint({ name: `app-${index}`, organization: random.pick(organizations) });
@@ -167,34 +167,34 @@ async function mintOne(company: Company, index: number): Promise<void> {
 }
 
 /** So much time of the company, in ms: keys are used, made and revoked by hand, members leave and return, keys become exempt. */
-async function liveOn(world: World, ms: number): Promise<void> {
-  const { company } = world;
+async function liveOn(scenario: Scenario, ms: number): Promise<void> {
+  const { company } = scenario;
   const { random } = company;
   const slices = Math.max(1, Math.ceil(ms / day));
   for (let slice = 0; slice < slices; slice += 1) {
     await company.advance(ms / slices);
     for (const key of company.keys.values())
       if (!key.name.startsWith('app-') && random.chance(0.12)) await company.use(key);
-    await consume(world);
+    await consume(scenario);
     if (random.chance(0.3)) await mintOne(company, company.keys.size);
     if (random.chance(0.05)) company.leaveOrReturn();
     if (random.chance(0.05)) await revokeByHand(company);
-    if (random.chance(0.05)) await exemptOne(world);
+    if (random.chance(0.05)) await exemptOne(scenario);
   }
 }
 
 /** Something that may happen at any moment. */
-async function happen(world: World): Promise<void> {
-  const { company } = world;
+async function happen(scenario: Scenario): Promise<void> {
+  const { company } = scenario;
   const { random, keys } = company;
   const what = random.next();
   const others = [...keys.values()].filter(({ name }) => name.startsWith('key-'));
   if (what < 0.6) await company.use(random.pick(others));
   else if (what < 0.8) company.leaveOrReturn();
-  else await exemptOne(world);
+  else await exemptOne(scenario);
 }
 
-async function exemptOne({ company, judge, context, store }: World): Promise<void> {
+async function exemptOne({ company, judge, context, store }: Scenario): Promise<void> {
   const rows = await store.sql`
     select number, name from keywarden.key where gone_at is null and name like 'key-%' order by name`;
   if (rows.length === 0) return;

@@ -23,7 +23,7 @@ export interface GovernEnd {
 export const hour = 3_600_000;
 export const day = 24 * hour;
 
-export interface World {
+export interface Scenario {
   company: Company;
   hostile: HostileControlPlane;
   judge: Judge;
@@ -44,7 +44,7 @@ interface Consumer {
 }
 
 /** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
-export async function consume({ company, consumers, folder, judge }: World): Promise<void> {
+export async function consume({ company, consumers, folder, judge }: Scenario): Promise<void> {
   for (const consumer of consumers) {
     if (company.now() - consumer.usedAt < consumer.everyDays * day) continue;
     const secret = readSink(join(folder, `key-${consumer.key.id}`)) ?? consumer.key.secret;
@@ -63,25 +63,26 @@ function readSink(path: string): string | null {
 }
 
 /** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
-export async function pass(world: World): Promise<void> {
-  const { company, context, store, end, forget } = world;
+export async function pass(scenario: Scenario): Promise<void> {
+  const { company, context, store, end, forget } = scenario;
   end.passes += 1;
   await letOwnClockPass(store.sql);
   await forget(store);
-  await attempt(world, async () => {
-    for (const connection of await reconnect(world)) await syncKeys(context, connection);
+  await attempt(scenario, async () => {
+    for (const connection of await reconnect(scenario)) await syncKeys(context, connection);
   });
   await company.advance(1.02 * hour);
-  await attempt(world, async () => {
-    const connections = await reconnect(world);
-    for (const connection of connections) await attempt(world, async () => void (await syncKeys(context, connection)));
-    await attempt(world, async () => void (await enforce(context, connections)));
-    await attempt(world, async () => void (await rotate(context, connections)));
-    if (company.random.chance(0.1)) await attempt(world, async () => await applyByHand(context, connections));
+  await attempt(scenario, async () => {
+    const connections = await reconnect(scenario);
+    for (const connection of connections)
+      await attempt(scenario, async () => void (await syncKeys(context, connection)));
+    await attempt(scenario, async () => void (await enforce(context, connections)));
+    await attempt(scenario, async () => void (await rotate(context, connections)));
+    if (company.random.chance(0.1)) await attempt(scenario, async () => await applyByHand(context, connections));
   });
 }
 
-export async function reconnect({ company, context, hostile, mask }: World): Promise<Connection[]> {
+export async function reconnect({ company, context, hostile, mask }: Scenario): Promise<Connection[]> {
   const time = { now: company.now, sleep: company.sleep };
   context.limiters.clear();
   return await openConnections(
@@ -100,7 +101,7 @@ export async function applyByHand(context: Context, connections: Connection[]): 
 }
 
 /** What answers of a control plane come to; anything else is a crash of the pass. */
-export async function attempt({ end }: World, work: () => Promise<void>): Promise<void> {
+export async function attempt({ end }: Scenario, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

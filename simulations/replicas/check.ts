@@ -34,7 +34,7 @@ export interface Lived {
 }
 
 /** Whether everything ran once, and nothing stands twice. */
-export async function checkLife(scene: Scene, { days }: { days: number }): Promise<Lived> {
+export async function checkSimulation(scene: Scene, { days }: { days: number }): Promise<Lived> {
   const { store, controls, fleet, receiver, kills } = scene;
   const wrong = fleet.complaints.map((text) => `a replica complained: ${text}`);
   const stats = await controls.stats();

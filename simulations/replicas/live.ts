@@ -6,7 +6,7 @@ import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { Cron } from 'croner';
-import { checkLife, type Lived, type Scene } from './check.ts';
+import { checkSimulation, type Lived, type Scene } from './check.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 import { startReceiver } from './receiver.ts';
 
@@ -98,7 +98,7 @@ export async function live({
       }
     }
     await settled(store);
-    return await checkLife(scene, { days: ((await nowMs(scene)) - beganMs) / dayMs });
+    return await checkSimulation(scene, { days: ((await nowMs(scene)) - beganMs) / dayMs });
   } finally {
     await fleet.close();
     await receiver.close();

@@ -5,12 +5,12 @@ import { policySchema } from '@keywarden/core/policy';
 import { type Rotated, resumeEnforcement, rotate, syncKeys } from '@keywarden/daemon';
 import { listIncidents, listRotations } from '@keywarden/db/daemon';
 import { parseConfig } from '@keywarden/runtime/config';
-import { type Bed, hurried, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, hurried, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { liveDay, makeRandom, makeWorld, type World } from './world.ts';
+import { liveDay, makeRandom, makeScenario, type Scenario } from './scenario.ts';
 
-export interface LifeEnd {
+export interface SimulationEnd {
   /** Uses that were refused: a consumer that held only dead keys. There must be none. */
   outages: string[];
   /** Live keys that are older than the rule and its overlap, and of which nothing says why. There must be none. */
@@ -35,23 +35,23 @@ const overlapDays = 14;
 export async function live(
   store: TestStore,
   { keys, days, seed }: { keys: number; days: number; seed: number },
-): Promise<LifeEnd> {
+): Promise<SimulationEnd> {
   const random = makeRandom(seed);
   const secrets: string[] = [];
   const folder = await mkdtemp(join(tmpdir(), 'keywarden-life-'));
-  const bed = await makeBed(store, {
+  const fixture = await makeFixture(store, {
     sandbox: { onSecret: (secret) => void secrets.push(secret) },
     client: { time: hurried },
-    policy: lifePolicy,
+    policy: simulationPolicy,
     sinks: parseConfig(
       JSON.stringify({ sinks: [{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }] }),
       'life',
     ).sinks,
   });
   try {
-    const world = await makeWorld(bed, { keys, random, secrets });
-    await resumeEnforcement(bed.context, 'ada');
-    const end: LifeEnd = {
+    const scenario = await makeScenario(fixture, { keys, random, secrets });
+    await resumeEnforcement(fixture.context, 'ada');
+    const end: SimulationEnd = {
       outages: [],
       unexplained: [],
       unknown: [],
@@ -62,15 +62,15 @@ export async function live(
       incidents: 0,
     };
     for (let day = 0; day < days; day += 1) {
-      end.outages.push(...(await liveDay(bed, world, { day, folder })));
-      await bed.controls.setFaults(random() < 0.2 ? [makeFault(random)] : []);
-      if (day % 60 === 59) await leave(bed, world);
-      const rotated = await passOneDay(bed);
-      await bed.controls.setFaults([]);
+      end.outages.push(...(await liveDay(fixture, scenario, { day, folder })));
+      await fixture.controls.setFaults(random() < 0.2 ? [makeFault(random)] : []);
+      if (day % 60 === 59) await leave(fixture, scenario);
+      const rotated = await passOneDay(fixture);
+      await fixture.controls.setFaults([]);
       end.orphans += rotated?.orphans.filter(({ outcome }) => outcome === 'revoked').length ?? 0;
-      if (rotated !== null) await check(bed, { day, rotated, end });
+      if (rotated !== null) await check(fixture, { day, rotated, end });
     }
-    const rotations = await listRotations(bed.context.store.db, 100_000);
+    const rotations = await listRotations(fixture.context.store.db, 100_000);
     const [stalls] =
       await store.sql`select count(distinct rotation_number)::int as n from keywarden.rotation_event where state = 'stalled'`;
     return {
@@ -78,15 +78,15 @@ export async function live(
       rotations: rotations.length,
       retired: rotations.filter(({ state }) => state === 'retired').length,
       stalls: Number(stalls?.n),
-      incidents: (await listIncidents(bed.context.store.db, { isOpen: true, limit: 1000 })).length,
+      incidents: (await listIncidents(fixture.context.store.db, { isOpen: true, limit: 1000 })).length,
     };
   } finally {
-    await bed.close();
+    await fixture.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-const lifePolicy = policySchema.parse({
+const simulationPolicy = policySchema.parse({
   enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
   quotas: { open_rotations: 1000 },
   rules: [
@@ -125,39 +125,42 @@ function makeFault(random: () => number): Fault {
   return { ...call, after: random() < 0.3 ? 1 : 0, times: 1 + Math.floor(random() * 2), ...(kind ?? { kind: 'drop' }) };
 }
 
-async function leave(bed: Bed, world: World): Promise<void> {
-  const member = world.leavers.shift();
-  if (member !== undefined) await bed.ask('DELETE', `/organizations/${world.organization}/members/${member}`);
+async function leave(fixture: Fixture, scenario: Scenario): Promise<void> {
+  const member = scenario.leavers.shift();
+  if (member !== undefined) await fixture.ask('DELETE', `/organizations/${scenario.organization}/members/${member}`);
 }
 
 /** Surely more than a day, in seconds. */
 const daySeconds = 86_460;
 
 /** The schedule's run of a day; null where the faults let none come about. What takes its time by our own clock is made older: nobody waits here. */
-async function passOneDay(bed: Bed): Promise<Rotated | null> {
-  const { sql } = bed.owner;
+async function passOneDay(fixture: Fixture): Promise<Rotated | null> {
+  const { sql } = fixture.owner;
   await sql`update keywarden.rotation_mint set created_at = created_at - interval '2 minutes' where fate is null`;
   await sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`;
   await sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour' where recorded_at > now() - interval '1 hour'`;
   await sql`update keywarden.revocation_outcome set at = at - interval '1 day' where at > now() - interval '1 day'`;
-  await bed.controls.advance(daySeconds - 3700);
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection).catch(() => undefined);
-  await bed.controls.advance(3700);
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection).catch(() => undefined);
-  return await rotate(bed.context, bed.connections);
+  await fixture.controls.advance(daySeconds - 3700);
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection).catch(() => undefined);
+  await fixture.controls.advance(3700);
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection).catch(() => undefined);
+  return await rotate(fixture.context, fixture.connections);
 }
 
 /** No live key is unknown, and none outlives the rule and the overlap unless its rotation says why. */
-async function check(bed: Bed, { day, rotated, end }: { day: number; rotated: Rotated; end: LifeEnd }): Promise<void> {
-  const live = (await bed.controls.keys()).filter(({ revoked_at: revoked }) => revoked === null);
-  const known = await bed.owner.sql`
+async function check(
+  fixture: Fixture,
+  { day, rotated, end }: { day: number; rotated: Rotated; end: SimulationEnd },
+): Promise<void> {
+  const live = (await fixture.controls.keys()).filter(({ revoked_at: revoked }) => revoked === null);
+  const known = await fixture.owner.sql`
     select id from keywarden.key where gone_at is null
     union select key_id from keywarden.rotation_mint where key_id is not null
     union select k.id from keywarden.key k where k.id = '1'`;
   const ids = new Set(known.map((row) => Number(row.id)));
-  const now = await bed.controls.now();
+  const now = await fixture.controls.now();
   const said = new Set([
     // A successor whose rotation waits is in it as much as the old key is (T4).
     ...rotated.moved

@@ -112,7 +112,7 @@ async function save(sql: Sql, connection: Identity, replica: string | null): Pro
   return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica });
 }
 
-/** Asks whose the credential is. Throws a UserError that names the mend. */
+/** Asks whose the credential is. Throws a UserError that names the fix. */
 export async function identify(
   { name, url, identity, apiKey, keyId, keyFile, share }: ConnectionConfig,
   {
@@ -188,7 +188,7 @@ function describeFailure(
   if (error.code === 'unauthenticated') {
     return new UserError(
       'control_plane',
-      `The control plane at ${url} refuses the key of connection ${name}; mend CONTROL_PLANE_API_KEY or the connection's key.`,
+      `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`,
     );
   }
   if (error.status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(error.code)) {
@@ -198,10 +198,13 @@ function describeFailure(
     );
   }
   if (['unreachable', 'unavailable', 'timed_out'].includes(error.code)) {
-    const mend = usesSandbox
+    const repair = usesSandbox
       ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
       : 'check CONTROL_PLANE_URL and the network';
-    return new UserError('control_plane', `The control plane at ${url} does not answer (connection ${name}); ${mend}.`);
+    return new UserError(
+      'control_plane',
+      `The control plane at ${url} does not answer (connection ${name}); ${repair}.`,
+    );
   }
   return new UserError(
     'control_plane',
@@ -211,11 +214,11 @@ function describeFailure(
 
 /**
  * All connections, or those that are named; each has authenticated. A command ends at the first that cannot; with
- * `goesOn` such a one is logged and left out, and only when none is left it is an error.
+ * `skipFailing` such a one is logged and left out, and only when none is left it is an error.
  */
 export async function connectionsOf(
   context: OpenOptions & { store: Store; log: Logger },
-  { name, names, goesOn = false }: { name?: string | undefined; names?: string[]; goesOn?: boolean } = {},
+  { name, names, skipFailing = false }: { name?: string | undefined; names?: string[]; skipFailing?: boolean } = {},
 ): Promise<Connection[]> {
   const { store, config, log } = context;
   const wanted = names ?? (name === undefined ? config.connections.map((each) => each.name) : [name]);
@@ -229,7 +232,7 @@ export async function connectionsOf(
     store.sql,
     { ...context, config: { ...config, connections: chosen } },
     (failed, error) => {
-      if (!goesOn || chosen.length === 1) throw error;
+      if (!skipFailing || chosen.length === 1) throw error;
       log.error({ connection: failed, err: error }, 'the connection cannot be used, and the others go on');
     },
   );

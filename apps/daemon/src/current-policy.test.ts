@@ -6,29 +6,29 @@ import { listReplicaPolicies, sayPolicy } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { readConfig } from '@keywarden/runtime/config';
 import {
-  bed,
   day,
   enforced,
+  fixture,
   openIncidents,
   pass,
   prepare,
   revokedNames,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { expect, test } from 'vitest';
 import { resumeEnforcement } from './enforce/high-water-mark.ts';
 import { jobs } from './schedule/jobs.ts';
 
-useApplyBed();
+useApplyFixture();
 
 test('R6: a daemon that runs goes by the configuration file as it is now; while that cannot be used it judges and revokes nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-reload-'));
   const file = join(folder, 'keywarden.yaml');
   const environment = readEnvironment({ KEYWARDEN_CONFIG: file });
   const context = {
-    ...bed.context,
+    ...fixture.context,
     replica: randomUUID(),
     rereadConfig: () => readConfig(environment, {}, { secrets: false }),
   };
@@ -36,7 +36,7 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
     `policy:\n  enforcement: {organizations: {'*': {mode: enforce}}}\n  rules: [{name: never-used, never_used_for: 30d, action: revoke, mode: ${mode}}]\n`;
   const work = async () => {
     for (let passes = 0; passes < 3; passes += 1) {
-      await bed.controls.advance(day);
+      await fixture.controls.advance(day);
       await jobs.enforce.run(context, ['main']);
     }
   };
@@ -56,13 +56,13 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
 
 test('R6: replicas with different policies revoke nothing by themselves until they agree', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
-  const { db } = bed.context.store;
+  await resumeEnforcement(fixture.context, 'ada');
+  const { db } = fixture.context.store;
   const other = randomUUID();
-  const context = { ...bed.context, replica: randomUUID() };
+  const context = { ...fixture.context, replica: randomUUID() };
   const work = async () => {
     for (let passes = 0; passes < 3; passes += 1) {
-      await bed.controls.advance(day);
+      await fixture.controls.advance(day);
       await jobs.enforce.run(context, ['main']);
     }
     return await revokedNames();
@@ -80,9 +80,9 @@ test('R6: replicas with different policies revoke nothing by themselves until th
 
 test('R6: what a replica went by that is not heard of any more holds nothing back', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
-  await sayPolicy(bed.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
+  await resumeEnforcement(fixture.context, 'ada');
+  await sayPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
   expect((await pass(day)).why).toMatch(/different policies/);
-  await bed.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;
+  await fixture.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;
   expect((await pass(day)).why).toBeNull();
 });

@@ -5,23 +5,23 @@ import { revokeToken } from '@keywarden/db/daemon';
 import { authenticateToken } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import { readDataFile } from '@keywarden/runtime';
-import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { ensureFirstToken } from './first-token.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 let report: Store;
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-token-'));
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store);
+  fixture = await makeFixture(store);
   report = await store.as('keywarden_report');
-  bed.context.environment.KEYWARDEN_DATA = folder;
+  fixture.context.environment.KEYWARDEN_DATA = folder;
 });
 afterAll(async () => {
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
@@ -29,27 +29,27 @@ const kept = () => readDataFile(folder, 'report-token') ?? '';
 const holder = async () => await authenticateToken(report.sql, kept());
 
 test("the first token is kept for its owner alone, an operator's on the sandbox, and only a viewer's elsewhere", async () => {
-  await ensureFirstToken(bed.context, { isSandbox: true });
+  await ensureFirstToken(fixture.context, { isSandbox: true });
   const first = kept();
   expect(statSync(join(folder, 'report-token')).mode & 0o077).toBe(0);
   expect(await holder()).toMatchObject({ role: 'operator', organizations: null });
-  await ensureFirstToken(bed.context, { isSandbox: false });
+  await ensureFirstToken(fixture.context, { isSandbox: false });
   expect(kept()).toBe(first);
   expect(await holder()).toMatchObject({ role: 'viewer' });
 });
 
 test('a first token that was revoked stays so, and another takes its place', async () => {
   const dead = kept();
-  await revokeToken(bed.context.store.db, (await holder())?.token ?? '');
-  await ensureFirstToken(bed.context, { isSandbox: true });
+  await revokeToken(fixture.context.store.db, (await holder())?.token ?? '');
+  await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
   expect(await authenticateToken(report.sql, dead)).toBeUndefined();
   expect(await holder()).toMatchObject({ role: 'operator' });
 });
 
 test('REPORT_TOKEN is taken as it is given', async () => {
-  bed.context.environment.REPORT_TOKEN = 'given-by-the-environment';
-  await ensureFirstToken(bed.context, { isSandbox: true });
+  fixture.context.environment.REPORT_TOKEN = 'given-by-the-environment';
+  await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).toBe('given-by-the-environment');
   expect(await holder()).toMatchObject({ role: 'operator' });
 });

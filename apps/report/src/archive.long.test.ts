@@ -4,22 +4,22 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
 import { listen } from '@keywarden/testkit/report/served';
 import { createNeonClient } from '@neon/sdk';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 // The control plane's own tools, which know nothing of us but an address and a token.
 
-let bed: Bed;
+let fixture: Fixture;
 let server: Awaited<ReturnType<typeof listen>>;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
-  server = await listen(bed.app);
+  fixture = await makeFixture(inject('postgresUrl'));
+  server = await listen(fixture.app);
 });
 afterAll(async () => {
   await server.close();
-  await bed.close();
+  await fixture.close();
 });
 
 const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
@@ -27,7 +27,7 @@ const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
 test('neonctl lists organizations, projects and all operations of the archive', async () => {
   const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/package.json')), 'bin/cli.js');
   const home = mkdtempSync(join(tmpdir(), 'keywarden-archive-'));
-  const env = { PATH: process.env.PATH, HOME: home, CI: '1', NEON_API_KEY: bed.tokens.viewer };
+  const env = { PATH: process.env.PATH, HOME: home, CI: '1', NEON_API_KEY: fixture.tokens.viewer };
   const run = async <T>(...words: string[]): Promise<T> => {
     const common = ['--api-host', `${server.url}/api/v2`, '--output', 'json', '--no-analytics'];
     const { stdout } = await promisify(execFile)(process.execPath, [entry, ...common, ...words], { env, cwd: home });
@@ -42,7 +42,7 @@ test('neonctl lists organizations, projects and all operations of the archive', 
 });
 
 test('@neon/sdk lists organizations, projects and all operations of the archive', async () => {
-  const config = { apiKey: bed.tokens.viewer ?? '', baseUrl: `${server.url}/api/v2`, throwOnError: true } as const;
+  const config = { apiKey: fixture.tokens.viewer ?? '', baseUrl: `${server.url}/api/v2`, throwOnError: true } as const;
   const neon = createNeonClient(config);
   expect(idsOf(await neon.user.organizations())).toEqual(['acme', 'other']);
   expect(idsOf(await neon.projects.list({ org_id: 'acme' }).all())).toEqual(['quiet-river']);

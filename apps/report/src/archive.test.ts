@@ -1,23 +1,23 @@
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
-import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
 import { listen } from '@keywarden/testkit/report/served';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createApiClient } from '@neondatabase/api-client';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 let server: Awaited<ReturnType<typeof listen>>;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
-  server = await listen(bed.app);
+  fixture = await makeFixture(inject('postgresUrl'));
+  server = await listen(fixture.app);
 });
 afterAll(async () => {
   await server.close();
-  await bed.close();
+  await fixture.close();
 });
 
 /** The official client of the control plane, which knows nothing of us but an address and a token. */
-const client = () => createApiClient({ apiKey: bed.tokens.viewer ?? '', baseURL: `${server.url}/api/v2` });
+const client = () => createApiClient({ apiKey: fixture.tokens.viewer ?? '', baseURL: `${server.url}/api/v2` });
 
 test('the official client lists operations that are older than the control plane serves them', async () => {
   const old = Array.from({ length: 30 }, (_, index) =>
@@ -26,9 +26,9 @@ test('the official client lists operations that are older than the control plane
       updatedAt: '2025-03-05T00:00:00Z',
     }),
   );
-  await makeOperationPartitions(bed.daemon.sql, ['2025-03']);
-  const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
-  await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations: old });
+  await makeOperationPartitions(fixture.daemon.sql, ['2025-03']);
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'bold-moon'`;
+  await saveOperationPage(fixture.daemon.sql, { project: String(project?.number), operations: old });
   const projects = (await client().listProjects({ limit: 10 })).data.projects;
   expect(projects.map(({ id }) => id)).toEqual(['bold-moon', 'quiet-river']);
   const seen: string[] = [];
@@ -48,7 +48,7 @@ interface ArchivePage {
   pagination?: { cursor: string };
 }
 const pageOf = async (query: string) =>
-  (await bed.ask(`/api/v2/projects/quiet-river/operations?${query}`)).body as unknown as ArchivePage;
+  (await fixture.ask(`/api/v2/projects/quiet-river/operations?${query}`)).body as unknown as ArchivePage;
 
 test.each([1, 3, 25])(
   'the archive pages as the control plane does, by %i, and loses no row of one instant',
@@ -67,7 +67,7 @@ test.each([1, 3, 25])(
 );
 
 test("the archive's records have the control plane's own fields, unknown ones too, and its errors its own shape", async () => {
-  const { projects } = (await bed.ask('/api/v2/projects?limit=1')).body as unknown as { projects: object[] };
+  const { projects } = (await fixture.ask('/api/v2/projects?limit=1')).body as unknown as { projects: object[] };
   expect(projects[0]).toMatchObject({ id: 'bold-moon', org_id: 'other', pg_version: 17, locked: false });
   const [operation] = (await pageOf('limit=1')).operations;
   expect(Object.keys(operation ?? {})).toEqual([
@@ -82,15 +82,15 @@ test("the archive's records have the control plane's own fields, unknown ones to
     'total_duration_ms',
   ]);
   const missing = { status: 404, body: { code: '', message: 'project not found' } };
-  expect(await bed.ask('/api/v2/projects/nowhere/operations')).toMatchObject(missing);
+  expect(await fixture.ask('/api/v2/projects/nowhere/operations')).toMatchObject(missing);
   for (const path of ['quiet-river/operations/x', 'quiet-river/operations/00000000-0000-4000-8000-00000000ffff'])
-    expect(await bed.ask(`/api/v2/projects/${path}`)).toMatchObject({
+    expect(await fixture.ask(`/api/v2/projects/${path}`)).toMatchObject({
       status: 404,
       body: { message: 'operation not found' },
     });
   for (const query of ['limit=1001', 'limit=0', 'cursor=x', 'cursor=0000-01-01T00:00:00Z'])
-    expect((await bed.ask(`/api/v2/projects/quiet-river/operations?${query}`)).status).toBe(400);
-  expect((await bed.ask('/api/v2/nowhere')).status).toBe(404);
+    expect((await fixture.ask(`/api/v2/projects/quiet-river/operations?${query}`)).status).toBe(400);
+  expect((await fixture.ask('/api/v2/nowhere')).status).toBe(404);
 });
 
 test("the archive takes the control plane's own cursors: strictly below their time", async () => {
@@ -106,38 +106,38 @@ test('the official client asks who it is, for organizations, and for one project
   expect((await client().getProject('bold-moon')).data.project).toMatchObject({ id: 'bold-moon', org_id: 'other' });
   expect((await client().listSharedProjects({})).data.projects).toEqual([]);
   const headers = { 'x-request-id': 'mine' };
-  const missing = await bed.ask('/api/v2/projects?org_id=nobody', { headers });
+  const missing = await fixture.ask('/api/v2/projects?org_id=nobody', { headers });
   expect(missing).toMatchObject({ status: 404, body: { request_id: 'mine', message: 'organization not found' } });
-  expect((await bed.ask('/api/v2/auth', { as: 'acme' })).body).toEqual({
+  expect((await fixture.ask('/api/v2/auth', { as: 'acme' })).body).toEqual({
     account_id: 'acme',
     auth_method: 'api_key_org',
   });
-  expect((await bed.ask('/api/v2/users/me', { as: 'acme' })).status).toBe(404);
-  expect((await bed.ask('/api/v2/projects/bold-moon', { as: 'acme' })).status).toBe(404);
-  expect((await bed.ask('/api/v2/organizations/other', { as: 'acme' })).status).toBe(404);
+  expect((await fixture.ask('/api/v2/users/me', { as: 'acme' })).status).toBe(404);
+  expect((await fixture.ask('/api/v2/projects/bold-moon', { as: 'acme' })).status).toBe(404);
+  expect((await fixture.ask('/api/v2/organizations/other', { as: 'acme' })).status).toBe(404);
 });
 
 test('projects are found by a part of their name, and those that are gone are apart', async () => {
   const idsOf = async (query: string) => {
-    const { body } = await bed.ask(`/api/v2/projects?${query}`);
+    const { body } = await fixture.ask(`/api/v2/projects?${query}`);
     return (body as unknown as { projects: { id: string; deleted_at?: string }[] }).projects;
   };
   expect((await idsOf('search=BOLD')).map(({ id }) => id)).toEqual(['bold-moon']);
   expect(await idsOf('recoverable=true')).toEqual([]);
-  await bed.store.sql`update keywarden.project set gone_at = '2026-05-04T00:00:00Z' where id = 'bold-moon'`;
+  await fixture.store.sql`update keywarden.project set gone_at = '2026-05-04T00:00:00Z' where id = 'bold-moon'`;
   expect((await idsOf('')).map(({ id }) => id)).toEqual(['quiet-river']);
   expect(await idsOf('recoverable=true')).toMatchObject([{ id: 'bold-moon', deleted_at: '2026-05-04T00:00:00Z' }]);
-  await bed.store.sql`update keywarden.project set gone_at = null where id = 'bold-moon'`;
-  expect((await bed.ask('/api/v2/projects?recoverable=perhaps')).status).toBe(400);
+  await fixture.store.sql`update keywarden.project set gone_at = null where id = 'bold-moon'`;
+  expect((await fixture.ask('/api/v2/projects?recoverable=perhaps')).status).toBe(400);
 });
 
 test('P1: a token of one organization sees the archive of that alone', async () => {
-  const { projects } = (await bed.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
+  const { projects } = (await fixture.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
     projects: { id: string }[];
   };
   expect(projects.map(({ id }) => id)).toEqual(['quiet-river']);
-  expect((await bed.ask('/api/v2/projects/bold-moon/operations', { as: 'acme' })).status).toBe(404);
-  expect((await bed.ask('/api/v2/projects', { as: null })).status).toBe(401);
+  expect((await fixture.ask('/api/v2/projects/bold-moon/operations', { as: 'acme' })).status).toBe(404);
+  expect((await fixture.ask('/api/v2/projects', { as: null })).status).toBe(401);
 });
 
 test('a reader loses no operation of one time where their places go up between two of its pages', async () => {
@@ -145,14 +145,14 @@ test('a reader loses no operation of one time where their places go up between t
   const rows = Array.from({ length: 7 }, (_, index) =>
     makeWireOperation(7000 + index, { createdAt, updatedAt: createdAt }),
   );
-  await makeOperationPartitions(bed.daemon.sql, ['2025-04']);
-  const [project] = await bed.store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  await makeOperationPartitions(fixture.daemon.sql, ['2025-04']);
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'quiet-river'`;
   const number = String(project?.number);
-  await saveOperationPage(bed.daemon.sql, { project: number, operations: rows.slice(0, 3) });
+  await saveOperationPage(fixture.daemon.sql, { project: number, operations: rows.slice(0, 3) });
   const read = async (cursor: string) =>
     (await client().listProjectOperations({ projectId: 'quiet-river', limit: 2, cursor })).data;
   const first = await read('2025-04-01T00:00:01Z');
-  await saveOperationPage(bed.daemon.sql, { project: number, operations: rows });
+  await saveOperationPage(fixture.daemon.sql, { project: number, operations: rows });
   const seen = first.operations.map(({ id }) => id);
   for (let cursor = first.pagination?.cursor; cursor !== undefined; ) {
     const page = await read(cursor);

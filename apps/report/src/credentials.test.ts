@@ -1,15 +1,15 @@
 import { unknownTime, type WireCredential } from '@keywarden/core/wire';
-import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
+import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Manifest } from './evidence/summary.ts';
 
-let bed: Bed;
+let fixture: Fixture;
 
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
   const list = async (organizationId: string, listedAt: string, keys: WireCredential[]) =>
-    await listCredentials(bed, { organizationId, listedAt, keys });
+    await listCredentials(fixture, { organizationId, listedAt, keys });
   for (const listedAt of ['2026-05-30T00:00:00Z', '2026-05-31T00:00:00Z']) {
     await list('acme', listedAt, [
       makeCredential({
@@ -34,10 +34,10 @@ beforeAll(async () => {
     ]);
   }
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 const idsOf = async (query: string, as = 'viewer') => {
-  const { status, body } = await bed.ask(`/v1/credentials${query}`, { as });
+  const { status, body } = await fixture.ask(`/v1/credentials${query}`, { as });
   expect(status).toBe(200);
   return body.items.map(({ id }) => String(id)).toSorted();
 };
@@ -51,33 +51,33 @@ test('what is no API key has a list of its own, and no other list or figure has 
   // Whose age or use upstream does not tell is neither old nor idle.
   expect(await idsOf('?older_than=90d')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3']);
   expect(await idsOf('?idle_for=90d')).toEqual(['nak_live_1', 'nak_live_2', 'nak_live_3']);
-  const keys = (await bed.ask('/v1/keys')).body.items.map(({ kind }) => kind);
+  const keys = (await fixture.ask('/v1/keys')).body.items.map(({ kind }) => kind);
   expect(keys).toHaveLength(3);
-  const { text } = await bed.ask('/metrics', { as: 'viewer' });
-  expect((await bed.ask('/v1/keys?kind=role')).status).toBe(400);
+  const { text } = await fixture.ask('/metrics', { as: 'viewer' });
+  expect((await fixture.ask('/v1/keys?kind=role')).status).toBe(400);
   expect(text).not.toContain('nak_live');
 });
 
 test('P1: a token of one organization sees the credentials of that one alone', async () => {
   expect(await idsOf('', 'acme')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3']);
-  const [{ number } = {}] = (await bed.ask('/v1/credentials?kind=project_permission')).body.items;
+  const [{ number } = {}] = (await fixture.ask('/v1/credentials?kind=project_permission')).body.items;
   for (const path of ['', '/observations', '/uses']) {
-    expect((await bed.ask(`/v1/credentials/${String(number)}${path}`)).status).toBe(200);
-    expect((await bed.ask(`/v1/credentials/${String(number)}${path}`, { as: 'acme' })).status).toBe(404);
+    expect((await fixture.ask(`/v1/credentials/${String(number)}${path}`)).status).toBe(200);
+    expect((await fixture.ask(`/v1/credentials/${String(number)}${path}`, { as: 'acme' })).status).toBe(404);
     // Nor is it a key.
-    expect((await bed.ask(`/v1/keys/${String(number)}${path}`)).status).toBe(404);
+    expect((await fixture.ask(`/v1/keys/${String(number)}${path}`)).status).toBe(404);
   }
 });
 
 test('as they were, with where that is not known: before the first listing, and where none was made', async () => {
   const holesAt = async (at: string) => {
-    const { body } = await bed.ask(`/v1/credentials?as_of=${at}`);
+    const { body } = await fixture.ask(`/v1/credentials?as_of=${at}`);
     return (body.holes as unknown as { scope: string }[]).map(({ scope }) => scope);
   };
   expect(await holesAt('2026-05-30T12:00:00Z')).not.toContain('role:acme/quiet-river');
   expect(await holesAt('2026-05-30T12:00:00Z')).toContain('jwks:acme/quiet-river');
   expect(await holesAt('2026-05-20T00:00:00Z')).toContain('role:acme/quiet-river');
-  const { body } = await bed.ask('/v1/credentials?as_of=2026-05-20T00:00:00Z');
+  const { body } = await fixture.ask('/v1/credentials?as_of=2026-05-20T00:00:00Z');
   expect(body.items.find(({ id }) => id === 'p1')).toMatchObject({ state: 'unknown', created_at: null });
   expect(body.items.find(({ id }) => id === 'nak_live_1')).toMatchObject({ state: 'active' });
 });
@@ -85,11 +85,11 @@ test('as they were, with where that is not known: before the first listing, and 
 test('a review of credentials: decided and signed like one of keys, but that nothing of it is rotated', async () => {
   const asked = { title: 'branches', credentials: { kind: 'branch_credential' } };
   const both = { ...asked, keys: {} };
-  expect((await bed.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: both })).status).toBe(400);
-  const opened = await bed.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: asked });
+  expect((await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: both })).status).toBe(400);
+  const opened = await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: asked });
   expect(opened.status).toBe(201);
   const review = String((opened.body as { id?: string }).id);
-  const { items } = (await bed.ask(`/v1/reviews/${review}/keys`)).body;
+  const { items } = (await fixture.ask(`/v1/reviews/${review}/keys`)).body;
   const reviewed = items.map(({ key }) => key as unknown as { number: string; id: string; expires_at: string | null });
   expect(reviewed.map(({ id, expires_at: at }) => [id, at])).toEqual([
     ['nak_live_1', null],
@@ -97,7 +97,7 @@ test('a review of credentials: decided and signed like one of keys, but that not
     ['nak_live_3', '2026-05-05T00:00:00Z'],
   ]);
   const decide = async (keys: string[], decision: string) =>
-    await bed.ask(`/v1/reviews/${review}/decisions`, {
+    await fixture.ask(`/v1/reviews/${review}/decisions`, {
       as: 'auditor',
       method: 'POST',
       body: { keys, decision, reason: 'looked at' },
@@ -107,14 +107,14 @@ test('a review of credentials: decided and signed like one of keys, but that not
   expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Only API keys are rotated')]);
   expect((await decide(numbers.slice(0, 1), 'revoke')).status).toBe(201);
   expect((await decide(numbers.slice(1), 'keep')).status).toBe(201);
-  const signed = await bed.ask(`/v1/reviews/${review}/signature`, { as: 'operator', method: 'POST' });
+  const signed = await fixture.ask(`/v1/reviews/${review}/signature`, { as: 'operator', method: 'POST' });
   expect(signed.body).toMatchObject({ revocations: 1, rotations: 0 });
 });
 
 test('evidence has the credentials that were there, those that had expired, and where their inventory is not known', async () => {
   const query = 'control=nist-800-53:IA-5&from=2026-05-30T00:00:00Z&to=2026-06-02T00:00:00Z';
-  const response = await bed.app.request(`/v1/evidence?${query}`, {
-    headers: { authorization: `Bearer ${bed.tokens.auditor}` },
+  const response = await fixture.app.request(`/v1/evidence?${query}`, {
+    headers: { authorization: `Bearer ${fixture.tokens.auditor}` },
   });
   const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
   const manifest = JSON.parse(Buffer.from(files['manifest.json'] ?? []).toString()) as Manifest;
@@ -126,12 +126,12 @@ test('evidence has the credentials that were there, those that had expired, and 
 });
 
 test('P3: an export of credentials ends in a line that says what it holds', async () => {
-  const { status, text } = await bed.ask('/v1/exports/credentials?kind=branch_credential', { as: 'auditor' });
+  const { status, text } = await fixture.ask('/v1/exports/credentials?kind=branch_credential', { as: 'auditor' });
   expect(status).toBe(200);
   const lines = text.trim().split('\n');
   expect(lines).toHaveLength(4);
   expect(lines[0]).toMatch(/"detail":\{"scopes": ?\["storage:read"\]\}/);
   expect(lines.at(-1)).toContain('"count":3');
-  const csv = await bed.ask('/v1/exports/credentials?format=csv', { as: 'auditor' });
+  const csv = await fixture.ask('/v1/exports/credentials?format=csv', { as: 'auditor' });
   expect(csv.text.split('\n')[0]).toContain('expires_at');
 });

@@ -1,22 +1,22 @@
 import { sized } from '@keywarden/testkit';
-import { type Answer, type Bed, makeBed } from '@keywarden/testkit/report/fixture';
+import { type Answer, type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 let routes: Route[];
 let validate: (pointer: string, value: unknown) => string | null;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
   const reason = 'to be found';
-  await bed.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: { title: 'first' } });
-  await bed.ask('/v1/exemptions', {
+  await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: { title: 'first' } });
+  await fixture.ask('/v1/exemptions', {
     as: 'operator',
     method: 'POST',
-    body: { keys: [bed.keys['12']], reason, for: '9d' },
+    body: { keys: [fixture.keys['12']], reason, for: '9d' },
   });
-  const document = JSON.parse((await bed.ask('/openapi.json')).text) as Document;
+  const document = JSON.parse((await fixture.ask('/openapi.json')).text) as Document;
   routes = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
@@ -28,7 +28,7 @@ beforeAll(async () => {
   };
   schemas = document.components.schemas;
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 interface Schema {
   type?: string | string[];
@@ -117,9 +117,9 @@ function valueOf(schema: Schema): fc.Arbitrary<unknown> {
       .map((at) => at.toISOString());
   if (schema.pattern?.includes('(s|m|h|d)')) return fc.constantFrom('1s', '30d', '99999d');
   const known = [
-    ...Object.values(bed.keys),
-    ...Object.keys(bed.keys),
-    bed.planId,
+    ...Object.values(fixture.keys),
+    ...Object.keys(fixture.keys),
+    fixture.planId,
     'acme',
     'other',
     'quiet-river',
@@ -142,9 +142,9 @@ function valueOf(schema: Schema): fc.Arbitrary<unknown> {
 
 /** What is there of each name. */
 const known = (): Record<string, string[]> => ({
-  key: Object.values(bed.keys),
-  keys: Object.values(bed.keys),
-  plan_id: [bed.planId],
+  key: Object.values(fixture.keys),
+  keys: Object.values(fixture.keys),
+  plan_id: [fixture.planId],
   review: ['1', '2'],
   exemption: ['1', '2'],
   rotation_id: ['abcd2345'],
@@ -222,7 +222,7 @@ test('P1: no request gets a 5xx, nor an answer that the description does not all
   await fc.assert(
     fc.asyncProperty(requests, async ([route, request]) => {
       peers += 1;
-      const answer = await bed.ask(addressOf(request), {
+      const answer = await fixture.ask(addressOf(request), {
         as: request.as,
         method: request.method,
         body: request.body,

@@ -1,15 +1,15 @@
 import { saveKeyListing, saveOperationPage } from '@keywarden/db/daemon';
 import { sized } from '@keywarden/testkit';
-import { type Answer, type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { type Answer, type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
 import { makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 /** Follows a list to its end by its Link header, doing something between pages. */
 async function follow(
@@ -18,7 +18,7 @@ async function follow(
 ): Promise<string[]> {
   const seen: string[] = [];
   for (let address: string | undefined = path, page = 0; address !== undefined; page += 1) {
-    const { status, headers, body }: Answer = await bed.ask(address);
+    const { status, headers, body }: Answer = await fixture.ask(address);
     expect(status).toBe(200);
     seen.push(...body.items.map((item) => String(item.id)));
     const next: string | undefined = /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
@@ -36,14 +36,14 @@ test.each([1, 3, 7, 25, 1000])('P2: pages of %i show each operation once, those 
 });
 
 test('P2: a row is neither skipped nor repeated while rows arrive', async () => {
-  const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'bold-moon'`;
   let made = 1000;
   const add = async (seconds: number[]) => {
     const operations = seconds.map((second) => {
       made += 1;
       return makeWireOperation(made, { createdAt: new Date(Date.UTC(2026, 4, 5) + second * 1000).toISOString() });
     });
-    await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations });
+    await saveOperationPage(fixture.daemon.sql, { project: String(project?.number), operations });
     return operations.map(({ id }) => id);
   };
   const second = fc.integer({ min: 0, max: 8 });
@@ -53,7 +53,7 @@ test('P2: a row is neither skipped nor repeated while rows arrive', async () => 
       fc.array(second, { minLength: 1, maxLength: 12 }),
       fc.array(fc.array(second, { maxLength: 4 }), { maxLength: 8 }),
       async (limit, before, arriving) => {
-        await bed.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
+        await fixture.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
         const there = await add(before);
         const seen = await follow(`/v1/operations?project_id=bold-moon&limit=${limit}`, async (page) => {
           await add(arriving[page] ?? []);
@@ -64,14 +64,14 @@ test('P2: a row is neither skipped nor repeated while rows arrive', async () => 
     ),
     { numRuns: sized(60) },
   );
-  await bed.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
+  await fixture.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
 });
 
 test('a cursor is bound to its list and its filters, and made by nobody else', async () => {
-  const { body } = await bed.ask('/v1/operations?limit=10&action=start_compute');
+  const { body } = await fixture.ask('/v1/operations?limit=10&action=start_compute');
   expect(body.next_cursor).not.toBeNull();
   const cursor = String(body.next_cursor);
-  const status = async (path: string) => (await bed.ask(path)).status;
+  const status = async (path: string) => (await fixture.ask(path)).status;
   expect(await status(`/v1/operations?limit=5&action=start_compute&cursor=${cursor}`)).toBe(200);
   expect(await status(`/v1/operations?limit=10&cursor=${cursor}`)).toBe(400);
   expect(await status(`/v1/keys?cursor=${cursor}`)).toBe(400);
@@ -102,7 +102,7 @@ test.each([
   ['/v1/keys?cursor=abc', 'cursor'],
   ['/v1/operations/buckets?from=2020-01-01T00:00:00Z&to=2026-01-01T00:00:00Z&size=hour', 'buckets'],
 ])('%s is refused by the name of what is wrong', async (path, name) => {
-  const { status, body, headers } = await bed.ask(path);
+  const { status, body, headers } = await fixture.ask(path);
   expect(status).toBe(400);
   expect(headers.get('content-type')).toBe('application/problem+json');
   expect(body).toMatchObject({ type: 'about:blank', status: 400, detail: expect.stringContaining(name) });
@@ -110,8 +110,8 @@ test.each([
 
 test('a body that is not JSON, or too long, is refused in a sentence', async () => {
   const send = async (text: string) => {
-    const headers = { authorization: `Bearer ${bed.tokens.operator}`, 'content-type': 'application/json' };
-    return await bed.app.request('/v1/reviews', { method: 'POST', headers, body: text });
+    const headers = { authorization: `Bearer ${fixture.tokens.operator}`, 'content-type': 'application/json' };
+    return await fixture.app.request('/v1/reviews', { method: 'POST', headers, body: text });
   };
   expect((await send('{')).status).toBe(400);
   const long = await send(JSON.stringify({ title: 'x'.repeat(1_100_000) }));
@@ -124,19 +124,19 @@ test.each([
   '/v1/operations?from=2026-01-01T00:00:00-23:59',
   '/v1/revocations?from=0000-01-01T00:00:00Z',
 ])('%s, which Postgres would not take, is refused by its name', async (path) => {
-  const { status, body } = await bed.ask(path);
+  const { status, body } = await fixture.ask(path);
   expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from): /)]);
 });
 
 test('a body of another type, and a form that is none, are refused in a sentence', async () => {
   const send = async (path: string, type: string, text: string) => {
     const headers = {
-      authorization: `Bearer ${bed.tokens.operator}`,
+      authorization: `Bearer ${fixture.tokens.operator}`,
       'content-type': type,
       host: 'h',
       origin: 'http://h',
     };
-    return (await bed.app.request(path, { method: 'POST', headers, body: text })).status;
+    return (await fixture.app.request(path, { method: 'POST', headers, body: text })).status;
   };
   expect(await send('/v1/exemptions', 'application/x-www-form-urlencoded', '{}')).toBe(415);
   expect(await send('/sign-in', 'multipart/form-data; boundary=x', 'nothing')).toBe(400);
@@ -145,7 +145,7 @@ test('a body of another type, and a form that is none, are refused in a sentence
 });
 
 test('filters: ids keep every digit, a wildcard in a name is only a character, and ages are by the control plane’s clock', async () => {
-  const ids = async (query: string) => (await bed.ask(`/v1/keys?${query}`)).body.items.map((item) => item.id);
+  const ids = async (query: string) => (await fixture.ask(`/v1/keys?${query}`)).body.items.map((item) => item.id);
   expect(await ids('q=50%25_')).toEqual(['9007199254740993']);
   expect(await ids('kind=project')).toEqual(['12']);
   expect(await ids('state=gone')).toEqual([]);
@@ -155,7 +155,7 @@ test('filters: ids keep every digit, a wildcard in a name is only a character, a
   expect(await ids('owner=ada')).toHaveLength(3);
   expect(await ids('owner=grace')).toEqual([]);
   expect(await ids('sort=name&order=desc')).toEqual(['13', '12', '9007199254740993']);
-  expect((await bed.ask('/v1/operations?to=2026-05-02T00:00:00Z')).body.items).toHaveLength(5);
+  expect((await fixture.ask('/v1/operations?to=2026-05-02T00:00:00Z')).body.items).toHaveLength(5);
 });
 
 test('P2: keys are paged by any order, those of one name or never used too', async () => {
@@ -165,15 +165,17 @@ test('P2: keys are paged by any order, those of one name or never used too', asy
 });
 
 test('an answer that has not changed is not sent again', async () => {
-  const { headers } = await bed.ask(`/v1/plans/${bed.planId}`);
+  const { headers } = await fixture.ask(`/v1/plans/${fixture.planId}`);
   const tag = headers.get('etag') ?? '';
   expect(tag).not.toBe('');
-  const again = await bed.ask(`/v1/plans/${bed.planId}`, { headers: { 'if-none-match': tag } });
+  const again = await fixture.ask(`/v1/plans/${fixture.planId}`, { headers: { 'if-none-match': tag } });
   expect([again.status, again.text]).toEqual([304, '']);
 });
 
 test("an operation's versions are shown, the newest first", async () => {
-  const { body } = await bed.ask('/v1/projects/quiet-river/operations/00000000-0000-4000-8000-000000000003/versions');
+  const { body } = await fixture.ask(
+    '/v1/projects/quiet-river/operations/00000000-0000-4000-8000-000000000003/versions',
+  );
   expect(body.items.map(({ status, replaced_at: at }) => [status, at === null])).toEqual([
     ['failed', true],
     ['running', false],
@@ -183,7 +185,7 @@ test("an operation's versions are shown, the newest first", async () => {
 test('operations are counted by time, and by what is asked', async () => {
   const range = 'from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z';
   const counts = async (query: string) =>
-    (await bed.ask(`/v1/operations/buckets?${range}&${query}`)).body.items.map((item) => [
+    (await fixture.ask(`/v1/operations/buckets?${range}&${query}`)).body.items.map((item) => [
       item.start,
       item.status,
       item.operations,
@@ -199,15 +201,15 @@ test('operations are counted by time, and by what is asked', async () => {
 });
 
 test('blind spots, holes and history stand where somebody looks for them', async () => {
-  const [connection] = (await bed.ask('/v1/connections')).body.items;
+  const [connection] = (await fixture.ask('/v1/connections')).body.items;
   expect(connection?.blind_spots).toEqual(
     expect.arrayContaining([expect.objectContaining({ kind: 'members_unknown', scope: 'organization:acme' })]),
   );
-  const [coverage] = (await bed.ask('/v1/coverage/operations?project_id=quiet-river')).body.items;
+  const [coverage] = (await fixture.ask('/v1/coverage/operations?project_id=quiet-river')).body.items;
   expect(coverage).toMatchObject({ known: [{ from: '2026-05-01T00:00:00Z', to_included: false }] });
-  const { items } = (await bed.ask(`/v1/keys/${bed.keys['12']}/observations`)).body;
+  const { items } = (await fixture.ask(`/v1/keys/${fixture.keys['12']}/observations`)).body;
   expect(items.map(({ event }) => event)).toEqual(['first_seen']);
-  await saveKeyListing(bed.daemon.sql, {
+  await saveKeyListing(fixture.daemon.sql, {
     controlPlane: '1',
     scope: 'organization:acme',
     organizationId: 'acme',
@@ -224,7 +226,7 @@ test('blind spots, holes and history stand where somebody looks for them', async
       }),
     ],
   });
-  expect((await bed.ask(`/v1/keys/${bed.keys['12']}/uses`)).body.items).toEqual([
+  expect((await fixture.ask(`/v1/keys/${fixture.keys['12']}/uses`)).body.items).toEqual([
     { last_used_at: '2026-06-01T10:11:12Z', address: '192.0.2.7', hour: '2026-06-01T10:00:00Z' },
   ]);
 });

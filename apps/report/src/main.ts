@@ -123,7 +123,7 @@ function describeListenError(error: unknown, { host, port }: { host: string; por
   }
   return new UserError(
     'listen',
-    `The report cannot listen on ${host}:${port} (${code}); mend REPORT_HOST or REPORT_PORT.`,
+    `The report cannot listen on ${host}:${port} (${code}); fix REPORT_HOST or REPORT_PORT.`,
     {
       cause: error,
     },

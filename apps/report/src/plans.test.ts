@@ -1,25 +1,26 @@
 import { createToken, listReportApprovals, readStanding } from '@keywarden/db/daemon';
-import { type Bed, makeBed, plan } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
-const approve = async (id: string, as: string) => await bed.ask(`/v1/plans/${id}/approvals`, { as, method: 'POST' });
+const approve = async (id: string, as: string) =>
+  await fixture.ask(`/v1/plans/${id}/approvals`, { as, method: 'POST' });
 const reject = async (id: string, as: string) =>
-  await bed.ask(`/v1/plans/${id}/rejections`, { as, method: 'POST', body: { reason: 'not before Friday' } });
+  await fixture.ask(`/v1/plans/${id}/rejections`, { as, method: 'POST', body: { reason: 'not before Friday' } });
 /** The plans that the daemon would carry out. */
-const approved = async () => (await listReportApprovals(bed.daemon.sql)).map(({ planId }) => planId);
+const approved = async () => (await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId);
 
 test('an approval is attributed, counts once a person, and is the daemon’s to carry out', async () => {
-  const { status, body } = await approve(bed.planId, 'operator');
+  const { status, body } = await approve(fixture.planId, 'operator');
   expect([status, body.approvers, body.approvers_needed]).toEqual([201, 1, 1]);
-  expect(await approved()).toEqual([bed.planId]);
-  expect((await approve(bed.planId, 'operator')).status).toBe(409);
-  const [decision] = (await bed.ask(`/v1/plans/${bed.planId}/decisions`)).body.items;
+  expect(await approved()).toEqual([fixture.planId]);
+  expect((await approve(fixture.planId, 'operator')).status).toBe(409);
+  const [decision] = (await fixture.ask(`/v1/plans/${fixture.planId}/decisions`)).body.items;
   expect(decision).toMatchObject({
     decision: 'approved',
     via: 'report',
@@ -28,62 +29,69 @@ test('an approval is attributed, counts once a person, and is the daemon’s to 
 });
 
 test('the newest word counts: a rejection ends what was approved, and an approval after it overrules it', async () => {
-  expect((await reject(bed.planId, 'second operator')).body).toMatchObject({ rejected: true, approvers: 0 });
+  expect((await reject(fixture.planId, 'second operator')).body).toMatchObject({ rejected: true, approvers: 0 });
   expect(await approved()).toEqual([]);
-  expect(await readStanding(bed.daemon.sql, bed.planId)).toMatchObject({ rejection: { reason: 'not before Friday' } });
-  expect((await approve(bed.planId, 'operator')).body).toMatchObject({ rejected: false, approvers: 1 });
-  expect(await approved()).toEqual([bed.planId]);
-  expect(await readStanding(bed.daemon.sql, bed.planId)).toMatchObject({ rejection: null });
+  expect(await readStanding(fixture.daemon.sql, fixture.planId)).toMatchObject({
+    rejection: { reason: 'not before Friday' },
+  });
+  expect((await approve(fixture.planId, 'operator')).body).toMatchObject({ rejected: false, approvers: 1 });
+  expect(await approved()).toEqual([fixture.planId]);
+  expect(await readStanding(fixture.daemon.sql, fixture.planId)).toMatchObject({ rejection: null });
 });
 
 test('above second_person_above keys a plan waits for a second person', async () => {
   // A key in an open rotation leaves through that alone.
-  await bed.store.sql`update keywarden.rotation set ended_at = now()`;
-  const id = await plan(bed.daemon, { second_person_above: 0 });
+  await fixture.store.sql`update keywarden.rotation set ended_at = now()`;
+  const id = await plan(fixture.daemon, { second_person_above: 0 });
   expect((await approve(id, 'operator')).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
   expect(await approved()).not.toContain(id);
   expect((await approve(id, 'operator')).status).toBe(409);
   // A person with two tokens is one person.
-  const { secret } = await createToken(bed.daemon.db, { name: 'operator', role: 'operator', organizationIds: null });
+  const { secret } = await createToken(fixture.daemon.db, {
+    name: 'operator',
+    role: 'operator',
+    organizationIds: null,
+  });
   expect((await approve(id, secret)).status).toBe(409);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });
   expect(await approved()).toContain(id);
 });
 
 test('a plan that nobody has made for a day is not approved', async () => {
-  await bed.store.sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${bed.planId}`;
-  await reject(bed.planId, 'operator');
-  const { status, body } = await approve(bed.planId, 'operator');
+  await fixture.store
+    .sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${fixture.planId}`;
+  await reject(fixture.planId, 'operator');
+  const { status, body } = await approve(fixture.planId, 'operator');
   expect([status, body.detail]).toEqual([409, expect.stringContaining('within the last day')]);
 });
 
 test('a plan is shown with the document that its hash is of', async () => {
-  const { body } = await bed.ask(`/v1/plans/${bed.planId}`);
+  const { body } = await fixture.ask(`/v1/plans/${fixture.planId}`);
   expect(body).toMatchObject({ items: 1, held: 2, document: { version: 2 } });
-  expect((await bed.ask('/v1/plans/p-none')).status).toBe(404);
+  expect((await fixture.ask('/v1/plans/p-none')).status).toBe(404);
 });
 
 test('an exemption is granted, shown and ended in somebody’s name', async () => {
-  const body = { keys: [bed.keys['12']], rules: ['never-used'], reason: 'until the move', for: '30d' };
-  const granted = await bed.ask('/v1/exemptions', { as: 'acme', method: 'POST', body });
+  const body = { keys: [fixture.keys['12']], rules: ['never-used'], reason: 'until the move', for: '30d' };
+  const granted = await fixture.ask('/v1/exemptions', { as: 'acme', method: 'POST', body });
   expect(granted).toMatchObject({
     status: 201,
     body: { state: 'in_force', granted_by: expect.stringContaining('acme (') },
   });
   expect(String(granted.body.until).slice(0, 10)).toBe('2026-07-01');
-  const id = await plan(bed.daemon);
-  const [held] = (await bed.ask(`/v1/findings?plan_id=${id}&key=${bed.keys['12']}`)).body.items;
+  const id = await plan(fixture.daemon);
+  const [held] = (await fixture.ask(`/v1/findings?plan_id=${id}&key=${fixture.keys['12']}`)).body.items;
   expect(held?.why_held).toContain('connection main itself uses this key');
   const end = async (as: string) =>
-    await bed.ask(`/v1/exemptions/${String(granted.body.id)}/end`, { as, method: 'POST' });
+    await fixture.ask(`/v1/exemptions/${String(granted.body.id)}/end`, { as, method: 'POST' });
   expect((await end('operator')).body).toMatchObject({ state: 'ended' });
   expect((await end('operator')).status).toBe(409);
-  const both = { ...body, keys: [bed.keys['12'], bed.keys['13']] };
-  const wide = await bed.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: both });
-  const refused = await bed.ask(`/v1/exemptions/${String(wide.body.id)}/end`, { as: 'acme', method: 'POST' });
+  const both = { ...body, keys: [fixture.keys['12'], fixture.keys['13']] };
+  const wide = await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: both });
+  const refused = await fixture.ask(`/v1/exemptions/${String(wide.body.id)}/end`, { as: 'acme', method: 'POST' });
   expect(refused.status).toBe(403);
   const bad = async (change: object) =>
-    (await bed.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: { ...body, ...change } })).status;
+    (await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: { ...body, ...change } })).status;
   expect(await bad({ until: '2027-01-01T00:00:00Z' })).toBe(400);
   expect(await bad({ for: undefined, until: '2026-01-01T00:00:00Z' })).toBe(422);
   expect(await bad({ for: undefined })).toBe(400);

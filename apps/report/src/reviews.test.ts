@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { saveKeyListing } from '@keywarden/db/daemon';
-import { type Bed, makeBed, plan } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 const post = async (path: string, body: object | undefined, as = 'operator') =>
-  await bed.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
+  await fixture.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
 
 async function open(body: object = {}): Promise<string> {
   const { status, body: review } = await post('/v1/reviews', { title: 'spring', ...body }, 'auditor');
@@ -20,11 +20,11 @@ async function open(body: object = {}): Promise<string> {
 }
 
 const decide = async (review: string, id: string, decision: string, reason = 'as agreed') =>
-  await post(`/v1/reviews/${review}/decisions`, { keys: [bed.keys[id]], decision, reason }, 'auditor');
+  await post(`/v1/reviews/${review}/decisions`, { keys: [fixture.keys[id]], decision, reason }, 'auditor');
 
 test('a review freezes its keys: what happens to them later does not change it', async () => {
   const review = await open({ keys: { organization_id: 'acme' } });
-  const before = (await bed.ask(`/v1/reviews/${review}/keys`)).body.items;
+  const before = (await fixture.ask(`/v1/reviews/${review}/keys`)).body.items;
   expect(before.map(({ key }) => (key as unknown as { id: string }).id)).toEqual(['9007199254740993', '12']);
   expect(before[0]).toMatchObject({ decision: null, findings: [{ rule: 'never-used', action: 'revoke' }] });
   const keys = [makeWireKey('9007199254740993', { name: 'renamed' }), makeWireKey('12', { projectId: 'quiet-river' })];
@@ -36,8 +36,8 @@ test('a review freezes its keys: what happens to them later does not change it',
     run: null,
   };
   const at = '2026-06-01T00:10:00Z';
-  await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
-  expect((await bed.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
+  await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
+  expect((await fixture.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
 });
 
 test('a review is signed when everything is decided, by an operator, once; then it stays as it is', async () => {
@@ -59,24 +59,24 @@ test('a review is signed when everything is decided, by an operator, once; then 
 
   expect((await decide(review, '12', 'revoke')).status).toBe(409);
   expect((await post(`/v1/reviews/${review}/signature`, undefined)).status).toBe(409);
-  const { text } = await bed.ask(`/v1/reviews/${review}/document`);
+  const { text } = await fixture.ask(`/v1/reviews/${review}/document`);
   expect(createHash('sha256').update(text).digest('hex')).toBe(signed.body.sha256);
-  expect((await bed.ask(`/v1/reviews/${review}/decisions`)).body.items.map(({ reason }) => reason)).toContain(
+  expect((await fixture.ask(`/v1/reviews/${review}/decisions`)).body.items.map(({ reason }) => reason)).toContain(
     'at first',
   );
 
   // What the decisions came to: an exemption, a request, and an item of the next plan.
-  const [exemption] = (await bed.ask(`/v1/exemptions?key=${bed.keys['12']}`)).body.items;
+  const [exemption] = (await fixture.ask(`/v1/exemptions?key=${fixture.keys['12']}`)).body.items;
   expect(exemption).toMatchObject({
     rules: ['never-used'],
     reason: `access review ${review}: asked its owner, decided by auditor (report token 2)`,
     granted_by: 'operator (report token 3)',
     state: 'in_force',
   });
-  const [request] = (await bed.ask('/v1/rotation-requests')).body.items;
+  const [request] = (await fixture.ask('/v1/rotation-requests')).body.items;
   expect(request).toMatchObject({ key: { id: '9007199254740993' }, reason: `access review ${review}: as agreed` });
-  const id = await plan(bed.daemon);
-  const found = (await bed.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
+  const id = await plan(fixture.daemon);
+  const found = (await fixture.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
   expect(found).toEqual([
     expect.objectContaining({
       key: expect.objectContaining({ id: '13' }),
@@ -87,10 +87,10 @@ test('a review is signed when everything is decided, by an operator, once; then 
 });
 
 test('a signed review cannot be changed by the database role that serves it either', async () => {
-  const { sql } = await bed.store.as('keywarden_report');
+  const { sql } = await fixture.store.as('keywarden_report');
   const [signed] = await sql`select review_number from keywarden.review_signature limit 1`;
   const review = String(signed?.review_number);
-  const key = String(bed.keys['12']);
+  const key = String(fixture.keys['12']);
   await expect(sql`
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
     values (${review}, ${key}, 'revoke', 'x', 'x')`).rejects.toMatchObject({ code: 'KW001' });
@@ -111,7 +111,7 @@ test('of two that sign at once one does, and decides what takes effect once', as
     [1, 2, 3].map(async () => await post(`/v1/reviews/${review}/signature`, undefined)),
   );
   expect(answers.map(({ status }) => status).filter((status) => status === 201)).toHaveLength(1);
-  expect((await bed.ask(`/v1/rotation-requests?key=${bed.keys['13']}`)).body.items).toHaveLength(1);
+  expect((await fixture.ask(`/v1/rotation-requests?key=${fixture.keys['13']}`)).body.items).toHaveLength(1);
 });
 
 test('keys of another review, none at all, and a time to come are refused in a sentence', async () => {

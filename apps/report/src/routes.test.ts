@@ -1,20 +1,23 @@
-import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
+import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
-let bed: Bed;
+let fixture: Fixture;
 /** The store's numbers of credentials, by id. */
 const credentials: Record<string, string> = {};
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
   for (const [organizationId, projectId, id] of [
     ['acme', 'quiet-river', 'br-main/app'],
     ['other', 'bold-moon', 'br-main/theirs'],
   ] as const) {
     const keys = [makeCredential({ kind: 'role', id, projectId })];
-    Object.assign(credentials, await listCredentials(bed, { organizationId, listedAt: '2026-05-31T00:00:00Z', keys }));
+    Object.assign(
+      credentials,
+      await listCredentials(fixture, { organizationId, listedAt: '2026-05-31T00:00:00Z', keys }),
+    );
   }
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 interface Sample {
   method?: 'POST';
@@ -141,10 +144,10 @@ const fill = (text: string) =>
     .replaceAll('{key}', key)
     .replaceAll('{credential}', credentials['br-main/app'] ?? '')
     .replaceAll('THEIRS', credentials['br-main/theirs'] ?? '')
-    .replaceAll('KEY', bed.keys['12'] ?? '')
-    .replaceAll('OTHER', bed.keys['13'] ?? '')
-    .replaceAll('LAST', bed.keys['9007199254740993'] ?? '')
-    .replace('{plan_id}', bed.planId)
+    .replaceAll('KEY', fixture.keys['12'] ?? '')
+    .replaceAll('OTHER', fixture.keys['13'] ?? '')
+    .replaceAll('LAST', fixture.keys['9007199254740993'] ?? '')
+    .replace('{plan_id}', fixture.planId)
     .replace('{exemption}', '1')
     .replace('{rotation_id}', 'abcd2345')
     .replace('{review}', '1')
@@ -156,7 +159,7 @@ const addressOf = ({ path, query }: Pick<Sample, 'path' | 'query'>) =>
 let peers = 0;
 /** From an address of its own: some show wrong tokens. */
 const send = async ({ method, body, ...place }: Sample, as: string | null) =>
-  await bed.ask(addressOf(place), {
+  await fixture.ask(addressOf(place), {
     as,
     headers: { 'x-peer': `127.0.${++peers >> 8}.${peers & 255}` },
     ...(method === undefined ? {} : { method }),
@@ -167,7 +170,7 @@ const ranks = ['viewer', 'auditor', 'operator'];
 const named = samples.map((sample): [string, Sample] => [`${sample.method ?? 'GET'} ${sample.path}`, sample]);
 
 test('every route behind a token that is described has a sample here, and no other', async () => {
-  const { text } = await bed.ask('/openapi.json');
+  const { text } = await fixture.ask('/openapi.json');
   const { paths } = JSON.parse(text) as { paths: Record<string, object> };
   const described = Object.entries(paths)
     .filter(([path]) => path.startsWith('/v1/'))

@@ -39,7 +39,7 @@ export async function endExemption(sql: Sql, { number, by }: { number: string; b
   const ended = await sql`
     update keywarden.exemption e set ended_by = ${by}, ended_at = greatest(e.granted_at, coalesce((
       select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
-        join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+        join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       where x.exemption_number = e.number), now()))
     where number = ${number} and ended_at is null returning number`;
   return ended.length > 0;

@@ -27,7 +27,7 @@ export async function countKeysByAge(
     db,
     sql`with aged as (
       select case when ${days} is null then 5 else width_bucket(${days}, array[7, 30, 90, 365]) end as slot
-      from keywarden.key k join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      from keywarden.key k join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       where k.gone_at is null and ${seen(organizations)}
     )
     select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never'])[s + 1] as "group",
@@ -61,7 +61,7 @@ export async function countByMonth(
           join keywarden.credential k on k.number = r.key_number where e.state = 'retired' and ${seen(organizations)}`;
   return await read(
     db,
-    sql`with present as (select coalesce(max(at), now()) as at from keywarden.control_plane_present), ended as (${ended})
+    sql`with present as (select coalesce(max(at), now()) as at from keywarden.control_plane_now), ended as (${ended})
     select to_char(m.month at time zone 'UTC', 'YYYY-MM') as "group",
       (select count(*)::int from ended where ended.at >= m.month and ended.at < m.month + interval '1 month') as count
     from present, generate_series(date_trunc('month', present.at, 'UTC') - interval '11 months', present.at, interval '1 month') as m(month)
@@ -70,8 +70,8 @@ export async function countByMonth(
 }
 
 /** The time of the control planes as the store knows it; of several the latest. */
-export async function readPresent(db: Reader): Promise<string> {
+export async function readControlPlaneNow(db: Reader): Promise<string> {
   const [row] = await db.execute(sql`
-    select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_present`);
+    select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_now`);
   return String(row?.at);
 }

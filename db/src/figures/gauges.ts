@@ -31,7 +31,7 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
   const rows = await sql`
     with live as (
       select c.name as connection, p.number, p.created_at, p.walked_at, cp.at, v.known
-      from keywarden.connection c join keywarden.control_plane_present cp on cp.control_plane_number = c.control_plane_number
+      from keywarden.connection c join keywarden.control_plane_now cp on cp.control_plane_number = c.control_plane_number
         join keywarden.project p on p.control_plane_number = c.control_plane_number
         left join keywarden.operation_coverage v on v.project_number = p.number
       where c.removed_at is null and p.missing_since is null

@@ -1,4 +1,4 @@
-import type { Facts, KeyFacts, Line } from '@keywarden/core/policy';
+import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
@@ -16,7 +16,7 @@ import {
   readAnnouncements,
   readExemptions,
   readFailedLately,
-  readLines,
+  readLineages,
   readOwners,
   readReviewedOut,
 } from './key-facts.ts';
@@ -49,10 +49,10 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const otherScopeOf = await readOtherScopes(sql, asked.scope);
   const creationKnown = await readOrganizationsCreated(db);
   const creatorOf = await readCreators(store, asked);
-  const lineOf = await readLines(sql, asked.scope);
-  const ownerOf = await readOwners(db, lineOf);
+  const lineageOf = await readLineages(sql, asked.scope);
+  const ownerOf = await readOwners(db, lineageOf);
   const nowOrOurs = (controlPlane: string) => asked.nowMs(controlPlane) ?? asked.ourNowMs;
-  const exemptionsOf = await readExemptions(sql, nowOrOurs, lineOf);
+  const exemptionsOf = await readExemptions(sql, nowOrOurs, lineageOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
   const acknowledged = await readAcknowledged(sql, asked.policySha256);
   const failed = await readFailedLately(db);
@@ -71,7 +71,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
       hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
       ...withReview(reviewedOut.get(row.number)),
-      ...withLine(lineOf(row.number)),
+      ...withLineage(lineageOf(row.number)),
     }),
   );
   return {
@@ -136,7 +136,7 @@ function isPlausible(
 }
 
 const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
-const withLine = (line: Line | undefined) => (line === undefined ? {} : { line });
+const withLineage = (lineage: Lineage | undefined) => (lineage === undefined ? {} : { lineage });
 
 type CredentialRow = typeof credential.$inferSelect;
 type OfOthers = 'branchId' | 'holder' | 'expiresAt';
@@ -146,7 +146,7 @@ type Known =
   | 'isCreationUnknown'
   | 'isInQuestion'
   | 'otherScope'
-  | 'line'
+  | 'lineage'
   | 'reviewedOut'
   | 'creator'
   | 'owner'

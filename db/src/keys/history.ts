@@ -8,13 +8,13 @@ import type { Db, Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import { toKeyFacts } from './facts.ts';
-import { readLines, readOwners } from './key-facts.ts';
+import { readLineages, readOwners } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
 
 /** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
-  const ownerOf = await readOwners(db, await readLines(sql, undefined));
+  const ownerOf = await readOwners(db, await readLineages(sql, undefined));
   const uses = await readUses(sql, from);
   // A replay judges by all that is remembered, however old.
   const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });

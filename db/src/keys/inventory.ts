@@ -23,7 +23,7 @@ export const inventoryCoverage = z
 export type InventoryCoverage = z.output<typeof inventoryCoverage>;
 
 /** Scopes that some connection lists and whose newest listing is doubted, with since when and why. */
-export async function listDoubtedScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
+export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
   const rows = await sql`
     select s.scope, since.listed_at as since, newest.doubt as why from (
       select distinct s.control_plane_number, s.scope from keywarden.connection_scope s

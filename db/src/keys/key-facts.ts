@@ -1,4 +1,4 @@
-import type { Announcement, Exemption, KeyFacts, Line } from '@keywarden/core/policy';
+import type { Announcement, Exemption, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, max, ne, sql as raw } from 'drizzle-orm';
@@ -9,11 +9,14 @@ import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** The line of a key, by its number; undefined for a key that is a line of its own. */
-export type LineOf = (number: string) => Line | undefined;
+/** The lineage of a key, by its number; undefined for a key that is a lineage of its own. */
+export type LineageOf = (number: string) => Lineage | undefined;
 
-/** The lines that rotations have made, and which of their keys are in an open one. */
-export async function readLines(sql: Sql, one: { controlPlane: string; scope: string } | undefined): Promise<LineOf> {
+/** The lineages that rotations have made, and which of their keys are in an open one. */
+export async function readLineages(
+  sql: Sql,
+  one: { controlPlane: string; scope: string } | undefined,
+): Promise<LineageOf> {
   const rows = await sql`
     with kin as (
       select l.key_number, l.line_number from keywarden.key_line l
@@ -24,11 +27,11 @@ export async function readLines(sql: Sql, one: { controlPlane: string; scope: st
         or exists (select from keywarden.key_line l where l.key_number = n.key_number and l.rotation_number = o.number))
     where ${one === undefined} or f.control_plane_number = ${one?.controlPlane ?? null}::bigint and f.scope = ${one?.scope ?? null}::text
     order by n.key_number, o.number`;
-  const lines = new Map(
+  const lineages = new Map(
     rows.map((row) => {
       const role: 'old' | 'successor' = row.is_old ? 'old' : 'successor';
       const rotation = row.id === null ? null : { id: String(row.id), role };
-      const facts: Line = {
+      const facts: Lineage = {
         number: String(row.line_number),
         creatorId: String(row.creator_id),
         name: String(row.name),
@@ -37,14 +40,14 @@ export async function readLines(sql: Sql, one: { controlPlane: string; scope: st
       return [String(row.key_number), facts] as const;
     }),
   );
-  return (number) => lines.get(number);
+  return (number) => lineages.get(number);
 }
 
 /**
- * Who answers for each key: whom it, or another of its line, was assigned to last, else its line's creator, by e-mail where members are
+ * Who answers for each key: whom it, or another of its lineage, was assigned to last, else its lineage's creator, by e-mail where members are
  * listed. Of other credentials nothing says who made them: the owner of their project answers for those.
  */
-export async function readOwners(db: Db, lineOf: LineOf): Promise<(row: Owned) => string> {
+export async function readOwners(db: Db, lineageOf: LineageOf): Promise<(row: Owned) => string> {
   const rows = await db
     .select({ key: keyOwner.keyNumber, owner: keyOwner.owner })
     .from(keyOwner)
@@ -59,13 +62,13 @@ export async function readOwners(db: Db, lineOf: LineOf): Promise<(row: Owned) =
     .from(project)
     .where(isNotNull(project.ownerId));
   const ownerOfProject = new Map(projects.map(({ controlPlane, id, owner }) => [`${controlPlane}/${id}`, owner]));
-  const owners = new Map(rows.map(({ key, owner }) => [firstOf(lineOf, key), owner]));
+  const owners = new Map(rows.map(({ key, owner }) => [firstOf(lineageOf, key), owner]));
   const emails = new Map(members.map((row) => [`${row.controlPlane}/${row.userId}`, row.email]));
   return ({ number, controlPlaneNumber, creatorId, kind, projectId }) => {
-    const made = lineOf(number)?.creatorId ?? creatorId;
+    const made = lineageOf(number)?.creatorId ?? creatorId;
     const isNobodys = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
     const creator = (isNobodys ? ownerOfProject.get(`${controlPlaneNumber}/${projectId}`) : undefined) ?? made;
-    return owners.get(firstOf(lineOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
+    return owners.get(firstOf(lineageOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
   };
 }
 
@@ -77,16 +80,16 @@ interface Owned {
   projectId?: string | null;
 }
 
-const firstOf = (lineOf: LineOf, number: string) => lineOf(number)?.number ?? number;
+const firstOf = (lineageOf: LineageOf, number: string) => lineageOf(number)?.number ?? number;
 
 /**
- * The exemptions in force for each key and its whole line (T4), by the control plane's own clock; where that is not known, by ours. A record that
+ * The exemptions in force for each key and its whole lineage (T4), by the control plane's own clock; where that is not known, by ours. A record that
  * another scope's list has shown, or shows, is the same key: it may have moved there.
  */
 export async function readExemptions(
   sql: Sql,
   nowMs: (controlPlane: string) => number,
-  lineOf: LineOf,
+  lineageOf: LineageOf,
 ): Promise<(number: string) => Exemption[]> {
   const rows = await sql`
     select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
@@ -104,8 +107,8 @@ export async function readExemptions(
     grantedBy: String(row.granted_by),
     until: toInstant(String(row.until)),
   });
-  const exemptionsOf = byKey(inForce, toExemption, (number) => firstOf(lineOf, number));
-  return (number) => exemptionsOf(firstOf(lineOf, number));
+  const exemptionsOf = byKey(inForce, toExemption, (number) => firstOf(lineageOf, number));
+  return (number) => exemptionsOf(firstOf(lineageOf, number));
 }
 
 /** The open announcements of each key, with the steps that every channel has accepted. */

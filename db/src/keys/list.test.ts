@@ -5,7 +5,7 @@ import { assignOwners, saveKeyListing } from '../daemon.ts';
 import { readPage } from '../list.ts';
 import type { Store } from '../store.ts';
 import { listInventoryHoles } from './inventory-holes.ts';
-import { readLines, readOwners } from './key-facts.ts';
+import { readLineages, readOwners } from './key-facts.ts';
 import { keyList } from './list.ts';
 
 let store: TestStore;
@@ -151,7 +151,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
   await store.sql`
     insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, fate)
     select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), '33', 'delivered'`;
-  const ownerOf = await readOwners(daemon.db, await readLines(daemon.sql, undefined));
+  const ownerOf = await readOwners(daemon.db, await readLineages(daemon.sql, undefined));
   const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;
   const judged = new Map(
     rows.map((row) => [

@@ -126,7 +126,7 @@ function inventoryQuery(
   return {
     from: sql`${filter.asOf === undefined ? keysNow(of) : keysAsOf(filter.asOf, of)}
       join keywarden.control_plane c on c.number = k.control_plane_number
-      join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       join keywarden.key_owner_now w on w.key_number = k.number`,
     item: {
       ...columnsOf(keyItem, 'k'),

@@ -48,7 +48,7 @@ export async function readScopes(
   const listings = await readListings(sql, one);
   const connections = await readConnections(db, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
-  const unattended = await readUnattended(sql, policySha256);
+  const automatic = await readAutomatic(sql, policySha256);
   const incidents = await countIncidents(db);
   const unseen = await countUnseenMembers(sql);
   const projects = needsProjects ? await readProjects(db) : null;
@@ -59,7 +59,7 @@ export async function readScopes(
       ...times,
       nowMs: nowMs(controlPlane),
       unknownOwnKey: unknownOwnKey(controlPlane, scope),
-      unattended: unattended.get(name) ?? [],
+      automatic: automatic.get(name) ?? [],
       openIncidents: incidents.get(name) ?? 0,
       unseenMembers: unseen.get(name) ?? (scope.startsWith('organization:') ? null : 0),
       ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
@@ -118,7 +118,7 @@ async function readOwnKeys(
   return [...own, ...(await readKin(sql, own))];
 }
 
-/** Keys of the lines of connections' own keys: a successor is what a connection will use, or does. */
+/** Keys of the lineages of connections' own keys: a successor is what a connection will use, or does. */
 async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
   const rows = await sql`
     with kin as (
@@ -222,7 +222,7 @@ function maySee(
 }
 
 /** When each scope's keys were revoked without a person under a policy, or may have been. */
-async function readUnattended(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
+async function readAutomatic(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
   const rows = await sql`
     select k.control_plane_number, k.scope, i.judged_at from keywarden.revocation_intent i
       join keywarden.plan_approval a on a.number = i.approval_number join keywarden.key k on k.number = i.key_number

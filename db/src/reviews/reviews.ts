@@ -167,7 +167,7 @@ async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }
     update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = ${by}
     from (select x.exemption_number, max(p.at) as at from keywarden.review_verdict d
         join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.credential k on k.number = d.key_number
-        join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+        join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       where d.review_number = ${review} and d.decision = 'revoke' group by x.exemption_number) v
     where e.number = v.exemption_number and e.ended_at is null and e.reason like 'access review %'`;
   const kept = await tx`
@@ -176,7 +176,7 @@ async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }
     from keywarden.review_verdict v join keywarden.review r on r.number = v.review_number
       join keywarden.review_item i on i.review_number = v.review_number and i.key_number = v.key_number
       join keywarden.credential k on k.number = v.key_number
-      join keywarden.control_plane_present p on p.control_plane_number = k.control_plane_number
+      join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
     where v.review_number = ${review} and v.decision = 'keep' and i.findings <> '[]' and k.gone_at is null
       and r.keep_for > interval '0' order by v.key_number`;
   const exempted = kept.filter((row) => (row.rules as unknown[]).length > 0);

@@ -42,7 +42,7 @@ async function readRotations(
     .as('last');
   const rows = await db
     .select({
-      rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, line: lineNumber },
+      rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineage: lineNumber },
       last: { state: last.state, since: last.at, why: last.why },
       times: { quietForMs: inMs(quietFor), adoptWithinMs: inMs(adoptWithin) },
       key: {
@@ -80,12 +80,12 @@ async function readRotations(
 }
 
 async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredMint[]>> {
-  const { rotationNumber, attempt, name, connection, creatorId, lastListingNumber, keyId, fate, deliveredAt } =
+  const { rotationNumber, attempt, name, connection, creatorId, lastListingNumber, keyId, outcome, deliveredAt } =
     rotationMint;
   const rows = await db
     .select({
       rotationNumber,
-      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, fate, deliveredAt },
+      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, outcome, deliveredAt },
       listedAt: keyListing.listedAt,
     })
     .from(rotationMint)
@@ -98,7 +98,7 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
   );
 }
 
-/** Whether an orphan of a key's line waits for a person. */
+/** Whether an orphan of a key's lineage waits for a person. */
 export async function hasOpenOrphan(sql: Sql, key: string): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.incident c join keywarden.rotation r on r.id = c.detail ->> 'rotation'
@@ -124,19 +124,19 @@ export async function readFailures(sql: Sql): Promise<Map<string, { at: string; 
   );
 }
 
-/** The id and the name of a line's first key. */
-export async function readLineKey(db: Db, line: string): Promise<{ id: string; name: string }> {
-  const [row] = await db.select({ id: key.id, name: key.name }).from(key).where(eq(key.number, line));
+/** The id and the name of a lineage's first key. */
+export async function readFirstKey(db: Db, lineage: string): Promise<{ id: string; name: string }> {
+  const [row] = await db.select({ id: key.id, name: key.name }).from(key).where(eq(key.number, lineage));
   return { id: String(row?.id), name: String(row?.name) };
 }
 
-/** Whether another line's key was delivered to a file: two in one place would lose the first. */
-export async function isPlaceTaken(sql: Sql, { place, line }: { place: string; line: string }): Promise<boolean> {
+/** Whether another lineage's key was delivered to a file: two in one place would lose the first. */
+export async function isPlaceTaken(sql: Sql, { place, lineage }: { place: string; lineage: string }): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
       left join keywarden.minted_key n on n.rotation_number = m.rotation_number and n.attempt = m.attempt
       left join keywarden.key k on k.number = n.key_number
-    where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${line} and k.gone_at is null limit 1`;
+    where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${lineage} and k.gone_at is null limit 1`;
   return row !== undefined;
 }
 
@@ -146,7 +146,7 @@ export async function countUnclear(db: Db, sink: string): Promise<number> {
     .select({ n: count() })
     .from(rotation)
     .innerJoin(rotationMint, eq(rotationMint.rotationNumber, rotation.number))
-    .where(and(eq(rotation.sink, sink), isNull(rotation.endedAt), eq(rotationMint.fate, 'unclear')));
+    .where(and(eq(rotation.sink, sink), isNull(rotation.endedAt), eq(rotationMint.outcome, 'unclear')));
   return row?.n ?? 0;
 }
 
@@ -156,7 +156,7 @@ export async function readCanaries(
   { rule, sink }: { rule: string; sink: string },
 ): Promise<Map<string, string | null>> {
   const { controlPlaneNumber, scope } = key;
-  const delivered = and(eq(rotationMint.rotationNumber, rotation.number), eq(rotationMint.fate, 'delivered'));
+  const delivered = and(eq(rotationMint.rotationNumber, rotation.number), eq(rotationMint.outcome, 'delivered'));
   const rows = await db
     .select({ controlPlaneNumber, scope, at: min(rotationMint.deliveredAt) })
     .from(rotation)

@@ -69,7 +69,7 @@ beforeAll(async () => {
   const planned = await readRotation(daemon.db, number ?? '');
   if (planned === undefined) throw new Error('no rotation was opened');
   const mint = { attempt: 1, name: successor.name, connection: 'main', creatorId: 'ada', listing, listedAt: at() };
-  const unsettled = { keyId: null, fate: null, deliveredAt: null };
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null };
   const begun = await moveRotation(daemon.sql, planned, {
     event: 'mint_begun',
     mint: { ...mint, ...unsettled },
@@ -84,7 +84,7 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 test('before a listing shows it a successor is not the key that had its id before', async () => {
-  expect(currentMint(rotation)).toMatchObject({ keyId: '5', fate: 'delivered' });
+  expect(currentMint(rotation)).toMatchObject({ keyId: '5', outcome: 'delivered' });
   expect(await lineages()).toEqual([]);
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'unlisted' });
 });

@@ -26,8 +26,8 @@ export interface StoredRotation extends Rotation<StoredMint> {
   policySha256: string;
   openedAt: string;
   key: RotatedKey;
-  /** The store's number of the line's first key. */
-  line: string;
+  /** The store's number of the lineage's first key. */
+  lineage: string;
 }
 
 export interface RotatedKey {
@@ -64,7 +64,7 @@ export interface NewRotation {
   at: string;
 }
 
-/** Opens a rotation as planned; answers with its number, undefined while another of the key's line is open (T4). */
+/** Opens a rotation as planned; answers with its number, undefined while another of the key's lineage is open (T4). */
 export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
   return await sql.begin(async (tx) => {
     const [row] = await tx`
@@ -123,7 +123,7 @@ async function recordIncident(db: Db, { id, state, why, key }: StoredRotation, {
 async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
   const mint = mints.at(-1);
   if (what === null || mint === undefined) return;
-  const { attempt, name, connection, creatorId, listing, keyId, fate, deliveredAt } = mint;
+  const { attempt, name, connection, creatorId, listing, keyId, outcome, deliveredAt } = mint;
   if (what === 'begun') {
     const begun = { rotationNumber: number, attempt, name, connection, creatorId, lastListingNumber: listing };
     await db.insert(rotationMint).values(begun);
@@ -134,7 +134,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
     .update(rotationMint)
     .set({
       keyId: raw`coalesce(${rotationMint.keyId}, ${keyId})`,
-      fate: raw`coalesce(${fate}, ${rotationMint.fate})`,
+      outcome: raw`coalesce(${outcome}, ${rotationMint.outcome})`,
       deliveredAt: raw`coalesce(${rotationMint.deliveredAt}, ${deliveredAt}::timestamptz)`,
       place: raw`coalesce(${place}, ${rotationMint.place})`,
     })

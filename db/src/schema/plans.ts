@@ -73,7 +73,7 @@ export const planApproval = keywarden.table(
 export const approvalEndHows = ['done', 'stopped'] as const;
 
 /**
- * An approval that is over. done: each of its items is, and what its plan condemns is acknowledged. stopped: it was not to go on. One of the
+ * An approval that is over. done: each of its items is, and what its plan flags is acknowledged. stopped: it was not to go on. One of the
  * report's that is not here is tried again until it expires.
  */
 export const approvalEnd = keywarden.table(

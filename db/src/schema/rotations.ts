@@ -71,7 +71,7 @@ export const rotationEvent = keywarden.table(
   ],
 );
 
-export const rotationMintFates = ['delivered', 'unclear', 'lost'] as const;
+export const rotationMintOutcomes = ['delivered', 'unclear', 'lost'] as const;
 
 /**
  * The intent to mint a successor, and what became of it: its id once the answer is there, and whether its sink has it. unclear: nobody can tell.
@@ -88,7 +88,7 @@ export const rotationMint = keywarden.table(
     lastListingNumber: int64('last_listing_number').notNull(),
     createdAt: instant('created_at').notNull().default(sql`now()`),
     keyId: text('key_id'),
-    fate: text('fate', { enum: rotationMintFates }),
+    outcome: text('fate', { enum: rotationMintOutcomes }),
     deliveredAt: instant('delivered_at'),
     place: text('place'),
   },
@@ -96,7 +96,7 @@ export const rotationMint = keywarden.table(
     primaryKey({ name: 'rotation_mint_pkey', columns: [t.rotationNumber, t.attempt] }),
     reference(t.lastListingNumber, keyListing.number),
     reference(t.rotationNumber, rotation.number),
-    oneOf(t.fate, rotationMintFates),
+    oneOf(t.outcome, rotationMintOutcomes),
     index('rotation_mint_by_key').on(t.keyId).where(sql`key_id is not null`),
     index('rotation_mint_by_place').on(t.place).where(sql`place is not null`),
   ],

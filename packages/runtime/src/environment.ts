@@ -115,7 +115,7 @@ export function readDataFile(folder: string, name: string): string | undefined {
     return readFileSync(join(folder, name), 'utf8').trim() || undefined;
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
-    throw new UserError('usage', `${join(folder, name)} cannot be read (${codeOf(error)}); mend its permissions.`, {
+    throw new UserError('usage', `${join(folder, name)} cannot be read (${codeOf(error)}); fix its permissions.`, {
       cause: error,
     });
   }

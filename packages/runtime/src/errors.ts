@@ -22,11 +22,11 @@ export type UserErrorCode =
   | 'store'
   | 'usage';
 
-/** A failure that a person can mend: one sentence that says how. It ends the process with `exit`, and prints no stack. */
+/** A failure that a person can fix: one sentence that says how. It ends the process with `exit`, and prints no stack. */
 export class UserError extends Error {
   readonly code: UserErrorCode;
   readonly exit: number;
-  /** It may mend itself: a server that starts, a migration that runs elsewhere. */
+  /** It may fix itself: a server that starts, a migration that runs elsewhere. */
   readonly canRetry: boolean;
 
   constructor(

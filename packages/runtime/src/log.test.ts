@@ -13,10 +13,10 @@ function logged(makeError: string): Record<string, unknown> {
 }
 
 test('an error of ours is logged with its sentence; of any other only class and code, for its message may hold data', () => {
-  expect(logged("new UserError('usage', 'Mend this.')")).toEqual({
+  expect(logged("new UserError('usage', 'Fix this.')")).toEqual({
     type: 'UserError',
     code: 'usage',
-    message: 'Mend this.',
+    message: 'Fix this.',
   });
   const foreign = "Object.assign(new Error('parameters: napi_secret'), { code: '42P01' })";
   expect(logged(foreign)).toEqual({ type: 'Error', code: '42P01' });

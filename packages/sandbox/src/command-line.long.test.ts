@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Operation, projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { type Operation, projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
 const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/package.json')), 'bin/cli.js');
@@ -12,22 +12,22 @@ const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/packa
 type Json = Record<string, unknown>;
 
 /** The control plane's own command-line tool, pointed at a sandbox, in a home of its own. */
-async function toolBed() {
-  const bed = await projectBed();
+async function toolFixture() {
+  const fixture = await projectFixture();
   const home = mkdtempSync(join(tmpdir(), 'keywarden-cli-'));
-  const env = { PATH: process.env.PATH, HOME: home, CI: '1', NEON_API_KEY: bed.sandbox.adminKey };
+  const env = { PATH: process.env.PATH, HOME: home, CI: '1', NEON_API_KEY: fixture.sandbox.adminKey };
   const run = async (...words: string[]): Promise<Json & Json[]> => {
-    const common = ['--api-host', bed.sandbox.url, '--output', 'json', '--no-analytics'];
+    const common = ['--api-host', fixture.sandbox.url, '--output', 'json', '--no-analytics'];
     const { stdout } = await promisify(execFile)(process.execPath, [entry, ...common, ...words], { env, cwd: home });
     return JSON.parse(stdout);
   };
-  return { ...bed, run };
+  return { ...fixture, run };
 }
 
 const named = (list: Json[]) => list.map(({ name }) => name);
 
 test('the tool lists organizations, projects, branches, operations and keys', async () => {
-  const { run, organization, project, made } = await toolBed();
+  const { run, organization, project, made } = await toolFixture();
   expect((await run('orgs', 'list')).map(({ id }) => id)).toContain(organization);
   expect(named(await run('projects', 'list', '--org-id', organization))).toEqual(['shop']);
   expect(named(await run('branches', 'list', '--project-id', project))).toEqual(['main']);
@@ -38,7 +38,7 @@ test('the tool lists organizations, projects, branches, operations and keys', as
 });
 
 test('the tool creates and deletes a branch, a database and a role', async () => {
-  const { run, project, settle } = await toolBed();
+  const { run, project, settle } = await toolFixture();
   const at = ['--project-id', project];
   const there = [...at, '--branch', 'staging'];
   await run('branches', 'create', ...at, '--name', 'staging');
@@ -59,7 +59,7 @@ test('the tool creates and deletes a branch, a database and a role', async () =>
 });
 
 test('the tool mints and revokes keys of all kinds', async () => {
-  const { run, api, organization, project } = await toolBed();
+  const { run, api, organization, project } = await toolFixture();
   const scopes = [[], ['--org-id', organization], ['--project-id', project]];
   for (const scope of scopes) {
     const { id, key } = await run('api-keys', 'create', '--name', 'tool', ...scope);

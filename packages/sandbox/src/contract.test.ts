@@ -1,23 +1,23 @@
 import { readContract } from '@keywarden/testkit/sandbox/contract';
-import { type Bed, bedOf } from '@keywarden/testkit/sandbox/fixture';
+import { type Fixture, fixtureOf } from '@keywarden/testkit/sandbox/fixture';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from './index.ts';
 
 const contract = readContract();
 const touched = new Set<string>();
 let sandbox: Sandbox;
-let bed: Bed;
+let fixture: Fixture;
 let servedRoutes: string[];
 const ids: Record<string, string> = {};
 
 beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
-  bed = bedOf(sandbox);
+  fixture = fixtureOf(sandbox);
   servedRoutes = sandbox.app.routes
     .filter(({ method, path }) => method !== 'ALL' && path.startsWith('/api/v2/'))
     .map(({ method, path }) => `${method} ${path.replace('/api/v2', '').replace(/:(\w+)/g, '{$1}')}`);
   const company = { organizations: 2, projects: 6, keys: 60, operations: 3000 };
-  await bed.control('/generate', { body: company });
+  await fixture.control('/generate', { body: company });
 });
 afterAll(async () => await sandbox.close());
 
@@ -37,7 +37,7 @@ async function expectAnswer(
   const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent({ ...ids, ...at }[name] ?? 'none'),
   );
-  const answer = await bed.api<Json>(`${path}${query}`, { method, key, ...(body === undefined ? {} : { body }) });
+  const answer = await fixture.api<Json>(`${path}${query}`, { method, key, ...(body === undefined ? {} : { body }) });
   expect(contract.findFault(route, answer.status, answer.body), `${route} ${answer.status}`).toBeNull();
   if (answer.status < 400) touched.add(route);
   return answer.body;
@@ -47,7 +47,7 @@ async function expectAnswer(
 async function expectDone(route: string, asking: Parameters<typeof expectAnswer>[1] = {}): Promise<Json> {
   const answer = await expectAnswer(route, asking);
   expect(answer?.message, `${route}: ${String(answer?.message)}`).toBeUndefined();
-  if (ids.project_id !== undefined) await bed.settle(ids.project_id);
+  if (ids.project_id !== undefined) await fixture.settle(ids.project_id);
   return answer;
 }
 
@@ -94,7 +94,7 @@ test('projects, operations and what they used are as the contract has them', asy
   });
   ids.project_id = idOf(made.project);
   ids.branch_id = idOf(made.branch);
-  await bed.settle(ids.project_id);
+  await fixture.settle(ids.project_id);
   await expectDone('GET /projects/{project_id}');
   await expectDone('PATCH /projects/{project_id}', {
     body: { project: { name: 'store', history_retention_seconds: 3600, settings } },

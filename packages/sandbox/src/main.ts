@@ -59,16 +59,16 @@ async function open(data: string, { port, adminKey }: { port: number; adminKey?:
     return await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
   } catch (error) {
     if (error instanceof Error && error.message.includes('database is locked')) {
-      const mend = 'stop it, or set KEYWARDEN_DATA to another folder';
-      fail(1, `Another sandbox runs on the data folder ${data}, perhaps another npm start; ${mend}.`);
+      const repair = 'stop it, or set KEYWARDEN_DATA to another folder';
+      fail(1, `Another sandbox runs on the data folder ${data}, perhaps another npm start; ${repair}.`);
     }
     if (error instanceof Error && /newer version|not a database|malformed/.test(error.message)) {
-      const mend = 'use the version that wrote it, or set KEYWARDEN_DATA to another folder';
-      fail(1, `The sandbox's state in ${data} cannot be read: ${error.message}; ${mend}.`);
+      const repair = 'use the version that wrote it, or set KEYWARDEN_DATA to another folder';
+      fail(1, `The sandbox's state in ${data} cannot be read: ${error.message}; ${repair}.`);
     }
     if (codeOf(error) !== 'EADDRINUSE') throw error;
-    const mend = 'end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one)';
-    return fail(1, `Port ${port} is taken; ${mend}.`);
+    const repair = 'end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one)';
+    return fail(1, `Port ${port} is taken; ${repair}.`);
   }
 }
 

@@ -1,14 +1,14 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { companyBed, type Operation, openBed, projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { companyFixture, type Operation, openFixture, projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 import { createSandbox, noLimits } from './index.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 
 test('a company has what was asked for; one seed makes one company; only six months are served', async () => {
-  const [first, second] = [await companyBed(at), await companyBed(at)];
+  const [first, second] = [await companyFixture(at), await companyFixture(at)];
   expect(first.counts).toMatchObject({ organizations: 2, projects: 4, keys: 40, operations: 6000 });
   expect(first.counts.served_operations).toBeGreaterThan(3000);
   expect(first.counts.served_operations).toBeLessThan(6000);
@@ -21,7 +21,7 @@ test('a company has what was asked for; one seed makes one company; only six mon
 });
 
 test('a company has keys of every kind: busy, idle, never used, badly named, and names that repeat', async () => {
-  const { control } = await companyBed();
+  const { control } = await companyFixture();
   const { body: keys } = await control<{ kind: string; name: string; last_used_at: string | null }[]>('/keys');
   expect(new Set(keys.map((key) => key.kind))).toEqual(new Set(['personal', 'organization', 'project']));
   expect(keys.some((key) => key.last_used_at === null)).toBe(true);
@@ -30,7 +30,7 @@ test('a company has keys of every kind: busy, idle, never used, badly named, and
 });
 
 test('the computes of a company are suspended, and its operations name branches and computes that are there', async () => {
-  const { api, project } = await companyBed(at);
+  const { api, project } = await companyFixture(at);
   const { endpoints } = (
     await api<{ endpoints: { id: string; current_state: string }[] }>(`/projects/${project}/endpoints`)
   ).body;
@@ -41,7 +41,7 @@ test('the computes of a company are suspended, and its operations name branches 
 });
 
 test('a cursor starts strictly below its time: a page that ends between two equal times loses the rest of them', async () => {
-  const { api, control, project } = await companyBed();
+  const { api, control, project } = await companyFixture();
   const { served } = (await control<{ served: string[] }>(`/operations?project_id=${project}`)).body;
   const seen: string[] = [];
   let cursor = '';
@@ -61,7 +61,7 @@ test('a cursor starts strictly below its time: a page that ends between two equa
 });
 
 test('a full page carries a cursor even when nothing follows, and the next page is then empty', async () => {
-  const { api, project, settle } = await companyBed();
+  const { api, project, settle } = await companyFixture();
   const path = `/projects/${project}/operations?limit=1000`;
   await settle(project);
   let page = (await api<{ operations: Operation[]; pagination?: { cursor: string } }>(path)).body;
@@ -73,7 +73,7 @@ test('a full page carries a cursor even when nothing follows, and the next page 
 });
 
 test('one project of four is being worked on when a company is made, and is done within the hour', async () => {
-  const { api, control, advance } = await companyBed();
+  const { api, control, advance } = await companyFixture();
   const { body: projects } = await control<{ id: string }[]>('/projects');
   const open = async () => {
     const lists = await Promise.all(
@@ -88,7 +88,7 @@ test('one project of four is being worked on when a company is made, and is done
 });
 
 test('a use is recorded with its time and with the chain of proxies that it came through', async () => {
-  const { api, organization } = await companyBed();
+  const { api, organization } = await companyFixture();
   const keys = `/organizations/${organization}/api_keys`;
   const minted = (await api<{ id: number; key: string }>(keys, { body: { key_name: 'used' } })).body;
   const find = async () => {
@@ -103,16 +103,16 @@ test('a use is recorded with its time and with the chain of proxies that it came
 
 test('state in a file survives a restart: keys, operations and the clock', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
-  const { project, ...bed } = await companyBed({ file });
-  await bed.advance(86_400);
-  const read = async ({ control, api }: Pick<typeof bed, 'api' | 'control'>) => ({
+  const { project, ...fixture } = await companyFixture({ file });
+  await fixture.advance(86_400);
+  const read = async ({ control, api }: Pick<typeof fixture, 'api' | 'control'>) => ({
     keys: (await control<unknown[]>('/keys')).body.length,
     operations: (await control(`/operations?project_id=${project}`)).body,
     branches: (await api(`/projects/${project}/branches`)).body,
   });
-  const before = await read(bed);
-  await bed.sandbox.close();
-  const again = await openBed({ file, adminKey: bed.sandbox.adminKey });
+  const before = await read(fixture);
+  await fixture.sandbox.close();
+  const again = await openFixture({ file, adminKey: fixture.sandbox.adminKey });
   expect(again.sandbox.isEmpty).toBe(false);
   expect(await read(again)).toEqual(before);
   const { now } = (await again.control<{ now: string }>('/clock')).body;
@@ -120,7 +120,7 @@ test('state in a file survives a restart: keys, operations and the clock', async
 });
 
 test('the clock of a sandbox without a company may begin earlier; with one it does not go back', async () => {
-  const { api, control } = await openBed();
+  const { api, control } = await openFixture();
   const back = { body: { advance_seconds: -90 * 86_400 } };
   const { now } = (await control<{ now: string }>('/clock', back)).body;
   expect(Date.parse(now)).toBeLessThan(Date.now() - 89 * 86_400_000);
@@ -135,12 +135,12 @@ test('the clock of a sandbox without a company may begin earlier; with one it do
 
 test('a second sandbox on one file is refused', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
-  await openBed({ file });
+  await openFixture({ file });
   await expect(createSandbox({ file, limits: noLimits })).rejects.toThrow('database is locked');
 });
 
 test('a control that is asked for wrongly says what is wrong and changes nothing', async () => {
-  const { control } = await openBed();
+  const { control } = await openFixture();
   const wrong: [string, string, unknown][] = [
     ['PUT', '/faults', [{ kind: 'earthquake' }]],
     ['PUT', '/limits', { per_minute: 0 }],
@@ -162,7 +162,7 @@ test('a control that is asked for wrongly says what is wrong and changes nothing
 
 test('the administrator comes back with a new key, also when the old one was revoked; further companies have their own ids', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
-  const { api, control, sandbox } = await openBed({ file });
+  const { api, control, sandbox } = await openFixture({ file });
   for (const seed of [7920, 1, 1]) {
     expect(
       (await control('/generate', { body: { organizations: 1, projects: 1, keys: 1, operations: 5, seed } })).status,
@@ -171,16 +171,16 @@ test('the administrator comes back with a new key, also when the old one was rev
   await api('/api_keys/1', { method: 'DELETE' });
   expect((await api('/auth')).status).toBe(401);
   await sandbox.close();
-  const again = await openBed({ file, adminKey: 'napi_new' });
+  const again = await openFixture({ file, adminKey: 'napi_new' });
   expect((await again.api('/auth')).status).toBe(200);
 });
 
 test('a restart finds the operations that were going on, and ends them', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
-  const { api, sandbox, project } = await projectBed({ file });
+  const { api, sandbox, project } = await projectFixture({ file });
   await api(`/projects/${project}/branches`, { body: { endpoints: [{ type: 'read_write' }] } });
   await sandbox.close();
-  const again = await openBed({ file, adminKey: sandbox.adminKey });
+  const again = await openFixture({ file, adminKey: sandbox.adminKey });
   const [start, branch] = await again.settle(project);
   expect([branch?.status, start?.status]).toEqual(['finished', 'finished']);
 });
@@ -198,7 +198,7 @@ test('an answer has no later Date than what it says, also where the clock is mov
 });
 
 test('where nothing is kept for later, the app alone answers, without a server', async () => {
-  const { sandbox } = await openBed();
+  const { sandbox } = await openFixture();
   const response = await sandbox.app.request('/api/v2/auth', {
     headers: { authorization: `Bearer ${sandbox.adminKey}` },
   });
@@ -206,7 +206,7 @@ test('where nothing is kept for later, the app alone answers, without a server',
 });
 
 test('the recorded ways of the service: a cursor on every page with rows, ids of projects, whole seconds, administrators', async () => {
-  const { api, control, project, organization, sandbox } = await projectBed();
+  const { api, control, project, organization, sandbox } = await projectFixture();
   await control('/settings', {
     method: 'PUT',
     body: { pagination: 'every_page', times: 'seconds', project_keys: 'administrators' },

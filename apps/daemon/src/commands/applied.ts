@@ -19,7 +19,7 @@ export function appliedToJson({ items, doneBefore, stopped }: Applied) {
 /** The same for people. */
 export function renderApplied({ items, stopped }: Applied): string {
   if (items.length === 0 && stopped === null)
-    return 'Nothing was revoked. What this plan condemns counts for no breaker any more.';
+    return 'Nothing was revoked. What this plan flags counts for no breaker any more.';
   const rows = items.map(({ item, outcome, why }) => [item.key.id, item.key.kind, item.key.name, outcome, why ?? '']);
   const revoked = countRevoked(items);
   return [

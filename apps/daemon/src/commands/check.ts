@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { listDoubtedScopes } from '@keywarden/db/daemon';
+import { listSuspectScopes } from '@keywarden/db/daemon';
 import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import {
   ensureDataFolder,
@@ -28,7 +28,7 @@ export async function checkCommand(): Promise<number> {
   );
   let enforcement: string | undefined;
   let unsafe: string[] = [];
-  let doubted: Awaited<ReturnType<typeof listDoubtedScopes>> = [];
+  let doubted: Awaited<ReturnType<typeof listSuspectScopes>> = [];
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -40,7 +40,7 @@ export async function checkCommand(): Promise<number> {
     try {
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
-      doubted = await listDoubtedScopes(store.sql);
+      doubted = await listSuspectScopes(store.sql);
     } finally {
       await store.close();
     }
@@ -63,8 +63,8 @@ export async function checkCommand(): Promise<number> {
     worst = Math.max(worst, code);
     if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
   }
-  const isDoubtful = unsafe.length + doubted.length > 0;
-  return worst === exitCode.done && isDoubtful ? exitCode.needsPerson : worst;
+  const isSuspect = unsafe.length + doubted.length > 0;
+  return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
 }
 
 /** What the policy may do by itself from here, and where notices go. */
@@ -89,7 +89,7 @@ function ownKeyInWords({ keyId }: Config['connections'][number]): string {
 /** As far as it can be seen without a key. */
 async function checkSink(sink: Config['sinks'][number]): Promise<number> {
   const target = {
-    line: '1',
+    lineage: '1',
     name: 'key',
     kind: 'organization',
     organization: 'x',
@@ -103,7 +103,7 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
     sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);
   const why = await opened.check();
   if (why === null) print(`sink           ok: ${sink.name}, a ${sink.kind}`);
-  else printError(`sink           ${sink.name} takes no secret: ${why}; mend it in sinks`);
+  else printError(`sink           ${sink.name} takes no secret: ${why}; fix it in sinks`);
   return why === null ? exitCode.done : exitCode.failed;
 }
 

@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 
 /**
  * Finds the live key that a person names, by its id, or as SCOPE/ID where two control planes or accounts have the same. Throws a
- * UserError that names the mend.
+ * UserError that names the fix.
  */
 export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
   const byId = Map.groupBy(keys, ({ id }) => id);

@@ -16,8 +16,8 @@ export async function enforceCommand(options: { json?: boolean }): Promise<numbe
 }
 
 /** Something was not done as the policy has it, and will not be by waiting. */
-function needsPerson({ plan: { unattended, document }, approved, byItself, why }: Enforced): boolean {
-  const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
+function needsPerson({ plan: { automatic, document }, approved, byItself, why }: Enforced): boolean {
+  const scopes = new Set(automatic.map(({ verdict }) => verdict.key.scope));
   const runs = [...approved, ...(byItself === null ? [] : [byItself])];
   return (
     (why !== null && scopes.size > 0) ||
@@ -39,8 +39,8 @@ function toJson({ plan, announced, approved, byItself, why }: Enforced) {
 }
 
 function render({ plan, announced, approved, byItself, why }: Enforced): string[] {
-  const waiting = [...Map.groupBy(plan.unattended, ({ waits }) => waits)].flatMap(([wait, group]) =>
-    wait === null ? [] : [`${group.length} of ${plan.unattended.length} keys wait: ${wait}.`],
+  const waiting = [...Map.groupBy(plan.automatic, ({ waits }) => waits)].flatMap(([wait, group]) =>
+    wait === null ? [] : [`${group.length} of ${plan.automatic.length} keys wait: ${wait}.`],
   );
   return [
     `Plan ${plan.id}: ${plan.document.items.length} keys may go, ${plan.document.held.length} are held. Notices: ${announced.accepted} accepted, ${announced.pending} not yet.`,

@@ -23,7 +23,7 @@ export async function exemptCommand(
   { rule, reason, until, ...pattern }: ExemptOptions,
 ): Promise<number> {
   return await withContext(async (context) => {
-    const now = latestPresent((await usableConnections(context)).connections);
+    const now = latestNow((await usableConnections(context)).connections);
     const end = parseUntil(until, { now, what: 'an exemption' });
     if (reason.trim() === '') throw usageError('An exemption bears a reason; say it with --reason.');
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
@@ -62,7 +62,7 @@ export async function exemptionsCommand({
     const { db, sql } = context.store;
     if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-    const now = latestPresent((await usableConnections(context)).connections);
+    const now = latestNow((await usableConnections(context)).connections);
     const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
     // The store's present is that of its last listing.
     const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
@@ -73,7 +73,7 @@ export async function exemptionsCommand({
 }
 
 /** The control planes' present; of several the latest. */
-const latestPresent = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
+const latestNow = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
 function render(exemptions: Exemption[], now: string): string {
   if (exemptions.length === 0) return 'No exemption is in force.';

@@ -65,7 +65,7 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by ${by}`;
     }
     case 'breaker':
-      return `plan ${text('plan_id')} condemns ${text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing goes there by itself until a person applies a plan`;
+      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing goes there by itself until a person applies a plan`;
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
     case 'rotation_stalled':

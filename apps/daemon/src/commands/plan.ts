@@ -41,9 +41,9 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
 }
 
 /** The plan's document with each finding's reason in words, and whether an item goes by itself. */
-function describePlan({ document, judgements, unattended }: Plan) {
+function describePlan({ document, judgements, automatic }: Plan) {
   const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
-  const alone = new Map(unattended.map((each) => [each.verdict.key.number, each]));
+  const alone = new Map(automatic.map((each) => [each.verdict.key.number, each]));
   const withReasons = <T extends PlanItem>(items: T[]) =>
     items.map((item) => ({
       ...item,
@@ -82,13 +82,13 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
       ...cells(item).slice(0, 4),
       [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
     ]);
-    sections.push(`Condemned, but held:\n${renderTable(headers, rows)}`);
+    sections.push(`Flagged, but held:\n${renderTable(headers, rows)}`);
   }
   if (reported.length > 0) {
     const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
     sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows)}`);
   }
-  const alone = new Set(plan.unattended.map(({ verdict }) => verdict.key.scope));
+  const alone = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
   const calling = breakers.filter(({ scope }) => alone.has(scope)).map(describeBreaker);
   sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
   if (items.length > 0)
@@ -96,8 +96,8 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
   return sections.join('\n\n');
 }
 
-function describeBreaker({ scope, condemned, active, percent }: Plan['document']['breakers'][number]): string {
-  return `The breaker of ${scope} is open: ${condemned} of ${active} keys are condemned, more than ${percent} percent. None goes there by itself until a person applies this plan.`;
+function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {
+  return `The breaker of ${scope} is open: ${flagged} of ${active} keys are flagged, more than ${percent} percent. None goes there by itself until a person applies this plan.`;
 }
 
 function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {

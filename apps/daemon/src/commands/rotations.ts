@@ -99,11 +99,13 @@ export function rotationToJson({
     state,
     since,
     why,
-    successors: mints.map(({ attempt, name, keyId, fate, deliveredAt }) => ({
+    successors: mints.map(({ attempt, name, keyId, outcome, deliveredAt }) => ({
       attempt,
       name,
       key_id: keyId,
-      fate,
+      outcome,
+      // Its former name, served for one more version.
+      fate: outcome,
       delivered_at: deliveredAt,
     })),
   };

@@ -32,7 +32,7 @@ export async function runCommand(): Promise<number> {
 async function run(context: Context): Promise<number> {
   const { store, config, log, replica } = context;
   if (replica === null) throw new Error('a daemon has a replica of its own');
-  const connections = await connectionsOf(context, { goesOn: true });
+  const connections = await connectionsOf(context, { skipFailing: true });
   const names = config.connections.map(({ name }) => name);
   await removeOtherConnections(store.db, names);
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });

@@ -3,7 +3,7 @@ import { closeIncident, endPause, listIncidents, openPause } from '@keywarden/db
 import { until } from '@keywarden/testkit';
 import {
   apply,
-  bed,
+  fixture,
   makeStoredPlan,
   organization,
   outcomes,
@@ -11,27 +11,27 @@ import {
   revokedNames,
   store,
   use,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan } from './apply.ts';
 
-useApplyBed();
+useApplyFixture();
 
 test('R4: a lost answer leaves the intent open; two listings say that the key is gone, and it is not called again', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const fault = { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', times: 1 };
-  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   const applied = await apply(plan);
   expect(outcomes(applied).idle).toMatch(/^unknown: /);
   expect(outcomes(applied).forgotten).toBe('revoked');
-  await syncKeys(bed.context, connectionOf(bed));
-  await bed.controls.advance(3600);
-  await bed.reconnect();
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
+  await fixture.controls.advance(3600);
+  await fixture.reconnect();
+  await syncKeys(fixture.context, connectionOf(fixture));
   const rows = await store.sql`
     select k.name, o.outcome from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number order by i.number`;
@@ -46,7 +46,7 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
   const { idle } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   // The call waits a moment at the control plane, and the key is used in that moment.
-  await bed.controls.setFaults([
+  await fixture.controls.setFaults([
     {
       method: 'DELETE',
       path: '/organizations/{org_id}/api_keys/{key_id}',
@@ -62,12 +62,12 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
   expect(applied.items.map(({ item, outcome, usedInFlight }) => [item.key.name, outcome, usedInFlight])).toEqual([
     ['idle', 'revoked', true],
   ]);
-  const [incident] = await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 });
+  const [incident] = await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 });
   expect(incident).toMatchObject({ kind: 'used_in_flight', key: { name: 'idle' }, plan_id: plan.id });
   const closed = { number: incident?.id ?? '', by: 'ada', note: 'a forgotten cron job' };
-  expect(await closeIncident(bed.context.store.db, closed)).toBe(true);
-  expect(await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 })).toEqual([]);
-  expect(await closeIncident(bed.context.store.db, closed)).toBe(false);
+  expect(await closeIncident(fixture.context.store.db, closed)).toBe(true);
+  expect(await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 })).toEqual([]);
+  expect(await closeIncident(fixture.context.store.db, closed)).toBe(false);
   expect(applied.stopped).toMatch(/was used between its last listing and its revocation/);
   expect(await revokedNames()).toEqual(['idle']);
 });
@@ -75,7 +75,7 @@ test('R5: a key that turns out used in the answer to its revocation stops the ru
 test("R7: one key's failure does not stop the others, and it may be tried again", async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.controls.setFaults([
+  await fixture.controls.setFaults([
     { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 403, times: 1 },
   ]);
   const applied = await apply(plan);
@@ -97,7 +97,7 @@ test('two that apply the same plan at once revoke each key once', async () => {
 test('R4: an answer that does not say that this very key is revoked is unknown', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
-  const connection = connectionOf(bed);
+  const connection = connectionOf(fixture);
   const { client } = connection;
   for (const answer of [{ revoked: false }, { id: '4711' }]) {
     // A control plane that answers oddly, which the sandbox never does: the true answer with one field changed.
@@ -105,7 +105,7 @@ test('R4: an answer that does not say that this very key is revoked is unknown',
       ...client,
       revokeOrganizationKey: async (_organization, id) => ({ ...(await listed(id)), revoked: true, ...answer }),
     };
-    const applied = await applyPlan(bed.context, {
+    const applied = await applyPlan(fixture.context, {
       planId: plan.id,
       items: plan.document.items,
       approver: { via: 'command line', approvedBy: 'ada' },
@@ -127,7 +127,7 @@ test('R4: an answer that does not say that this very key is revoked is unknown',
 test('R7: a refused credential stops its connection; the rest of the plan is not tried with it', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.controls.setFaults([{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
+  await fixture.controls.setFaults([{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
   const applied = outcomes(await apply(plan));
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
@@ -138,9 +138,9 @@ const lock = { signal: new AbortController().signal };
 test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  const { db } = bed.context.store;
-  expect(await openPause(bed.context.store, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
-  expect(await openPause(bed.context.store, { by: 'bo', reason: null }, lock)).toBe(false);
+  const { db } = fixture.context.store;
+  expect(await openPause(fixture.context.store, { by: 'ada', reason: 'an outage' }, lock)).toBe(true);
+  expect(await openPause(fixture.context.store, { by: 'bo', reason: null }, lock)).toBe(false);
   expect(await apply(plan)).toMatchObject({ items: [], stopped: expect.stringMatching(/paused by ada .*an outage/) });
   expect(await revokedNames()).toEqual([]);
   expect(await endPause(db, 'ada')).toBe(true);
@@ -157,10 +157,10 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
     kind: 'latency',
     latency_ms: 1000,
   };
-  await bed.controls.setFaults([slow]);
+  await fixture.controls.setFaults([slow]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
-  await openPause(bed.context.store, { by: 'ada', reason: null }, lock);
+  await openPause(fixture.context.store, { by: 'ada', reason: null }, lock);
   const atPause = await revokedNames();
   expect(atPause).toHaveLength(1);
   const open = await store.sql`
@@ -216,9 +216,9 @@ test('a store that is full while a plan is applied: what became of each key is s
   expect(await revokedNames()).toHaveLength(2);
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (let listings = 0; listings < 2; listings += 1) {
-    await bed.controls.advance(3600);
-    await bed.reconnect();
-    await syncKeys(bed.context, connectionOf(bed));
+    await fixture.controls.advance(3600);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
   }
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
 });

@@ -5,32 +5,32 @@ import type { Order } from '@keywarden/testkit/daemon/apply-crash-process';
 import {
   apply,
   applyCrashProcess,
-  bed,
+  fixture,
   makeStoredPlan,
   prepare,
   revokedNames,
   store,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 
-useApplyBed();
+useApplyFixture();
 
 const path = '/organizations/{org_id}/api_keys/{key_id}';
 const planned = ['one', 'three', 'two'];
 
 /** What a daemon does after whatever happened: lists, lists again an hour later, and applies the plan once more. */
 async function recover(plan: Parameters<typeof apply>[0]): Promise<void> {
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   // An intent is decided by listings that begin a minute after it: the test does not wait for that minute.
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (const seconds of [3600, 3600]) {
-    await bed.controls.advance(seconds);
-    await bed.reconnect();
-    await syncKeys(bed.context, connectionOf(bed));
+    await fixture.controls.advance(seconds);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
   }
   await apply(plan);
 }
@@ -44,7 +44,7 @@ async function expectWhole(): Promise<void> {
   expect(rows.filter((row) => row.outcome === null)).toEqual([]);
   const ends = rows.filter((row) => ['revoked', 'gone'].includes(String(row.outcome))).map((row) => String(row.name));
   expect(ends).toEqual(planned);
-  const { by_route: routes } = await bed.controls.stats();
+  const { by_route: routes } = await fixture.controls.stats();
   expect(routes[`DELETE ${path}`]?.requests).toBeLessThanOrEqual(planned.length + 6);
 }
 
@@ -71,7 +71,7 @@ test.each([
 ])('R4, R7: %s: the plan’s keys are gone in the end, once each, and no other', async (_name, kind) => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
-  await bed.controls.setFaults([kind]);
+  await fixture.controls.setFaults([kind]);
   await apply(plan);
   await recover(plan);
   await expectWhole();
@@ -80,7 +80,7 @@ test.each([
 test('R4: an answer that takes longer than we wait is unknown, and settled by listings', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { client: { fetch: impatientOnce() } });
   const plan = await makeStoredPlan();
-  await bed.controls.setFaults([{ ...fault, kind: 'latency', latency_ms: 1000 }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'latency', latency_ms: 1000 }]);
   const applied = await apply(plan);
   const late = applied.items.find(({ outcome }) => outcome === 'unknown')?.item.key.name ?? '';
   expect(planned).toContain(late);
@@ -101,7 +101,7 @@ function impatientOnce(): typeof fetch {
 }
 
 /** Starts a process that applies the plan; ends when it has. */
-function startVictim(order: Order) {
+function startCrashProcess(order: Order) {
   const child = fork(applyCrashProcess, { stdio: crashStdio() });
   const ended = once(child, 'exit').then(([, signal]: unknown[]) => signal);
   child.once('message', () => child.send(order));
@@ -109,8 +109,8 @@ function startVictim(order: Order) {
 }
 
 async function order(planId: string, killAt: Order['killAt']): Promise<Order> {
-  const [connection] = bed.context.config.connections;
-  if (connection === undefined) throw new Error('the bed has no connection');
+  const [connection] = fixture.context.config.connections;
+  if (connection === undefined) throw new Error('the fixture has no connection');
   return { databaseUrl: store.url, connection, policy: { rules: [neverUsedRule] }, planId, killAt };
 }
 
@@ -125,7 +125,7 @@ test.each<[string, NonNullable<Order['killAt']>]>([
 ])('R4: kill -9 %s: each intent ends in one outcome', async (_name, killAt) => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
-  const { ended } = startVictim(await order(plan.id, killAt));
+  const { ended } = startCrashProcess(await order(plan.id, killAt));
   expect(await ended).toBe('SIGKILL');
   await recover(plan);
   await expectWhole();
@@ -144,7 +144,7 @@ test.each(['plan_approval', 'revocation_intent', 'revocation_outcome'])(
       create trigger gate before insert on keywarden.${table} for each row execute function keywarden.wait_at_gate()`);
     const keeper = await store.sql.reserve();
     await keeper`select pg_advisory_lock(${gate})`;
-    const { child, ended } = startVictim(await order(plan.id, null));
+    const { child, ended } = startCrashProcess(await order(plan.id, null));
     for (let waiting = 0; waiting === 0; ) {
       const [row] = await store.sql`
         select count(*)::int as n from pg_locks where locktype = 'advisory' and objid = ${gate} and not granted`;

@@ -2,7 +2,7 @@ import { findingsOf, policySchema } from '@keywarden/core/policy';
 import type { ConnectionConfig } from '@keywarden/runtime/config';
 import {
   apply,
-  bed,
+  fixture,
   type Minted,
   makeStoredPlan,
   mint,
@@ -11,14 +11,14 @@ import {
   revokedNames,
   store,
   use,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { planKeys } from './plan.ts';
 
-useApplyBed();
+useApplyFixture();
 
 test('apply revokes exactly the keys of the plan; a second apply of the same plan changes nothing', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
@@ -36,27 +36,27 @@ test('R1: a key that is used between plan and apply survives', async () => {
   const plan = await makeStoredPlan();
   await use(idle?.key ?? '');
   expect(outcomes(await apply(plan))).toEqual({
-    idle: 'skipped: no rule of the policy in force condemns it any more',
+    idle: 'skipped: no rule of the policy in force flags it any more',
     forgotten: 'revoked',
   });
   expect(await revokedNames()).toEqual(['forgotten']);
 });
 
-test('R1: what the policy in force does not condemn any more stays, whatever an old plan says', async () => {
+test('R1: what the policy in force does not flag any more stays, whatever an old plan says', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
-  bed.context.config.policy = policySchema.parse({
+  fixture.context.config.policy = policySchema.parse({
     rules: [{ name: 'never-used', never_used_for: '90d', action: 'revoke' }],
   });
-  expect(outcomes(await apply(plan))).toEqual({ idle: 'skipped: no rule of the policy in force condemns it any more' });
+  expect(outcomes(await apply(plan))).toEqual({ idle: 'skipped: no rule of the policy in force flags it any more' });
   expect(await revokedNames()).toEqual([]);
 });
 
 test('R2: with its own key unknown nothing is planned and nothing of an older plan is revoked; known, it is', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
-  for (const connection of bed.context.config.connections) connection.keyId = null;
-  await bed.reconnect();
+  for (const connection of fixture.context.config.connections) connection.keyId = null;
+  await fixture.reconnect();
   const blind = await makeStoredPlan();
   expect(blind.document.items).toEqual([]);
   expect(outcomes(await apply(plan)).idle).toMatch(
@@ -65,7 +65,7 @@ test('R2: with its own key unknown nothing is planned and nothing of an older pl
   expect(await revokedNames()).toEqual([]);
 });
 
-test("R2: the connection's own key stays even when a rule condemns it", async () => {
+test("R2: the connection's own key stays even when a rule flags it", async () => {
   await prepare(['idle', 'busy'], {
     policy: policySchema.parse({
       rules: [
@@ -80,9 +80,9 @@ test("R2: the connection's own key stays even when a rule condemns it", async ()
     }),
   });
   // The credential's own key is the longest unused of its user's: the other one is used with each request.
-  const other = await bed.ask<Minted>('POST', '/api_keys', { key_name: 'other' });
-  for (const connection of bed.context.config.connections) connection.apiKey = other.key;
-  await bed.reconnect();
+  const other = await fixture.ask<Minted>('POST', '/api_keys', { key_name: 'other' });
+  for (const connection of fixture.context.config.connections) connection.apiKey = other.key;
+  await fixture.reconnect();
   const plan = await makeStoredPlan();
   expect(plan.document.held.map((item) => [item.key.name, item.why.text])).toEqual([
     ['keywarden', 'connection main itself uses this key'],
@@ -99,13 +99,13 @@ test('R2: an organization is not left without a key', async () => {
 
 test('R1: with our clock off the control plane’s nothing is judged; a sandbox may be off, for its time is moved', async () => {
   await prepare(['idle', 'busy']);
-  const elsewhere = bed.connections.map((connection) => ({ ...connection, isSandbox: false }));
-  await syncKeys(bed.context, connectionOf(bed));
-  expect(findingsOf(await planKeys(bed.context, elsewhere))).toEqual([]);
-  expect(findingsOf(await planKeys(bed.context, bed.connections))).toHaveLength(1);
+  const elsewhere = fixture.connections.map((connection) => ({ ...connection, isSandbox: false }));
+  await syncKeys(fixture.context, connectionOf(fixture));
+  expect(findingsOf(await planKeys(fixture.context, elsewhere))).toEqual([]);
+  expect(findingsOf(await planKeys(fixture.context, fixture.connections))).toHaveLength(1);
 });
 
-test('R6: a key that another rule condemns by now is not what the person approved', async () => {
+test('R6: a key that another rule flags by now is not what the person approved', async () => {
   const { idle } = await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   await use(idle?.key ?? '');
@@ -115,10 +115,10 @@ test('R6: a key that another rule condemns by now is not what the person approve
     action: 'revoke',
     even_in_use: true,
   };
-  bed.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
+  fixture.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
   await use((await mint('newer')).key);
   expect(outcomes(await apply(plan)).idle).toMatch(
-    /^skipped: it is condemned for another reason now \(one-only\), which this plan does not say/,
+    /^skipped: it is flagged for another reason now \(one-only\), which this plan does not say/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -139,16 +139,16 @@ test('an item whose number is another key’s than its id is refused', async () 
 test('R2: the own key of a connection that cannot list its scope stays; and while it is unknown so do its organization’s', async () => {
   const { idle } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  const [main] = bed.context.config.connections;
-  if (main === undefined) throw new Error('the bed has no connection');
+  const [main] = fixture.context.config.connections;
+  if (main === undefined) throw new Error('the fixture has no connection');
   // A second connection by the idle key itself: it authenticates, and has listed nothing yet.
   const second: ConnectionConfig = { ...main, name: 'second', apiKey: idle?.key ?? '', keyId: String(idle?.id) };
-  bed.context.config.connections.push(second);
-  await bed.reconnect();
+  fixture.context.config.connections.push(second);
+  await fixture.reconnect();
   const known = await makeStoredPlan();
   expect(known.document.items.map((item) => item.key.name)).toEqual(['forgotten']);
   second.keyId = null;
-  await bed.reconnect();
+  await fixture.reconnect();
   expect(outcomes(await apply(plan)).forgotten).toMatch(
     /^skipped: connection second sees this scope and its own key is not known/,
   );
@@ -162,10 +162,10 @@ test('a plan stays the same while keys are used; an older plan knows what was do
   const { busy, active } = await prepare(['idle', 'busy', 'active'], { policy });
   const useBoth = async () => {
     for (const minted of [active, busy]) {
-      await bed.controls.advance(60);
+      await fixture.controls.advance(60);
       await use(minted?.key ?? '');
     }
-    await bed.reconnect();
+    await fixture.reconnect();
   };
   await useBoth();
   const first = await makeStoredPlan();
@@ -200,8 +200,8 @@ test('R3: what a day’s quota does not allow waits in the plan, and what was re
   ]);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
   expect((await makeStoredPlan()).document.items).toEqual([]);
-  await bed.controls.advance(86_401);
-  await bed.reconnect();
+  await fixture.controls.advance(86_401);
+  await fixture.reconnect();
   const nextDay = await makeStoredPlan();
   expect(outcomes(await apply(nextDay))).toEqual({ forgotten: 'revoked' });
   expect(await revokedNames()).toEqual(['idle', 'forgotten']);
@@ -218,7 +218,7 @@ test('R6: a rule of the same name that says something else by now is not what th
     older_than: '1d',
     even_in_use: true,
   };
-  bed.context.config.policy = policySchema.parse({ rules: [redefined] });
-  expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is condemned for another reason now \(never-used\)/);
+  fixture.context.config.policy = policySchema.parse({ rules: [redefined] });
+  expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is flagged for another reason now \(never-used\)/);
   expect(await revokedNames()).toEqual([]);
 });

@@ -33,7 +33,7 @@ export type Approver =
   | { via: 'report'; approval: string };
 
 /**
- * Carries out items of a plan. Each key is listed and judged again right before: what is not condemned at that moment, by a rule
+ * Carries out items of a plan. Each key is listed and judged again right before: what is not flagged at that moment, by a rule
  * that the plan names for it, stays. One key's failure does not stop the others, a refused credential stops its connection (R7),
  * and a use in flight stops all (R5). What an earlier run left open is settled first (R4).
  */
@@ -99,7 +99,7 @@ async function whyNotNext(
   }
 }
 
-const describeStoreFailure = (code: string) => `the store failed (${code}); mend it, then apply the plan again`;
+const describeStoreFailure = (code: string) => `the store failed (${code}); fix it, then apply the plan again`;
 
 /** The code of a store that failed. What is not of the store is thrown: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {
@@ -117,7 +117,7 @@ function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem
 }
 
 /**
- * Done if each item is; only then what the plan condemns is what a person let go. A use in flight ends an approval, too: another may
+ * Done if each item is; only then what the plan flags is what a person let go. A use in flight ends an approval, too: another may
  * follow when somebody has looked. Null while the rest may be tried again.
  */
 function howItEnded(applied: Applied): 'done' | 'stopped' | null {

@@ -1,5 +1,5 @@
 import { listIncidents } from '@keywarden/db/daemon';
-import { apply, bed, day, outcomes, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import { apply, day, fixture, outcomes, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   branch,
   issue,
@@ -18,7 +18,7 @@ import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { planKeys } from './plan.ts';
 
-useApplyBed();
+useApplyFixture();
 
 const stale = { name: 'stale', match: { kinds: ['branch_credential'] }, never_used_for: '30d', action: 'revoke' };
 
@@ -26,18 +26,18 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   await prepareProject({ rules: [stale] });
   const old = await issue('old');
   const busy = await issue('busy');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await issue('young');
-  await bed.reconnect();
-  await syncKeys(bed.context, connectionOf(bed));
-  await syncCredentials(bed.context, connectionOf(bed));
-  const seenOnce = await planKeys(bed.context, bed.connections);
+  await fixture.reconnect();
+  await syncKeys(fixture.context, connectionOf(fixture));
+  await syncCredentials(fixture.context, connectionOf(fixture));
+  const seenOnce = await planKeys(fixture.context, fixture.connections);
   expect(seenOnce.document.held.map(({ why }) => why.kind)).toEqual(['seen_once', 'seen_once']);
   await listed();
   // Listed daily, they are judged on what that showed.
-  await bed.controls.advance(20 * 3600);
-  await bed.reconnect();
-  const plan = await planKeys(bed.context, bed.connections);
+  await fixture.controls.advance(20 * 3600);
+  await fixture.reconnect();
+  const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.document.items.map(({ key }) => key.name).toSorted()).toEqual(['busy', 'old']);
   expect(plan.document.items.find(({ key }) => key.name === 'old')?.key).toMatchObject({
     id: `${branch}/${old.token_id}`,
@@ -47,9 +47,9 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   await use(busy.token_id);
   expect(outcomes(await apply(plan))).toEqual({
     old: 'revoked',
-    busy: 'skipped: no rule of the policy in force condemns it any more',
+    busy: 'skipped: no rule of the policy in force flags it any more',
   });
-  const { credentials } = await bed.ask<{ credentials: { name: string; revoked_at?: string }[] }>('GET', list);
+  const { credentials } = await fixture.ask<{ credentials: { name: string; revoked_at?: string }[] }>('GET', list);
   expect(credentials.filter((each) => each.revoked_at !== undefined).map(({ name }) => name)).toContain('old');
   const ends = await store.sql`select outcome from keywarden.revocation_outcome`;
   expect(ends.map(({ outcome }) => outcome)).toEqual(['revoked']);
@@ -59,10 +59,10 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
 test('R1: a list of credentials that a cache kept shows no use of the present, though the list of branches is fresh', async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await listed();
   await listed();
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.document.items).toHaveLength(1);
   const kept = new Map<string, Response>();
   setAnswer((url, response) => {
@@ -71,22 +71,22 @@ test('R1: a list of credentials that a cache kept shows no use of the present, t
     kept.set(url, old.clone());
     return Promise.resolve(old);
   });
-  await syncCredentials(bed.context, connectionOf(bed));
+  await syncCredentials(fixture.context, connectionOf(fixture));
   await use(id);
-  await bed.controls.advance(1800);
-  await bed.reconnect();
+  await fixture.controls.advance(1800);
+  await fixture.reconnect();
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['skipped']);
-  const { credentials } = await bed.ask<{ credentials: { token_id: string; revoked_at?: string }[] }>('GET', list);
+  const { credentials } = await fixture.ask<{ credentials: { token_id: string; revoked_at?: string }[] }>('GET', list);
   expect(credentials.find((each) => each.token_id === id)?.revoked_at).toBeUndefined();
 });
 
 test('R5: a credential that was used between its last listing and its revocation calls a person', async () => {
   await prepareProject({ rules: [stale] });
   const old = await issue('old');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await listed();
   await listed();
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   setBeforeDelete(async () => await use(old.token_id));
   const applied = await apply(plan);
   expect(applied.stopped).toContain('was used between its last listing and its revocation');
@@ -97,12 +97,12 @@ test('R5: a credential that was used between its last listing and its revocation
 test('R4: an answer to a revocation that is lost leaves its outcome to the listings', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await listed();
   await listed();
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   const path = '/projects/{project_id}/branches/{branch_id}/credentials/{token_id}';
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
   const applied = await apply(plan);
   expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);
   await listed();
@@ -130,7 +130,7 @@ test('kinds that are not ours to end are reported, also where a signed review wa
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
       values (1, ${String(role?.number)}, 'revoke', 'nobody needs it', 'ada');
     insert into keywarden.review_signature (review_number, signed_by, sha256) values (1, 'ada', '')`);
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map(({ why }) => why.kind)).toEqual(['report_only']);
   expect(plan.document.reported.length).toBeGreaterThan(0);
@@ -139,19 +139,19 @@ test('kinds that are not ours to end are reported, also where a signed review wa
 test('R4, R5: a lost answer: a use in flight that the list shows later calls a person; where the project goes, the intent ends', async () => {
   await prepareProject({ rules: [stale] });
   const used = await issue('used');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await listed();
   await listed();
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   const path = '/projects/{project_id}/branches/{branch_id}/credentials/{token_id}';
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response', times: 1 }]);
   setBeforeDelete(async () => await use(used.token_id));
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['unknown']);
   setBeforeDelete(() => Promise.resolve());
   await listed();
   const incidents = await listIncidents(store.db, { isOpen: true, limit: 10 });
   expect(incidents.map(({ kind, key }) => [kind, key?.name])).toEqual([['used_in_flight', 'used']]);
-  await bed.ask('DELETE', `/projects/${project}`);
+  await fixture.ask('DELETE', `/projects/${project}`);
   for (let pass = 0; pass < 4; pass += 1) await listed();
   expect((await store.sql`select outcome from keywarden.revocation_outcome`).map(({ outcome }) => outcome)).toEqual([
     'gone',
@@ -161,13 +161,13 @@ test('R4, R5: a lost answer: a use in flight that the list shows later calls a p
 test('where one credential is shown on two branches, each is its own, and only the one of the plan is revoked', async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
-  await bed.controls.advance(40 * day);
-  const { branches } = await bed.ask<{ branches: { id: string }[] }>('GET', `/projects/${project}/branches`);
+  await fixture.controls.advance(40 * day);
+  const { branches } = await fixture.ask<{ branches: { id: string }[] }>('GET', `/projects/${project}/branches`);
   const other = branches.find((each) => each.id !== branch)?.id ?? '';
   setAnswer(async (url, response) => {
     if (!url.endsWith(`/branches/${other}/credentials`)) return response;
-    const shown = await fetch(`${bed.sandbox.url}${list}`, {
-      headers: { authorization: `Bearer ${bed.sandbox.adminKey}` },
+    const shown = await fetch(`${fixture.sandbox.url}${list}`, {
+      headers: { authorization: `Bearer ${fixture.sandbox.adminKey}` },
     });
     return new Response(await shown.text(), { status: 200, headers: shown.headers });
   });
@@ -180,13 +180,14 @@ test('where one credential is shown on two branches, each is its own, and only t
 test('R2: a connection that has listed credentials of projects has not said by that whose keys it sees', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await listed();
   await listed();
   await store.sql`
     insert into keywarden.connection (name, control_plane_number, account_id, auth_method, is_sandbox, checked_at)
     select 'second', control_plane_number, 'another', auth_method, is_sandbox, now() from keywarden.connection`;
-  const holds = async () => (await planKeys(bed.context, bed.connections)).document.held.map(({ why }) => why.kind);
+  const holds = async () =>
+    (await planKeys(fixture.context, fixture.connections)).document.held.map(({ why }) => why.kind);
   expect(await holds()).toEqual(['own_key_unknown']);
   await store.sql`
     insert into keywarden.connection_scope select 'second', control_plane_number, scope, seen_at from keywarden.connection_scope where scope like 'role:%'`;

@@ -3,9 +3,9 @@ import { removeOtherConnections, saveConnection } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import {
   apply,
-  bed,
   day,
   enforced,
+  fixture,
   makeStoredPlan,
   openIncidents,
   organization,
@@ -14,18 +14,18 @@ import {
   revokedNames,
   store,
   use,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { enforce } from './enforce.ts';
 import { resumeEnforcement } from './high-water-mark.ts';
 
-useApplyBed();
+useApplyFixture();
 
 test('R6: without mode: enforce the policy revokes nothing by itself', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   expect((await pass()).byItself).toMatchObject({ items: [] });
   expect(await revokedNames()).toEqual([]);
@@ -33,7 +33,7 @@ test('R6: without mode: enforce the policy revokes nothing by itself', async () 
 
 test('R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy’s', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   expect((await pass()).byItself?.items).toEqual([]); // one listing, and no other an hour before
   await pass();
   expect(await revokedNames()).toEqual(['one']);
@@ -47,17 +47,17 @@ test('R6: in mode: enforce one key goes first, and the others a day later; each 
 
 test('R6: another policy wants another canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
-  bed.context.config.policy = enforced({ active_within: '31d' });
+  fixture.context.config.policy = enforced({ active_within: '31d' });
   await pass(day);
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
 test('R1: a key that is used between two listings is not revoked by the policy either', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await use(one?.key ?? '');
   await pass();
@@ -66,7 +66,7 @@ test('R1: a key that is used between two listings is not revoked by the policy e
 
 test('R5: after a use in flight nothing more goes in that scope until somebody has closed the incident', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   await store.sql`
@@ -83,13 +83,13 @@ test('R5: after a use in flight nothing more goes in that scope until somebody h
 test('R3: over the breaker a person is called; once they applied that plan, the rest goes day by day within the quotas', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual([]);
   expect(await openIncidents()).toEqual(['breaker']);
   const plan = await makeStoredPlan();
-  expect(plan.document.breakers).toMatchObject([{ condemned: 12, active: 13 }]);
+  expect(plan.document.breakers).toMatchObject([{ flagged: 12, active: 13 }]);
   await apply(plan);
   expect(await revokedNames()).toHaveLength(3);
   const gone = [];
@@ -103,9 +103,9 @@ test('R3: over the breaker a person is called; once they applied that plan, the 
 test('R3: a breaker that a person has read stays shut for that policy alone', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await apply(await makeStoredPlan());
-  bed.context.config.policy = enforced({ active_within: '31d' });
+  fixture.context.config.policy = enforced({ active_within: '31d' });
   await pass();
   const { plan } = await pass(day);
   expect(plan.document.breakers).toHaveLength(1);
@@ -114,10 +114,10 @@ test('R3: a breaker that a person has read stays shut for that policy alone', as
 
 test('R3, R6: answers that are lost count for the quota of a day, and for the canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced({ quotas: { per_day: 2 } }) });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response' }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response' }]);
   for (let hour = 0; hour < 5; hour += 1) {
     await pass();
     await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
@@ -130,10 +130,10 @@ test('R3, R6: answers that are lost count for the quota of a day, and for the ca
 
 test('R2: a connection that is configured and never authenticated protects its own key; with its id unknown, all of its control plane', async () => {
   const { idle } = await prepare(['idle', 'older', 'busy']);
-  const [first] = bed.context.config.connections;
-  if (first === undefined) throw new Error('the bed has no connection');
+  const [first] = fixture.context.config.connections;
+  if (first === undefined) throw new Error('the fixture has no connection');
   const stranger = { ...first, name: 'second', apiKey: 'not yet', keyId: String(idle?.id) };
-  bed.context.config.connections = [first, stranger];
+  fixture.context.config.connections = [first, stranger];
   const known = await makeStoredPlan();
   expect(known.document.items.map(({ key }) => key.name)).toEqual(['older']);
   // One that authenticated before, with another key: the configured id counts.
@@ -141,7 +141,7 @@ test('R2: a connection that is configured and never authenticated protects its o
     select 'second', control_plane_number, account_id, auth_method, 1, is_sandbox, checked_at from keywarden.connection`;
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['older']);
   await store.sql`delete from keywarden.connection where name = 'second'`;
-  bed.context.config.connections = [first, { ...stranger, keyId: null }];
+  fixture.context.config.connections = [first, { ...stranger, keyId: null }];
   expect((await makeStoredPlan()).document.items).toEqual([]);
 });
 
@@ -149,11 +149,11 @@ test('R2: a connection that another process’s configuration lacks still holds 
   await prepare(['idle', 'busy']);
   const planned = async () => (await makeStoredPlan()).document.items.map(({ key }) => key.name);
   expect(await planned()).toEqual(['idle']);
-  const [main] = bed.connections;
-  if (main === undefined) throw new Error('the bed has no connection');
+  const [main] = fixture.connections;
+  if (main === undefined) throw new Error('the fixture has no connection');
   const { accountId, authMethod, isSandbox, identity: baseUrl } = main;
   const other = { name: 'other', baseUrl, accountId, authMethod, isSandbox, ownKeyId: null, replica: null };
-  const { db, sql } = bed.context.store;
+  const { db, sql } = fixture.context.store;
   await saveConnection(sql, { ...other, checkedAt: new Date().toISOString() });
   await removeOtherConnections(db, ['main']);
   expect(await planned()).toEqual([]);
@@ -167,10 +167,10 @@ test('two connections that see one organization count its keys once, and revoke 
   const match = { kinds: ['organization'] };
   const policy = enforced({ rules: [old, many].map((rule) => ({ ...rule, match })) });
   const { second } = await prepare(['second', 'idle', 'busy'], { policy });
-  const [first] = bed.context.config.connections;
-  if (first === undefined || second === undefined) throw new Error('the bed lacks a connection');
-  bed.context.config.connections.push({ ...first, name: 'second', apiKey: second.key, keyId: String(second.id) });
-  await resumeEnforcement(bed.context, 'ada');
+  const [first] = fixture.context.config.connections;
+  if (first === undefined || second === undefined) throw new Error('the fixture lacks a connection');
+  fixture.context.config.connections.push({ ...first, name: 'second', apiKey: second.key, keyId: String(second.id) });
+  await resumeEnforcement(fixture.context, 'ada');
   const { plan } = await pass();
   expect(plan.document.items.map(({ key }) => key.name)).toEqual(['idle', 'busy']);
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
@@ -189,10 +189,10 @@ test('two connections that see one organization count its keys once, and revoke 
 test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   const minted = await prepare([...stale, 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(minted[plan.document.items[0]?.key.name ?? '']?.key ?? '');
@@ -206,14 +206,14 @@ test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async (
 test('R3: a breaker’s incident ends when the breaker is shut, so that the next one is another', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await openIncidents()).toEqual(['breaker']);
   // While the clocks are apart nothing is judged, and a breaker of which nobody can tell is not shut.
   await enforce(
-    bed.context,
-    bed.connections.map((connection) => ({ ...connection, isSandbox: false })),
+    fixture.context,
+    fixture.connections.map((connection) => ({ ...connection, isSandbox: false })),
   );
   expect(await openIncidents()).toEqual(['breaker']);
   await apply(await makeStoredPlan());
@@ -223,10 +223,10 @@ test('R3: a breaker’s incident ends when the breaker is shut, so that the next
 
 test('R7: a key that no call ever revokes keeps no other of its scope waiting', async () => {
   const { one } = await prepare(['one', 'two', 'busy'], { policy: enforced({ quotas: { per_run: 1 } }) });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const path = `/organizations/{org_id}/api_keys/{key_id}`;
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
   await pass();
   expect(await revokedNames()).toEqual([]);
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
@@ -237,12 +237,12 @@ test('R7: a key that no call ever revokes keeps no other of its scope waiting', 
 
 test('two that enforce at once revoke each key once', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
-  await bed.controls.advance(3700);
-  const connections = await bed.reconnect();
-  for (const connection of connections) await syncKeys(bed.context, connection);
-  await Promise.all([enforce(bed.context, connections), enforce(bed.context, connections)]);
+  await fixture.controls.advance(3700);
+  const connections = await fixture.reconnect();
+  for (const connection of connections) await syncKeys(fixture.context, connection);
+  await Promise.all([enforce(fixture.context, connections), enforce(fixture.context, connections)]);
   expect(await revokedNames()).toEqual(['one']);
   const intents = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
   expect(intents[0]?.n).toBe(1);

@@ -49,9 +49,9 @@ export async function enforce(context: Context, connections: Connection[]): Prom
 /** A breaker that is open where keys would go by themselves calls a person, until it is shut. */
 async function recordBreakers(
   { store }: Context,
-  { unattended, document, facts, id }: Plan & { facts: Facts },
+  { automatic, document, facts, id }: Plan & { facts: Facts },
 ): Promise<void> {
-  const scopes = new Set(unattended.map(({ verdict }) => verdict.key.scope));
+  const scopes = new Set(automatic.map(({ verdict }) => verdict.key.scope));
   const open = new Set(document.breakers.map(({ scope }) => scope));
   // Of a scope that nobody could judge nobody knows whether its breaker is shut.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
@@ -93,7 +93,7 @@ async function readItems(
 }
 
 async function enforceByItself(context: Context, plan: Plan, connections: Connection[]): Promise<Applied> {
-  const items = plan.unattended
+  const items = plan.automatic
     .filter(({ waits }) => waits === null)
     .map(({ verdict: { key }, findings }) => toItem({ key, findings }));
   const approver = { via: 'enforcement', approvedBy: `policy ${plan.policySha256.slice(0, 12)}` } as const;

@@ -66,7 +66,7 @@ export interface GuardedRevocation {
 
 export interface MayGo {
   policySha256: string;
-  /** What condemns it is that its creator has left: the members of its organization must have been listed in this run, too. */
+  /** What flags it is that its creator has left: the members of its organization must have been listed in this run, too. */
   restsOnMembers: boolean;
 }
 

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { addMark, reportMarkFile } from '@keywarden/db/daemon';
 import {
   apply,
-  bed,
   day,
   enforced,
+  fixture,
   makeStoredPlan,
   mint,
   openIncidents,
@@ -13,15 +13,15 @@ import {
   prepare,
   revokedNames,
   store,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { governed, resumeEnforcement } from './high-water-mark.ts';
 
-useApplyBed();
+useApplyFixture();
 
-const markFile = () => join(bed.context.environment.KEYWARDEN_DATA, 'high-water-mark');
+const markFile = () => join(fixture.context.environment.KEYWARDEN_DATA, 'high-water-mark');
 
 test('R10: a new store enforces nothing before somebody says resume; a plan that a person applies is carried out', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
@@ -39,7 +39,7 @@ async function restoreMarks(dump: readonly { mark?: string }[]): Promise<void> {
 
 test('R10: a store restored from before the last run enforces nothing, until somebody says resume', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await pass();
@@ -48,7 +48,7 @@ test('R10: a store restored from before the last run enforces nothing, until som
   expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
   expect(await revokedNames()).toEqual(['one']);
   expect(await openIncidents()).toEqual(['high_water_mark']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   expect(await openIncidents()).toEqual([]);
   await pass();
   expect(await revokedNames()).toEqual(['one', 'two']);
@@ -56,25 +56,25 @@ test('R10: a store restored from before the last run enforces nothing, until som
 
 test('R10: a store restored from before what a person said through the report enforces nothing, though no run came between', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   // As the report does before it grants an exemption.
-  const file = join(bed.context.environment.KEYWARDEN_DATA, reportMarkFile);
+  const file = join(fixture.context.environment.KEYWARDEN_DATA, reportMarkFile);
   writeFileSync(file, await addMark(store.db, 'report'));
   await restoreMarks(dump);
   expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/older than it was/) });
   expect(await openIncidents()).toEqual(['high_water_mark']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
 test('R10: what one machine finds stops the others, whose own file is older than the dump', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const older = readFileSync(markFile(), 'utf8');
   await pass(0);
@@ -89,7 +89,7 @@ test('R10: what one machine finds stops the others, whose own file is older than
 
 test('R10: a dump from before a pause is an older store, too', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
@@ -102,7 +102,7 @@ test('R10: a dump from before a pause is an older store, too', async () => {
 
 test('R10: killed between the store’s mark and the file’s, the next run goes on; without the file it does not', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const before = readFileSync(markFile(), 'utf8');
   await pass(0);
@@ -116,10 +116,10 @@ test('R10: killed between the store’s mark and the file’s, the next run goes
 
 test('R10: a machine that did not govern last takes an old store for older, though it knows that store’s marks', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const standby = readFileSync(markFile(), 'utf8');
-  await governed(bed.context, () => Promise.resolve());
+  await governed(fixture.context, () => Promise.resolve());
   await store.sql`update keywarden.high_water_mark set made_at = made_at - interval '10 hours'`;
   writeFileSync(markFile(), standby);
   expect(await pass()).toMatchObject({
@@ -132,11 +132,11 @@ test('R10: a machine that did not govern last takes an old store for older, thou
 test('R10: what governs on a machine that enforces nothing leaves a mark there, too', async () => {
   await prepare(['one', 'busy']);
   const marks = async () => (await store.sql`select 1 from keywarden.high_water_mark`).length;
-  await expect(governed(bed.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
+  await expect(governed(fixture.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
   expect(await marks()).toBe(2);
   expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch\n$/);
   await store.sql`delete from keywarden.high_water_mark`;
-  await governed(bed.context, () => Promise.resolve());
+  await governed(fixture.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);
   expect(await marks()).toBe(0);
 });
@@ -153,7 +153,7 @@ async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Pr
 
 test('R10: a store that was really restored from yesterday’s copy plans, and a person applies; by itself it does nothing', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual(['one']);
@@ -161,7 +161,7 @@ test('R10: a store that was really restored from yesterday’s copy plans, and a
   await pass(day);
   expect(await revokedNames()).toEqual(['one', 'two', 'three']);
   await mint('four');
-  await bed.controls.advance(40 * day);
+  await fixture.controls.advance(40 * day);
   await withoutSessions(async (sql, name) => {
     await sql.unsafe(`drop database ${name}`);
     await sql.unsafe(`alter database ${name}_copy rename to ${name}`);

@@ -25,7 +25,7 @@ export interface ItemTask {
   membersReadAt: Map<string, number>;
 }
 
-/** Revokes the key of one item, if it is condemned still, for a reason that its plan names. */
+/** Revokes the key of one item, if it is flagged still, for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
   const { item, planId, approval, connections, refused, membersReadAt } = task;
   const revocation = await revokeGuarded(context, {
@@ -42,7 +42,7 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
 }
 
 /**
- * Judges by the policy in force, this moment (R1). An approval is of a reason, too: another rule that condemns the key since is not what
+ * Judges by the policy in force, this moment (R1). An approval is of a reason, too: another rule that flags the key since is not what
  * the person approved.
  */
 async function judgeItem(
@@ -64,19 +64,19 @@ async function judgeItem(
 
 /** Why a key must stay by what is known this moment; null if it may go for a reason that the plan names. */
 function whyItStays(
-  { verdicts, unattended }: Awaited<ReturnType<typeof judgeScope>>,
+  { verdicts, automatic }: Awaited<ReturnType<typeof judgeScope>>,
   { item, via }: Pick<ItemTask, 'item' | 'via'>,
 ): string | null {
   const verdict = verdicts.find(({ key }) => key.number === item.key.number);
-  if (verdict === undefined) return 'no rule of the policy in force condemns it any more';
+  if (verdict === undefined) return 'no rule of the policy in force flags it any more';
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
     return 'the plan names another key than the store';
   if (verdict.held !== null) return verdict.held.text;
-  const alone = unattended.find((each) => each.verdict === verdict);
+  const alone = automatic.find((each) => each.verdict === verdict);
   if (via === 'enforcement' && alone === undefined)
     return 'its rule and its organization are not both in mode: enforce';
   if (via === 'enforcement' && alone?.waits != null) return alone.waits;
-  const condemning = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
-  if (condemning.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
-  return `it is condemned for another reason now (${condemning.map(({ rule }) => rule.name).join(', ')}), which this plan does not say; plan again`;
+  const flagging = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
+  if (flagging.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
+  return `it is flagged for another reason now (${flagging.map(({ rule }) => rule.name).join(', ')}), which this plan does not say; plan again`;
 }

@@ -2,8 +2,8 @@ import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { listInventoryCoverage } from '@keywarden/db/report';
 import {
   apply,
-  bed,
   day,
+  fixture,
   makeStoredPlan,
   openIncidents,
   organization,
@@ -12,7 +12,7 @@ import {
   revokedNames,
   store,
   use,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   type Answer,
@@ -28,7 +28,7 @@ import { syncKeys } from '../sync/keys.ts';
 
 // A control plane that is not the sandbox: its answers to lists and revocations come from gateways, caches and replicas.
 
-useApplyBed();
+useApplyFixture();
 
 test('R1: a revocation that was answered 429 is judged again before it is repeated', async () => {
   await prepareBetween(['one', 'busy']);
@@ -57,11 +57,11 @@ test('R1: a revocation whose turn under the limits comes late is judged again be
       await exemptOne();
     },
   };
-  const connection = connectionOf(bed);
-  const { url: baseUrl, adminKey: apiKey } = bed.sandbox;
+  const connection = connectionOf(fixture);
+  const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
   // The limiter takes one second and a half, by this clock.
   const time = { ...connection.time, now: () => Date.now() + waits * 1500 };
-  bed.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
+  fixture.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
   expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
   expect(waits).toBe(1);
   expect(await revokedNames()).toEqual([]);
@@ -161,7 +161,7 @@ test('R1, A7: what a cache answers is no listing: nothing is concluded from it, 
   const plan = await makeStoredPlan();
   let asked: string | null = null;
   setBetween(cacheOfKeys({ age: '300' }));
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
   await use(one?.key ?? '');
   expect(outcomes(await apply(plan))).toEqual({
     one: expect.stringContaining('a cache between answered'),
@@ -169,13 +169,13 @@ test('R1, A7: what a cache answers is no listing: nothing is concluded from it, 
   });
   expect(await revokedNames()).toEqual([]);
   setBetween(async (_request, forward) => await forward());
-  bed.context.limiters.clear();
+  fixture.context.limiters.clear();
   const original = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
     asked = new Headers(init?.headers).get('cache-control');
     return await original(input, init);
   };
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
   globalThis.fetch = original;
   expect(asked).toBe('no-cache');
 });
@@ -190,7 +190,7 @@ test('A7: an answer whose Date stands still while time goes by is of a cache, al
     headers.set('date', new Date(Date.parse(headers.get('date') ?? '') - 120_000).toUTCString());
     return new Response(await answer.text(), { headers });
   });
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
   const [last] = await store.sql`select doubt from keywarden.key_listing order by number desc limit 1`;
   expect(last?.doubt).toMatch(/^its Date lies 1\d\d s back/);
 });
@@ -200,9 +200,9 @@ test('R1, A7: an answer that has the Date of the one before, seconds later, is t
   const plan = await makeStoredPlan();
   setBetween(cacheOfKeys({}));
   let laterMs = 0;
-  const connection = connectionOf(bed);
-  bed.connections = [{ ...connection, time: { ...connection.time, now: () => Date.now() + laterMs } }];
-  await syncKeys(bed.context, connectionOf(bed));
+  const connection = connectionOf(fixture);
+  fixture.connections = [{ ...connection, time: { ...connection.time, now: () => Date.now() + laterMs } }];
+  await syncKeys(fixture.context, connectionOf(fixture));
   await use(one?.key ?? '');
   laterMs = 5000;
   expect(outcomes(await apply(plan)).one).toMatch(
@@ -254,15 +254,15 @@ test('A7: a list goes on after an empty page that has a cursor', async () => {
 
 test('R2: while the key that a connection is said to use is gone, nothing is revoked where it looks', async () => {
   const { own } = await prepareBetween(['own', 'one', 'busy']);
-  const [connection] = bed.context.config.connections;
+  const [connection] = fixture.context.config.connections;
   if (connection !== undefined) connection.keyId = String(own?.id);
-  await bed.reconnect();
+  await fixture.reconnect();
   await makeStoredPlan();
-  await bed.ask('DELETE', `/organizations/${organization}/api_keys/${own?.id}`);
+  await fixture.ask('DELETE', `/organizations/${organization}/api_keys/${own?.id}`);
   for (let listings = 0; listings < 3; listings += 1) {
-    await bed.controls.advance(3700);
-    await bed.reconnect();
-    await syncKeys(bed.context, connectionOf(bed));
+    await fixture.controls.advance(3700);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
   }
   const { document } = await makeStoredPlan();
   expect(document.items).toEqual([]);

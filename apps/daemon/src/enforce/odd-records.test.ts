@@ -1,7 +1,7 @@
 import { grantExemption } from '@keywarden/db/daemon';
 import {
   apply,
-  bed,
+  fixture,
   makeStoredPlan,
   mint,
   openIncidents,
@@ -10,7 +10,7 @@ import {
   pass,
   revokedNames,
   store,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   type Answer,
@@ -26,11 +26,11 @@ import { syncKeys } from '../sync/keys.ts';
 
 // Records that contradict themselves, or what was known before: ids that return, impossible times, members who come and go.
 
-useApplyBed();
+useApplyFixture();
 
 test('R7: of an organization with a row that cannot be read nothing is concluded; the row is kept, and all others are listed', async () => {
   await prepareBetween(['one', 'busy']);
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 3, operations: 0 });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 3, operations: 0 });
   const odd = [
     { id: '9223372036854775808' },
     { created_at: '2026-02-30T00:00:00Z' },
@@ -45,7 +45,7 @@ test('R7: of an organization with a row that cannot be read nothing is concluded
         ? await changed(forward, (rows) => [...rows.slice(1), { ...rows[0], ...row }])
         : await forward(),
     );
-    await syncKeys(bed.context, connectionOf(bed));
+    await syncKeys(fixture.context, connectionOf(fixture));
     const listings = await store.sql`select scope, doubt from keywarden.key_listing`;
     expect(new Set(listings.map(({ scope }) => scope)).size).toBe(3);
     expect(listings.flatMap(({ doubt }) => doubt ?? [])).toEqual([
@@ -75,8 +75,8 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
     return new Response(await answer.text(), { status: answer.status, headers });
   };
   setBetween(answersAhead);
-  await bed.reconnect();
-  await expect(syncKeys(bed.context, connectionOf(bed))).rejects.toThrow(
+  await fixture.reconnect();
+  await expect(syncKeys(fixture.context, connectionOf(fixture))).rejects.toThrow(
     /nothing is stored through it until both agree/,
   );
   const nextYear = new Date(Date.now() + 300 * 86_400_000).toISOString();
@@ -84,20 +84,20 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
     select count(*)::int as count from keywarden.member_listing where listed_at > ${nextYear}`;
   expect(members?.count).toBe(0);
   setBetween(plain);
-  await bed.reconnect();
+  await fixture.reconnect();
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
 test('R1: a key that the list of another organization shows too stays; whoever exempts the one exempts the other', async () => {
   await prepareBetween(['one', 'busy']);
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   const other = organizations.find(({ id }) => id !== organization)?.id;
-  await bed.ask('POST', `/organizations/${other}/api_keys`, { key_name: 'of the other' });
+  await fixture.ask('POST', `/organizations/${other}/api_keys`, { key_name: 'of the other' });
   setBetween(async ({ method, url }, forward) => {
     if (method !== 'GET' || !url.pathname.endsWith(`/organizations/${other}/api_keys`)) return await forward();
     const asked = new URL(url.href.replace(String(other), organization));
-    return await fetch(asked, { headers: { authorization: `Bearer ${bed.sandbox.adminKey}` } });
+    return await fetch(asked, { headers: { authorization: `Bearer ${fixture.sandbox.adminKey}` } });
   });
   const plan = await makeStoredPlan();
   expect(plan.document.items).toEqual([]);
@@ -109,7 +109,7 @@ test('R1: a key that the list of another organization shows too stays; whoever e
     await store.sql`select number from keywarden.key where name = 'one' and organization_id = ${String(other)}`;
   const exemption = { rules: null, pattern: null, reason: 'needed', grantedBy: 'ada' };
   const at = { grantedAt: new Date().toISOString(), until: new Date(Date.now() + 400 * 86_400_000).toISOString() };
-  await grantExemption(bed.context.store.sql, { ...exemption, ...at, keys: [String(ghost?.number)] });
+  await grantExemption(fixture.context.store.sql, { ...exemption, ...at, keys: [String(ghost?.number)] });
   setBetween(plain);
   for (let listings = 0; listings < 2; listings += 1) await makeStoredPlan();
   const last = await makeStoredPlan();
@@ -137,14 +137,14 @@ const membersWithout =
 
 async function prepareLeaver() {
   await prepareBetween(['one', 'busy'], leavers);
-  await bed.controls.generate({ organizations: 0, projects: 0, keys: 0, operations: 0 }).catch(() => undefined);
+  await fixture.controls.generate({ organizations: 0, projects: 0, keys: 0, operations: 0 }).catch(() => undefined);
   let isLeft = true;
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
   setBetween(membersWithout(() => isLeft));
   for (let listings = 0; listings < 3; listings += 1) {
-    await bed.controls.advance(3700);
-    await bed.reconnect();
-    await syncKeys(bed.context, connectionOf(bed));
+    await fixture.controls.advance(3700);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
   }
   return { comeBack: () => (isLeft = false) };
 }
@@ -176,7 +176,7 @@ test('a name with what a terminal obeys stays one cell of its table', async () =
   await prepareBetween(['busy']);
   await mint('x\u001b[2K\u202Ey');
   const { renderTable } = await import('../commands/common.ts');
-  await syncKeys(bed.context, connectionOf(bed));
+  await syncKeys(fixture.context, connectionOf(fixture));
   const rows = await store.sql`select name from keywarden.key where name like 'x%'`;
   expect(
     renderTable(
@@ -195,7 +195,7 @@ test('R1: an id that comes back with another creation time or creator is another
       insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
     insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'busy'`;
   const hourAgo = async () => {
-    const now = await bed.controls.now();
+    const now = await fixture.controls.now();
     return new Date(Date.parse(now) - 3_600_000).toISOString();
   };
   const createdAt = await hourAgo();

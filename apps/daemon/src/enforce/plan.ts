@@ -66,7 +66,7 @@ async function gatherFacts(
   });
 }
 
-/** A stored plan's document, if it is what it was when it was made. Throws a UserError that names the mend. */
+/** A stored plan's document, if it is what it was when it was made. Throws a UserError that names the fix. */
 export async function readDocument({ store }: Pick<Context, 'store'>, planId: string): Promise<PlanDocument> {
   const plan = await readPlan(store.db, planId);
   if (plan === undefined)

@@ -2,8 +2,8 @@ import { endApproval } from '@keywarden/db/daemon';
 import { rejectPlan } from '@keywarden/db/report';
 import { until } from '@keywarden/testkit';
 import {
-  bed,
   enforced,
+  fixture,
   makeStoredPlan,
   mint,
   pass,
@@ -11,7 +11,7 @@ import {
   revokedNames,
   store,
   use,
-  useApplyBed,
+  useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
@@ -20,7 +20,7 @@ import { enforce } from './enforce.ts';
 import { resumeEnforcement } from './high-water-mark.ts';
 import { whyNotApproved } from './standing.ts';
 
-useApplyBed();
+useApplyFixture();
 
 /** What the report does for an operator. */
 async function approveByReport(planId: string): Promise<string | null> {
@@ -31,7 +31,7 @@ async function approveByReport(planId: string): Promise<string | null> {
 
 test('an approval through the report is carried out once, and not after 24 hours', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await store.sql`update keywarden.plan_approval set approved_at = now() - interval '25 hours'`;
@@ -52,19 +52,19 @@ test('R10: a store that nobody said resume on carries out no approval of the rep
   await approveByReport(plan.id);
   expect(await pass(0)).toMatchObject({ approved: [], why: expect.stringMatching(/nobody has said/) });
   expect(await revokedNames()).toEqual([]);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass(0);
   expect(await revokedNames()).toEqual(['one']);
 });
 
 test('R5: an approval that a use in flight has stopped does not go on by itself, and nothing else does in that pass', async () => {
   const { one } = await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await approveByReport(plan.id);
   const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await bed.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
   const passing = pass(0);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(one?.key ?? '');
@@ -81,16 +81,16 @@ test('R5: an approval that a use in flight has stopped does not go on by itself,
 
 test('an approval that cannot be carried out is ended, and stops nothing else; one of an old plan is refused', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await store.sql`update keywarden.plan set document = '{}' where id = ${plan.id}`;
-  await bed.controls.advance(3700);
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  bed.context.config.policy = enforced({ max_evidence_age: '2h' });
-  expect((await enforce(bed.context, bed.connections)).byItself?.items).toHaveLength(1);
+  await fixture.controls.advance(3700);
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  fixture.context.config.policy = enforced({ max_evidence_age: '2h' });
+  expect((await enforce(fixture.context, fixture.connections)).byItself?.items).toHaveLength(1);
   expect(await store.sql`select 1 from keywarden.approval_end`).toHaveLength(2);
   await store.sql`update keywarden.plan set last_made_at = now() - interval '2 days'`;
   expect(await approveByReport(plan.id)).toBeNull();
@@ -98,19 +98,19 @@ test('an approval that cannot be carried out is ended, and stops nothing else; o
 
 test('an approval of keys that could not be listed is tried again; it acknowledges nothing until it is done', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const listing = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'status', status: 403 };
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  await bed.controls.setFaults([listing]);
-  const [failed] = (await enforce(bed.context, bed.connections)).approved;
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  await fixture.controls.setFaults([listing]);
+  const [failed] = (await enforce(fixture.context, fixture.connections)).approved;
   expect(failed?.items.map(({ outcome, isFinal }) => [outcome, isFinal])).toEqual([
     ['skipped', false],
     ['skipped', false],
   ]);
   expect(await store.sql`select how from keywarden.approval_end`).toEqual([]);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await pass(0);
   expect(await revokedNames()).toEqual(['one', 'two']);
   expect([...(await store.sql`select how from keywarden.approval_end`)]).toEqual([{ how: 'done' }]);
@@ -118,27 +118,27 @@ test('an approval of keys that could not be listed is tried again; it acknowledg
 
 test('a rejection stops an approved plan, at the command line too, until somebody approves it after that', async () => {
   await prepare(['one', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');
   await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'not before Friday' });
   expect((await pass(0)).approved).toEqual([]);
-  expect(await whyNotApproved(bed.context, plan.id, 'report')).toContain('rejected by grace (not before Friday)');
+  expect(await whyNotApproved(fixture.context, plan.id, 'report')).toContain('rejected by grace (not before Friday)');
   expect(await revokedNames()).toEqual([]);
   await approveByReport(plan.id);
-  expect(await whyNotApproved(bed.context, plan.id, 'report')).toBeNull();
+  expect(await whyNotApproved(fixture.context, plan.id, 'report')).toBeNull();
   await pass(0);
   expect(await revokedNames()).toEqual(['one']);
 });
 
 test('R5: what one approval of a plan was stopped for, another of before does not go on with', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const second = await approveByReport(plan.id);
-  await endApproval(bed.context.store.db, second ?? '', 'stopped');
+  await endApproval(fixture.context.store.db, second ?? '', 'stopped');
   expect((await pass(0)).approved).toEqual([]);
   expect(await revokedNames()).toEqual([]);
   await approveByReport(plan.id);
@@ -151,15 +151,20 @@ test('a rejection that comes while somebody is asked at the command line is not 
   const report = await store.as('keywarden_report');
   await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'stop' });
   const approver = { via: 'command line', approvedBy: 'ada' } as const;
-  const { connections } = bed;
-  const applied = await applyPlan(bed.context, { planId: plan.id, items: plan.document.items, approver, connections });
+  const { connections } = fixture;
+  const applied = await applyPlan(fixture.context, {
+    planId: plan.id,
+    items: plan.document.items,
+    approver,
+    connections,
+  });
   expect(applied.stopped).toContain('rejected by grace');
   expect(await revokedNames()).toEqual([]);
 });
 
 test('a rejection comes between two keys of a plan that is being carried out', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');

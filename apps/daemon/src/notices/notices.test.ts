@@ -2,7 +2,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { policySchema } from '@keywarden/core/policy';
 import type { ChannelConfig } from '@keywarden/runtime/config';
-import { apply, bed, prepare, revokedNames, store, use, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import {
+  apply,
+  fixture,
+  prepare,
+  revokedNames,
+  store,
+  use,
+  useApplyFixture,
+} from '@keywarden/testkit/daemon/apply-fixture';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -10,7 +18,7 @@ import { enforce } from '../enforce/enforce.ts';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { syncKeys } from '../sync/keys.ts';
 
-useApplyBed();
+useApplyFixture();
 
 interface Received {
   id: string;
@@ -59,10 +67,10 @@ const announced = policySchema.parse({
 
 /** Some days pass, and the schedule has its next run. */
 async function pass(days = 0.1) {
-  await bed.controls.advance(Math.round(days * 86_400));
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  return await enforce(bed.context, bed.connections);
+  await fixture.controls.advance(Math.round(days * 86_400));
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  return await enforce(fixture.context, fixture.connections);
 }
 
 interface Told {
@@ -74,7 +82,7 @@ const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ n
 
 test('an owner hears 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys go', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(steps()).toEqual(['15d: one two']);
@@ -119,7 +127,7 @@ test.each(['refuse', 'hang up', 'redirect'] as const)(
   'R9: a receiver that does not accept (%s) is asked again, and grace begins when it accepts',
   async (failure) => {
     await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-    await resumeEnforcement(bed.context, 'ada');
+    await resumeEnforcement(fixture.context, 'ada');
     answer = failure;
     for (let index = 0; index < 3; index += 1) expect((await pass(1)).announced).toEqual({ accepted: 0, pending: 1 });
     answer = 'accept';
@@ -149,7 +157,7 @@ test('R9: a lost answer is asked again with the same id and the same text, by wh
 
 test('R9: a webhook that is down for 16 days: nothing goes that it should have announced, and then there is full grace', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass(4);
   answer = 'refuse';
@@ -174,7 +182,7 @@ test('the twin: a rule without notices revokes in those 16 days', async () => {
     rules: [{ ...neverUsedRule, mode: 'enforce' }],
   });
   await prepare(['one', 'busy'], { policy: silent, channels: [channel()] });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass(4);
   expect(await revokedNames()).toEqual(['one']);
@@ -182,7 +190,7 @@ test('the twin: a rule without notices revokes in those 16 days', async () => {
 
 test('R9: the daemon being down for a month changes nothing of that: the next notices come, and the grace after them', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass(30);
   expect(steps()).toEqual(['15d: one', '7d: one']);
@@ -205,7 +213,7 @@ test('R9: a key that was used meanwhile is not announced further, and what waits
 test('R9: a second channel must accept too; with one down nothing goes', async () => {
   const other = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
   await prepare(['one', 'busy'], { policy: announced, channels: [channel(), other] });
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   for (const days of [0.1, 8.1, 6.1, 1.1]) await pass(days);
   expect(steps()).toEqual(['15d: one']);
   expect(await revokedNames()).toEqual([]);
@@ -225,9 +233,9 @@ test('a rule that only notifies tells once, and again when the finding comes bac
   await pass();
   await pass();
   expect(told().map(({ type, data }) => [type, data.step])).toEqual([['key.reported', 'once']]);
-  bed.context.config.policy = policySchema.parse({ rules: [] });
+  fixture.context.config.policy = policySchema.parse({ rules: [] });
   await pass();
-  bed.context.config.policy = policy;
+  fixture.context.config.policy = policy;
   await pass();
   expect(received).toHaveLength(2);
 });
@@ -237,7 +245,7 @@ test('R9: a message that its receiver does not take keeps no other from being se
   await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     select number, name, 'assignment', 'ada' from keywarden.key`;
   refuses = (text) => text.includes('"name":"one"');
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
   await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     select number, name, 'assignment', 'ada' from keywarden.key`;
   await pass();
@@ -250,8 +258,8 @@ test('R9: while our clock and the control plane’s are apart nothing is announc
   answer = 'refuse';
   await pass();
   answer = 'accept';
-  bed.connections = bed.connections.map((connection) => ({ ...connection, isSandbox: false }));
-  await enforce(bed.context, bed.connections);
+  fixture.connections = fixture.connections.map((connection) => ({ ...connection, isSandbox: false }));
+  await enforce(fixture.context, fixture.connections);
   expect(received).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createLogger, startTracing } from '@keywarden/runtime';
-import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
@@ -9,7 +9,7 @@ import { createMetrics } from './observer.ts';
 import { createObserveApp } from './server.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 let daemon: Daemon;
 const metrics = createMetrics();
 const collected: { url: string; text: string }[] = [];
@@ -28,17 +28,17 @@ beforeAll(async () => {
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint;
   endTracing = await startTracing(endpoint, 'keywarden');
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store);
-  await bed.controls.generate({ organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
+  fixture = await makeFixture(store);
+  await fixture.controls.generate({ organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
   daemon = await startDaemon(
-    { ...bed.context, observer: metrics },
-    { replica: bed.context.replica ?? '', onUnfit: () => undefined },
+    { ...fixture.context, observer: metrics },
+    { replica: fixture.context.replica ?? '', onUnfit: () => undefined },
   );
   await daemon.settled(['keys', 'operations']);
 });
 afterAll(async () => {
   await daemon.stop();
-  await bed.close();
+  await fixture.close();
   await store.close();
   collector.close();
 });
@@ -46,7 +46,7 @@ afterAll(async () => {
 const appOf = (whyNotReady: () => Promise<string | null>) =>
   createObserveApp({
     metrics,
-    sql: bed.context.store.sql,
+    sql: fixture.context.store.sql,
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     whyNotReady,
   });

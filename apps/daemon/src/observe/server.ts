@@ -61,7 +61,7 @@ export async function listenToObservers(
     if (port !== undefined || code !== 'EADDRINUSE')
       throw new UserError(
         'listen',
-        `The daemon cannot listen on ${host}:${port ?? usualPort} (${code}); mend DAEMON_HOST or DAEMON_PORT.`,
+        `The daemon cannot listen on ${host}:${port ?? usualPort} (${code}); fix DAEMON_HOST or DAEMON_PORT.`,
         { cause: error },
       );
     log.info(

@@ -11,11 +11,11 @@ import {
   prepare,
   states,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 function script(name: string, text: string): string {
   const place = join(folder, name);

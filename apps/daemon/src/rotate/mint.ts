@@ -48,10 +48,10 @@ const notNow = (why: string) => ({ why, isFinal: false });
 /** More secrets than that are not given to a sink of which nobody can tell whether it has the others. */
 const mostUnclear = 3;
 
-/** Why a sink can take no secret now, as far as that can be seen before there is one; `isFinal`: nor later, unless somebody mends it. */
+/** Why a sink can take no secret now, as far as that can be seen before there is one; `isFinal`: nor later, unless somebody fixes it. */
 export async function whyNotReady(
   { store, config }: Context,
-  { sink: name, line }: Pick<StoredRotation, 'sink' | 'line'>,
+  { sink: name, lineage }: Pick<StoredRotation, 'sink' | 'lineage'>,
   sink: OpenSink,
 ): Promise<{ why: string; isFinal: boolean } | null> {
   if ((await countUnclear(store.db, name)) >= mostUnclear)
@@ -61,7 +61,7 @@ export async function whyNotReady(
     for (const { keyFile, name: connection } of config.connections)
       if (keyFile !== null && (await realPath(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
-    if (await isPlaceTaken(store.sql, { place: file, line })) {
+    if (await isPlaceTaken(store.sql, { place: file, lineage })) {
       const why = `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
       return { why, isFinal: true };
     }
@@ -118,7 +118,7 @@ function nextMint(
 ): StoredRotation['mints'][number] {
   const attempt = (mints.at(-1)?.attempt ?? 0) + 1;
   const name = successorName(key.name, { id, attempt });
-  const unsettled = { keyId: null, fate: null, deliveredAt: null };
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null };
   return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 

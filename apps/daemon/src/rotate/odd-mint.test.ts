@@ -1,18 +1,18 @@
 import { age, exempt, fault, live } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
-  bed,
   day,
+  fixture,
   liveNames,
   openIncidents,
   pass,
   prepare,
   states,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 test('T1: a mint that is answered with the id of another live key retires nothing by that key’s use, and ends with the right successor', async () => {
   let survivor: { id: number; key: string } | undefined;
@@ -54,9 +54,9 @@ test('T2: a mint whose answer was lost, of a service that brings names into anot
   };
   await prepare([name, 'survivor'], { client: { fetch: normalising } });
   await exempt('survivor');
-  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   await pass();
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   for (let days = 0; days < 2; days += 1) {
     await age();
     await pass(day);

@@ -49,7 +49,7 @@ const placeOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rul
 
 /** The first rule that has a key rotated by itself, if the key is not exempt from it nor in rotation. */
 function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]): Finding[] {
-  if (key.line?.rotation != null || modeOf(policy, key) !== 'enforce') return [];
+  if (key.lineage?.rotation != null || modeOf(policy, key) !== 'enforce') return [];
   const due = findings.find(
     ({ rule }) => rule.rotation !== undefined && rule.mode === 'enforce' && exemptionOf(key, rule.name) === undefined,
   );

@@ -52,15 +52,19 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   if ('whyNot' in settings) return not(settings.whyNot);
   const own = run.facts.ownKeys.find(({ keyId }) => keyId === key.id);
   if (own !== undefined && run.connections.every(({ ownKeyId }) => ownKeyId !== key.id))
-    return not(`it is of the line of connection ${own.connection}’s own key`);
+    return not(`it is of the lineage of connection ${own.connection}’s own key`);
   const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
   if ('whyNot' in minter) return not(minter.whyNot, run.connections.length < config.connections.length);
   if (await hasOpenOrphan(store.sql, key.number))
     return not('an orphan of an earlier rotation is to be looked at first; see keywarden incidents');
-  const line = facts.line?.number ?? key.number;
-  const place = await sinkOf(context, { sink: settings.sink, line, id: '', key: { ...facts, kind } }, run.connections);
+  const lineage = facts.lineage?.number ?? key.number;
+  const place = await sinkOf(
+    context,
+    { sink: settings.sink, lineage, id: '', key: { ...facts, kind } },
+    run.connections,
+  );
   if ('whyNot' in place) return not(place.whyNot);
-  const unready = await whyNotReady(context, { sink: settings.sink, line }, place);
+  const unready = await whyNotReady(context, { sink: settings.sink, lineage }, place);
   if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);
   const rotation = await openRotation(store.sql, {
     id: makeRotationId(randomBytes),
@@ -72,7 +76,7 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
     policySha256: hashPolicy(config.policy),
     at: new Date(nowMs).toISOString(),
   });
-  if (rotation === undefined) return not('another key of its line is in rotation');
+  if (rotation === undefined) return not('another key of its lineage is in rotation');
   return { ...nameOf({ key, rule }), rotation, whyNot: null, isTransient: false };
 }
 

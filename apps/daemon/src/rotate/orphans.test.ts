@@ -10,8 +10,8 @@ import {
   revocation,
 } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
-  bed,
   day,
+  fixture,
   liveNames,
   type Minted,
   openIncidents,
@@ -21,16 +21,16 @@ import {
   states,
   store,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 test('the twin of T2: without the intent’s name nobody knows the key that a lost response made', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   await pass();
   await store.sql`update keywarden.rotation_mint set name = 'another'`;
   await live(bot, 14);
@@ -40,15 +40,15 @@ test('the twin of T2: without the intent’s name nobody knows the key that a lo
 test('a mint that the control plane makes late, after two listings without it, is found and revoked as an orphan', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.db);
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
   const late = rotation?.mints.at(-1)?.name ?? '';
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await age();
   for (let listings = 0; listings < 2; listings += 1) await pass(60);
   expect(await states()).toEqual(['bot: delivered']); // another was minted
-  await bed.ask('POST', path.replace('{org_id}', String(await organizationId())), { key_name: late });
+  await fixture.ask('POST', path.replace('{org_id}', String(await organizationId())), { key_name: late });
   await live(bot, 14);
   await expectWhole(bot);
 });
@@ -56,15 +56,15 @@ test('a mint that the control plane makes late, after two listings without it, i
 test('T2: a key that bears an intent’s name and was used, or is somebody else’s, stays, and a person is called', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults([{ ...fault, kind: 'drop' }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'drop' }]);
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.db);
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
   const name = rotation?.mints.at(-1)?.name ?? '';
-  const forged = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
+  const forged = await fixture.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,
   });
   await use(forged.key);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await pass(day);
   expect(await openIncidents()).toEqual([['orphan', name, 'it was used']]);
   expect(await use(forged.key)).toBe(200);
@@ -79,9 +79,9 @@ test('T2: a namesake that somebody makes long after the intent, or of a successo
   await exempt('survivor');
   await pass();
   await pass();
-  const [rotation] = await listOpenRotations(bed.context.store.db);
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
   const name = rotation?.mints.at(-1)?.name ?? '';
-  const made = await bed.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
+  const made = await fixture.ask<Minted>('POST', path.replace('{org_id}', String(await organizationId())), {
     key_name: name,
   });
   await pass();
@@ -97,7 +97,7 @@ test('T2: several answers lost in one second end in orphans that are revoked, an
   const minted = await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');
   await pass();
-  await bed.controls.setFaults([{ ...fault, times: 2, kind: 'lose_response' }]);
+  await fixture.controls.setFaults([{ ...fault, times: 2, kind: 'lose_response' }]);
   for (let passes = 0; passes < 5; passes += 1) {
     await age();
     await pass(60);
@@ -123,7 +123,7 @@ test('T2: a store that was restored from before an answer does not take what its
 test('T2: an orphan that the control plane refuses to revoke is tried once, and a person is called', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults([
+  await fixture.controls.setFaults([
     { ...fault, kind: 'lose_response' },
     { ...revocation, times: 100, kind: 'status', status: 403 },
   ]);
@@ -144,7 +144,7 @@ test('T2: an orphan that the control plane refuses to revoke is tried once, and 
 test('a mint that is refused for good calls a person', async () => {
   await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults([{ ...fault, kind: 'status', status: 403 }]);
+  await fixture.controls.setFaults([{ ...fault, kind: 'status', status: 403 }]);
   await pass();
   expect(await states()).toEqual(['bot: failed']);
   expect(await openIncidents()).toEqual([['rotation_stalled', 'bot', expect.stringContaining('nothing was minted')]]);

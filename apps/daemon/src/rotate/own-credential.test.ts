@@ -5,8 +5,8 @@ import { endReplica, saveConnection } from '@keywarden/db/daemon';
 import { noteOf } from '@keywarden/runtime/config';
 import {
   ask,
-  bed,
   day,
+  fixture,
   folder,
   type Minted,
   openIncidents,
@@ -16,13 +16,13 @@ import {
   states,
   store,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 import { syncKeys } from '../sync/keys.ts';
 
-useRotateBed();
+useRotateFixture();
 
 const policy = policySchema.parse({
   enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } },
@@ -34,16 +34,16 @@ const path = () => join(folder, 'own');
 /** A connection whose key stands in a file; its name is `daemon`. */
 async function prepareOwn(): Promise<Minted> {
   await prepare(['bot', 'other'], { policy, keyId: null });
-  const own = await bed.ask<Minted>('POST', '/api_keys', { key_name: 'daemon' });
+  const own = await fixture.ask<Minted>('POST', '/api_keys', { key_name: 'daemon' });
   writeFileSync(path(), own.key);
-  const [connection] = bed.context.config.connections;
-  if (connection === undefined) throw new Error('the bed has no connection');
+  const [connection] = fixture.context.config.connections;
+  if (connection === undefined) throw new Error('the fixture has no connection');
   Object.assign(connection, { apiKey: own.key, keyId: String(own.id), keyFile: path() });
   await pass(day, { acts: false });
   return own;
 }
 
-const ownKeyIds = () => bed.connections.map(({ ownKeyId }) => ownKeyId);
+const ownKeyIds = () => fixture.connections.map(({ ownKeyId }) => ownKeyId);
 
 test('the daemon’s own credential is swapped without a restart, and the old one goes when nothing works with it any more', async () => {
   const own = await prepareOwn();
@@ -63,7 +63,7 @@ test('the daemon’s own credential is swapped without a restart, and the old on
   expect(await use(secret)).toBe(200);
   expect(await openIncidents()).toEqual([]);
   await pass(40 * day);
-  const { document } = await planKeys(bed.context, bed.connections);
+  const { document } = await planKeys(fixture.context, fixture.connections);
   expect(document.items.map(({ key }) => key.id)).not.toContain(swapped);
 });
 
@@ -72,9 +72,9 @@ test('never locked out: while another replica works with the old key, that stays
   await ask(['daemon']);
   await pass();
   const replica = '00000000-0000-4000-8000-00000000000b';
-  const [connection] = bed.connections;
+  const [connection] = fixture.connections;
   const behind = async () =>
-    await saveConnection(bed.context.store.sql, {
+    await saveConnection(fixture.context.store.sql, {
       name: 'main',
       baseUrl: connection?.identity ?? '',
       accountId: connection?.accountId ?? '',
@@ -88,7 +88,7 @@ test('never locked out: while another replica works with the old key, that stays
   for (let days = 0; days < 12; days += 1) await pass(day);
   expect(await use(own.key)).toBe(200);
   expect(await states()).toEqual(['daemon: overlapping']);
-  await endReplica(bed.context.store.db, replica);
+  await endReplica(fixture.context.store.db, replica);
   // It was used twice, so long apart that twice that must pass.
   for (let days = 0; days < 30; days += 3) await pass(3 * day);
   expect(await states()).toEqual(['daemon: retired']);
@@ -96,8 +96,8 @@ test('never locked out: while another replica works with the old key, that stays
 
 test('two connections that take their key from one file change over together', async () => {
   const own = await prepareOwn();
-  const [connection] = bed.context.config.connections;
-  if (connection !== undefined) bed.context.config.connections.push({ ...connection, name: 'second' });
+  const [connection] = fixture.context.config.connections;
+  if (connection !== undefined) fixture.context.config.connections.push({ ...connection, name: 'second' });
   await pass(day, { acts: false });
   await ask(['daemon']);
   for (let days = 0; days < 10; days += 1) await pass(day);
@@ -108,7 +108,7 @@ test('two connections that take their key from one file change over together', a
 
 test('a sink does not write over the key of a connection', async () => {
   await prepareOwn();
-  bed.context.config.sinks = [{ name: 'files', kind: 'file', path: path() }];
+  fixture.context.config.sinks = [{ name: 'files', kind: 'file', path: path() }];
   const { opened } = await ask(['bot'], 'files');
   expect(opened.map(({ whyNot }) => whyNot)).toEqual([
     expect.stringContaining('has the key of connection main itself'),
@@ -117,23 +117,23 @@ test('a sink does not write over the key of a connection', async () => {
 
 test('a successor that the control plane does not take as the same account’s is not put into the file', async () => {
   const own = await prepareOwn();
-  await bed.controls.setFaults([{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
+  await fixture.controls.setFaults([{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
   await ask(['daemon']);
   expect(readFileSync(path(), 'utf8')).toBe(own.key);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await pass(day);
   expect(await openIncidents()).toEqual([]);
   expect(await states()).toEqual(['daemon: delivered']);
   expect(await use(readFileSync(path(), 'utf8'))).toBe(200);
 });
 
-test('R2: neither the connection’s key nor its successor is condemned while the configuration names the old one', async () => {
+test('R2: neither the connection’s key nor its successor is flagged while the configuration names the old one', async () => {
   const own = await prepareOwn();
   await ask(['daemon']);
   await pass();
   await pass(40 * day, { acts: false });
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  const { document } = await planKeys(bed.context, bed.connections);
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  const { document } = await planKeys(fixture.context, fixture.connections);
   expect(document.items.map(({ key }) => key.name).filter((name) => name.startsWith('daemon'))).toEqual([]);
   expect(await use(own.key)).toBe(200);
 });

@@ -1,7 +1,7 @@
 import { age, exempt, expectWhole, fault, list, live, revocation } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
-  bed,
   day,
+  fixture,
   liveNames,
   openIncidents,
   pass,
@@ -9,12 +9,12 @@ import {
   secretOf,
   store,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import type { Fault } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 test.each<[string, Fault[]]>([
   ...[400, 401, 403, 404, 409, 423, 429, 500, 503].map((status): [string, Fault[]] => [
@@ -29,7 +29,7 @@ test.each<[string, Fault[]]>([
 ])('T2: %s: the rotation comes to its end, and no key is left over', async (_name, faults) => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
-  await bed.controls.setFaults(faults);
+  await fixture.controls.setFaults(faults);
   await pass();
   await live(bot);
   await expectWhole(bot);
@@ -52,7 +52,7 @@ test.each<[string, Fault]>([
     await use(secret);
     await pass(day);
   }
-  await bed.controls.setFaults([kind]);
+  await fixture.controls.setFaults([kind]);
   for (let days = 0; days < 4; days += 1) {
     await use(secret);
     await age();
@@ -86,7 +86,7 @@ test('a retirement that is refused again and again calls a person, and is tried 
   await exempt('survivor');
   await pass();
   const secret = secretOf(bot.id);
-  await bed.controls.setFaults([{ ...revocation, times: 100, kind: 'status', status: 403 }]);
+  await fixture.controls.setFaults([{ ...revocation, times: 100, kind: 'status', status: 403 }]);
   for (let days = 0; days < 9; days += 1) {
     await use(secret);
     await pass(day);

@@ -6,15 +6,15 @@ import {
   exempt,
   expectWhole,
   live,
-  runVictim,
+  runCrashProcess,
   storesBoth,
 } from '@keywarden/testkit/daemon/lineage-fixture';
 import type { Order } from '@keywarden/testkit/daemon/rotate-crash-process';
 import {
-  bed,
   day,
   everyKey,
   fileSinks,
+  fixture,
   folder,
   openIncidents,
   pass,
@@ -23,11 +23,11 @@ import {
   states,
   store,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 const killAts: [string, NonNullable<Order['killAt']>][] = [
   ['before the mint', { method: 'POST', nth: 1, when: 'before' }],
@@ -47,8 +47,8 @@ test.each(
   const sinks = kind === 'file' ? fileSinks() : commandSinks({ reads: kind === 'command', store: storesBoth });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
-  await bed.reconnect();
-  expect(await runVictim(sinks, killAt)).toBe('SIGKILL');
+  await fixture.reconnect();
+  expect(await runCrashProcess(sinks, killAt)).toBe('SIGKILL');
   await live(bot, 26);
   await expectWhole(bot);
 });
@@ -67,7 +67,7 @@ test.each(['before', 'after'] as const)(
     await use(secret);
     await pass(2 * day, { acts: false });
     await pass(3700, { acts: false });
-    expect(await runVictim(fileSinks(), { method: 'DELETE', nth: 1, when })).toBe('SIGKILL');
+    expect(await runCrashProcess(fileSinks(), { method: 'DELETE', nth: 1, when })).toBe('SIGKILL');
     await live(bot, 4);
     await expectWhole(bot);
     const ends = await store.sql`select outcome from keywarden.revocation_outcome where outcome in ('revoked', 'gone')`;
@@ -85,8 +85,8 @@ test.each([
   const sinks = commandSinks({ reads: true, store: deadly });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
-  await bed.reconnect();
-  expect(await runVictim(sinks, null)).toBe('SIGKILL');
+  await fixture.reconnect();
+  expect(await runCrashProcess(sinks, null)).toBe('SIGKILL');
   commandSinks({ reads: true, store: storesBoth });
   await live(bot, 26);
   await expectWhole(bot);
@@ -96,8 +96,8 @@ test('T2: killed while a command works that nobody can ask: both keys stay, a pe
   const sinks = commandSinks({ reads: false, store: `${storesBoth}; ${kill}` });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
-  await bed.reconnect();
-  expect(await runVictim(sinks, null)).toBe('SIGKILL');
+  await fixture.reconnect();
+  expect(await runCrashProcess(sinks, null)).toBe('SIGKILL');
   await pass();
   expect(await states()).toEqual(['bot: minted']); // the process may live, and the command with it
   await age();
@@ -112,8 +112,8 @@ test('told to stop while a secret is delivered: the next pass asks the sink, and
   const sinks = commandSinks({ reads: true, store: `${storesBoth}; kill -INT $PPID; sleep 5` });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
-  await bed.reconnect();
-  await runVictim(sinks, null);
+  await fixture.reconnect();
+  await runCrashProcess(sinks, null);
   expect(await states()).toEqual(['bot: minted']);
   commandSinks({ reads: true, store: storesBoth });
   await live(bot, 14);

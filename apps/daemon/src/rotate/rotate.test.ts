@@ -8,11 +8,11 @@ import {
   secretOf,
   states,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 test('T1: an old key is retired when its successor is used and it has been quiet, and not before', async () => {
   const { bot } = await prepare(['bot', 'other']);

@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  bed,
   fileSinks,
+  fixture,
   folder,
   parseSinks,
   pass,
@@ -11,11 +11,11 @@ import {
   secretOf,
   states,
   store,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
-useRotateBed();
+useRotateFixture();
 
 const secrets: string[] = [];
 const sandbox = { onSecret: (secret: string) => void secrets.push(secret) };
@@ -36,13 +36,13 @@ async function expectNowhereInStore(): Promise<void> {
 test('T3: after delivery a secret is in its file, and in no table, log, process list or memory', async () => {
   await prepare(['bot'], { sandbox });
   const snapshot = join(folder, 'heap');
-  await bed.reconnect();
+  await fixture.reconnect();
   const { log } = await passElsewhere({ sinks: fileSinks(), killAt: null, snapshot });
   expect(await states()).toEqual(['bot: delivered']);
   expect(secrets).toContain(newest());
   const heap = readFileSync(snapshot, 'latin1');
   expect(heap).toContain('rotate-crash-process'); // it is an image, and the search finds text in it
-  expect(heap).toContain(bed.sandbox.adminKey);
+  expect(heap).toContain(fixture.sandbox.adminKey);
   expect(heap.includes(newest())).toBe(false);
   expect(log).not.toContain(newest());
   await expectNowhereInStore();
@@ -66,12 +66,12 @@ test.each([
 ])('T3: a command that %s: the secret is in no process list, table, log or memory', async (_name, end, state) => {
   const { sinks, seen } = spyingSink(end);
   await prepare(['bot'], { sandbox, sinks });
-  await bed.reconnect();
+  await fixture.reconnect();
   const snapshot = join(folder, 'heap');
   const { log } = await passElsewhere({ sinks, killAt: null, snapshot });
   expect(await states()).toEqual([state]);
   const heap = readFileSync(snapshot, 'latin1');
-  expect(heap).toContain(bed.sandbox.adminKey);
+  expect(heap).toContain(fixture.sandbox.adminKey);
   expect(heap.includes(newest())).toBe(false);
   const processes = readFileSync(seen, 'latin1');
   expect(processes).toContain('spy.sh');

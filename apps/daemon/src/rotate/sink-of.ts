@@ -1,6 +1,6 @@
 import { createClient } from '@keywarden/core/client';
-import { lineName } from '@keywarden/core/rotation';
-import { readLineKey, type StoredRotation } from '@keywarden/db/daemon';
+import { lineageName } from '@keywarden/core/rotation';
+import { readFirstKey, type StoredRotation } from '@keywarden/db/daemon';
 import type { Sink } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -15,9 +15,9 @@ export async function sinkOf(
   {
     sink: name,
     key,
-    line,
+    lineage,
     id,
-  }: Pick<StoredRotation, 'sink' | 'line' | 'id'> & {
+  }: Pick<StoredRotation, 'sink' | 'lineage' | 'id'> & {
     key: Pick<StoredRotation['key'], 'id' | 'kind' | 'organizationId' | 'projectId'>;
   },
   connections: Connection[],
@@ -26,10 +26,10 @@ export async function sinkOf(
   if (own !== null) return ownSink(own, { config, connections });
   const sink: Sink | undefined = config.sinks.find((each) => each.name === name);
   if (sink === undefined) return { whyNot: `there is no sink ${name} in the configuration` };
-  const first = await readLineKey(store.db, line);
+  const first = await readFirstKey(store.db, lineage);
   const target = {
-    line: first.id,
-    name: lineName(first.name),
+    lineage: first.id,
+    name: lineageName(first.name),
     kind: key.kind,
     organization: key.organizationId,
     project: key.projectId,

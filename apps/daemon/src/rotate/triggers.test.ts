@@ -6,9 +6,9 @@ import { listOpenRotations, moveRotation, openPause } from '@keywarden/db/daemon
 import { requestRotation } from '@keywarden/db/report';
 import {
   ask,
-  bed,
   day,
   everyKey,
+  fixture,
   folder,
   openIncidents,
   organization,
@@ -20,12 +20,12 @@ import {
   states,
   store,
   use,
-  useRotateBed,
+  useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 
-useRotateBed();
+useRotateFixture();
 
 const numberOf = async (name: string) => {
   const [row] = await store.sql`select number from keywarden.key where name = ${name}`;
@@ -40,7 +40,7 @@ const inModePlan = () =>
 test('R6: a rule in mode: plan rotates nothing by itself; a person who asks does', async () => {
   await prepare(['bot', 'other'], { policy: inModePlan() });
   expect((await pass())?.opened).toEqual([]);
-  const { document } = await planKeys(bed.context, bed.connections);
+  const { document } = await planKeys(fixture.context, fixture.connections);
   expect(document.reported.map(({ key, action }) => `${action} ${key.name}`)).toContain('rotate bot');
   const { opened } = await ask(['bot']);
   expect(opened).toMatchObject([{ key: { name: 'bot' }, whyNot: null }]);
@@ -58,7 +58,7 @@ test('R10: a store of which nobody has said that it may acts for a person only',
 
 test('R7: while all is paused nothing is minted, not for a person either', async () => {
   await prepare(['bot']);
-  await openPause(store, { by: 'ada', reason: 'change freeze' }, { signal: bed.context.signal });
+  await openPause(store, { by: 'ada', reason: 'change freeze' }, { signal: fixture.context.signal });
   expect((await pass())?.why).toContain('change freeze');
   expect((await ask(['bot'])).why).toContain('change freeze');
   expect(await states()).toEqual([]);
@@ -76,7 +76,7 @@ test('an operator’s request in the report is answered once, by a rotation or b
   const answers =
     await store.sql`select rotation_number is not null as is_begun, why_not from keywarden.rotation_request_answer order by 1`;
   expect(answers.map((row) => [row.is_begun, row.why_not])).toEqual([
-    [false, 'another key of its line is in rotation'],
+    [false, 'another key of its lineage is in rotation'],
     [true, null],
   ]);
   const [rotation] = await store.sql`select via, requested_by from keywarden.rotation`;
@@ -106,12 +106,12 @@ test('a rule with a schedule of its own begins rotations at its times, each once
   expect(await states()).toEqual(['bot: delivered']);
   const slots = await store.sql`select slot from keywarden.rotation_slot`;
   expect(slots).toHaveLength(2);
-  await bed.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'late' });
+  await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'late' });
   await pass();
   expect(await states()).toEqual(['bot: overlapping']);
 });
 
-test('T4: in rotation a key is held, and no rule counts it twice; afterwards its line keeps its owner and exemptions', async () => {
+test('T4: in rotation a key is held, and no rule counts it twice; afterwards its lineage keeps its owner and exemptions', async () => {
   const policy = policySchema.parse({
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
     rules: [
@@ -136,7 +136,7 @@ test('T4: in rotation a key is held, and no rule counts it twice; afterwards its
     insert into keywarden.exemption_key select number, ${await numberOf('bot')} from granted`;
   await pass();
   await pass(2 * day);
-  const { document, facts } = await planKeys(bed.context, bed.connections);
+  const { document, facts } = await planKeys(fixture.context, fixture.connections);
   const held = document.held.filter(({ why }) => why.kind === 'in_rotation').map(({ key }) => key.name);
   expect(held.map((name) => name.replace(/kw-\w+/, 'kw')).toSorted()).toEqual(['bot', 'bot kw-1']);
   expect(document.reported.flatMap(({ findings }) => findings).filter(({ rule }) => rule === 'number')).toEqual([]);
@@ -147,21 +147,21 @@ test('T4: in rotation a key is held, and no rule counts it twice; afterwards its
     await pass(day);
   }
   expect(await states()).toEqual(['bot: retired']);
-  const after = (await planKeys(bed.context, bed.connections)).facts.keys.find(({ name }) =>
+  const after = (await planKeys(fixture.context, fixture.connections)).facts.keys.find(({ name }) =>
     name.startsWith('bot kw-'),
   );
-  expect(after).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }], line: { rotation: null } });
+  expect(after).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }], lineage: { rotation: null } });
 });
 
-test('T4: the next rotation goes on with the line: its place, its name, its owner', async () => {
+test('T4: the next rotation goes on with the lineage: its place, its name, its owner', async () => {
   const { bot } = await prepare(['bot']);
   for (let days = 0; days < 130; days += 10) {
     await pass(day);
     await use(secretOf(bot.id));
     await pass(9 * day);
   }
-  const lines = await store.sql`select distinct line_number from keywarden.rotation`;
-  expect(lines).toHaveLength(1);
+  const lineages = await store.sql`select distinct line_number from keywarden.rotation`;
+  expect(lineages).toHaveLength(1);
   expect((await states()).length).toBe(2);
   const live = (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
   expect(live.every((name) => /^bot( kw-\w{8}-1)?$/.test(name))).toBe(true);
@@ -170,8 +170,8 @@ test('T4: the next rotation goes on with the line: its place, its name, its owne
 
 test('what cannot be rotated says why', async () => {
   await prepare(['bot'], { policy: inModePlan() });
-  await bed.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'scoped', project_id: project });
-  await bed.ask('POST', '/api_keys', { key_name: 'mine' });
+  await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'scoped', project_id: project });
+  await fixture.ask('POST', '/api_keys', { key_name: 'mine' });
   await pass(day, { acts: false });
   const { opened } = await ask(['scoped', 'mine', 'bot']);
   expect(opened.map(({ key, whyNot }) => [key.name, whyNot])).toEqual([
@@ -185,7 +185,7 @@ test('what cannot be rotated says why', async () => {
     'connection main itself uses it and does not take it from a file; set api_key_file',
   ]);
   expect((await ask(['scoped'])).moved.map(({ rotation }) => rotation.state)).toEqual(['delivered']); // the same one
-  await bed.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'new' });
+  await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'new' });
   await pass(day, { acts: false });
   const unknown = await ask(['new'], 'nowhere');
   expect(unknown.opened.map(({ whyNot }) => whyNot)).toEqual(['there is no sink nowhere in the configuration']);
@@ -193,7 +193,7 @@ test('what cannot be rotated says why', async () => {
 
 test('through an organization’s key nothing is minted: only personal ones can', async () => {
   const { bot } = await prepare(['bot', 'other'], { policy: inModePlan() });
-  const [connection] = bed.context.config.connections;
+  const [connection] = fixture.context.config.connections;
   if (connection !== undefined) Object.assign(connection, { apiKey: bot.key, keyId: String(bot.id) });
   await pass(day, { acts: false });
   const { opened } = await ask(['other']);
@@ -219,7 +219,7 @@ test('what a person gave up is not begun again, and takes no other’s turn', as
   expect(await listOpenRotations(store.db)).toHaveLength(2);
 });
 
-test('two lines in one place of a sink: the second is not delivered there', async () => {
+test('two lineages in one place of a sink: the second is not delivered there', async () => {
   await prepare(['bot', 'other'], { sinks: [{ name: 'files', kind: 'file', path: join(folder, 'one') }] });
   await pass();
   const second = await pass();
@@ -273,14 +273,14 @@ test('R5: an old key that is used while it is retired raises the incident, and n
     for (const key of [bot, other]) await use(secretOf(key.id));
     await pass(day);
   }
-  await bed.controls.setFaults([
+  await fixture.controls.setFaults([
     { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'late_last_used', latency_ms: 60_000 },
   ]);
   for (let days = 0; days < 2; days += 1) {
     for (const key of [bot, other]) await use(secretOf(key.id));
     await pass(day, { acts: false });
   }
-  await bed.controls.advance(4000);
+  await fixture.controls.advance(4000);
   await use(bot.key);
   await use(other.key);
   await pass(1);

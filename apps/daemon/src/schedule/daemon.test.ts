@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { until } from '@keywarden/testkit';
-import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 let daemons: Daemon[];
 beforeEach(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store);
-  await bed.controls.generate({
+  fixture = await makeFixture(store);
+  await fixture.controls.generate({
     organizations: 1,
     projects: 2,
     keys: 5,
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const daemon of daemons) await daemon.stop();
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
@@ -32,9 +32,9 @@ const noFit: (error: unknown) => void = () => undefined;
 /** A replica with a store of its own, as a process has. */
 async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
   const replica = randomUUID();
-  const { config } = bed.context;
+  const { config } = fixture.context;
   const context = {
-    ...bed.context,
+    ...fixture.context,
     store: await store.as('keywarden_daemon'),
     config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
     replica,
@@ -71,7 +71,7 @@ test('a store that is new is filled by what begins at once, each job by one of t
 test('a job that fails as often as it is tried is an incident, which ends when a later one is done; no message of the error is kept', async () => {
   await store.sql`update keywarden_jobs.queue set retry_limit = 1, retry_delay = 1, retry_backoff = false`;
   const fault = { method: 'GET', path: '/projects', kind: 'status', status: 400 };
-  await bed.controls.setFaults([fault]);
+  await fixture.controls.setFaults([fault]);
   await start();
   const incident = await until(async () => {
     const [found] =
@@ -87,7 +87,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
   const [kept] = await store.sql`
     select output::text as output from keywarden_jobs.job where name = 'operations' and state = 'failed'`;
   expect(kept?.output).not.toMatch(/ at |napi_/);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   const [failed] =
     await store.sql`select data::text as data, singleton_key from keywarden_jobs.job where name = 'operations'`;
   await store.sql`
@@ -131,16 +131,16 @@ test('a store that is read-only, then full, then locked: the job is tried until 
 const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
 
 test('a long job is handed back at once when its daemon is told to stop, and another goes on with it', async () => {
-  await bed.controls.setFaults([slow]);
+  await fixture.controls.setFaults([slow]);
   const { daemon, replica: first } = await start();
   await until(
     async () =>
-      ((await bed.controls.stats()).by_route as Record<string, unknown>)['GET /projects/{project_id}/operations'],
+      ((await fixture.controls.stats()).by_route as Record<string, unknown>)['GET /projects/{project_id}/operations'],
   );
   const { daemon: other, replica: second } = await start();
   await daemon.stop();
   expect(daemon.running()).toBe(0);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await other.settled(['operations']);
   const done = (await runs()).filter(({ kind }) => kind === 'operations');
   expect(done.map(({ outcome, replica }) => [outcome, replica])).toEqual([
@@ -151,16 +151,16 @@ test('a long job is handed back at once when its daemon is told to stop, and ano
 
 test('a short job is finished before the daemon ends, and one that does not end in time is handed back', async () => {
   const slowKeys = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'latency', latency_ms: 1500 };
-  await bed.controls.setFaults([slowKeys]);
+  await fixture.controls.setFaults([slowKeys]);
   const busy = async () =>
-    ((await bed.controls.stats()).by_route as Record<string, unknown>)['GET /organizations/{org_id}/api_keys'];
+    ((await fixture.controls.stats()).by_route as Record<string, unknown>)['GET /organizations/{org_id}/api_keys'];
   const { daemon } = await start();
   await until(busy);
   await daemon.stop();
   expect(await outcomesOf('keys')).toEqual(['done']);
   await store.sql`delete from keywarden.schedule_slot`;
-  await bed.controls.resetStats();
-  await bed.controls.setFaults([{ ...slowKeys, latency_ms: 20_000 }]);
+  await fixture.controls.resetStats();
+  await fixture.controls.setFaults([{ ...slowKeys, latency_ms: 20_000 }]);
   const { daemon: hasty } = await start({ shutdownMs: 1000 });
   await until(busy);
   await hasty.stop();

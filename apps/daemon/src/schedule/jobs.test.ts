@@ -1,22 +1,22 @@
 import type { Logger } from '@keywarden/runtime';
 import { UserError } from '@keywarden/runtime';
-import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { tryEachConnection } from './jobs.ts';
 
 test('R7: a connection that fails is logged as the error that it is, and the next one is worked on', async () => {
   const store = await createTestStore(inject('postgresUrl'));
-  const bed = await makeBed(store);
+  const fixture = await makeFixture(store);
   const lines: unknown[] = [];
   // Only the one method that is called; what the logger makes of an error is its own test.
   const log = { error: (fields: unknown) => void lines.push(fields) } as unknown as Logger;
-  const failing = { ...connectionOf(bed), name: 'failing' };
+  const failing = { ...connectionOf(fixture), name: 'failing' };
   const worked: string[] = [];
-  const failure = new UserError('incomplete', 'Mend this.');
+  const failure = new UserError('incomplete', 'Fix this.');
   const failed = await tryEachConnection(
-    { ...bed.context, log },
-    [failing, connectionOf(bed)],
+    { ...fixture.context, log },
+    [failing, connectionOf(fixture)],
     async (_context, { name }) => {
       if (name === 'failing') throw failure;
       worked.push(name);
@@ -25,6 +25,6 @@ test('R7: a connection that fails is logged as the error that it is, and the nex
   expect(failed).toEqual(['failing']);
   expect(worked).toEqual(['main']);
   expect(lines).toEqual([{ connection: 'failing', err: failure }]);
-  await bed.close();
+  await fixture.close();
   await store.close();
 });

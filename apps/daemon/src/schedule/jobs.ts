@@ -31,7 +31,7 @@ export const jobs: Record<JobKind, JobWork> = {
       await syncAccount(given, names, syncKeys);
       const context = await withCurrentPolicy(given);
       if (context === null) return;
-      const plan = await planKeys(context, await connectionsOf(context, { goesOn: true }));
+      const plan = await planKeys(context, await connectionsOf(context, { skipFailing: true }));
       const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
     },
@@ -63,7 +63,7 @@ export const jobs: Record<JobKind, JobWork> = {
     async run(given) {
       const context = await withCurrentPolicy(given);
       if (context === null) return;
-      const connections = await connectionsOf(context, { goesOn: true });
+      const connections = await connectionsOf(context, { skipFailing: true });
       // What could not be listed is judged on no evidence, and stays; the job of keys says so.
       await tryEachConnection(context, connections, syncKeys);
       logEnforced(context, await enforce(context, connections));
@@ -75,7 +75,7 @@ export const jobs: Record<JobKind, JobWork> = {
     async run(given) {
       const context = await withCurrentPolicy(given);
       if (context === null) return;
-      const connections = await connectionsOf(context, { goesOn: true });
+      const connections = await connectionsOf(context, { skipFailing: true });
       await tryEachConnection(context, connections, syncKeys);
       logRotated(context, await rotate(context, connections));
     },
@@ -144,7 +144,7 @@ export async function tryEachConnection(
 
 /** Each of these connections, and an error in the end if any failed, so that the job is tried again. */
 async function syncAccount(context: Context, names: string[], work: ConnectionWork): Promise<void> {
-  const connections = await connectionsOf(context, { names, goesOn: true });
+  const connections = await connectionsOf(context, { names, skipFailing: true });
   const unusable = names.filter((name) => !connections.some((connection) => connection.name === name));
   const failed = [...unusable, ...(await tryEachConnection(context, connections, work))];
   if (failed.length > 0)

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type Policy, policySchema } from '@keywarden/core/policy';
 import { listOpenRotations } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
-import { type Bed, makeBed, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, makeFixture, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { parseSinks } from '@keywarden/testkit/daemon/rotate-fixture';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ import { type Daemon, startDaemon } from './daemon.ts';
 
 let postgres: Awaited<ReturnType<typeof startTestPostgres>>;
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 let daemon: Daemon;
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-outage-'));
 beforeAll(async () => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await daemon.stop();
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 afterAll(async () => {
@@ -37,12 +37,12 @@ async function begin(policy?: Policy): Promise<void> {
   store = await createTestStore(postgres.url);
   await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
   const sinks = parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
-  bed = await makeBed(store, policy === undefined ? {} : { policy, sinks });
+  fixture = await makeFixture(store, policy === undefined ? {} : { policy, sinks });
   offsetMs = 0;
 }
 
 async function startIt(): Promise<void> {
-  const { context } = bed;
+  const { context } = fixture;
   const replica = context.replica ?? '';
   const options = {
     replica,
@@ -70,7 +70,7 @@ async function settled(): Promise<void> {
 }
 
 async function advance(hours: number): Promise<void> {
-  await bed.controls.advance(hours * 3600);
+  await fixture.controls.advance(hours * 3600);
   offsetMs += hours * 3_600_000;
 }
 
@@ -83,17 +83,17 @@ async function pass(hours: number): Promise<void> {
 
 /** Stops the server as soon as the control plane hears the first request of a route. */
 async function interruptAt(route: string): Promise<void> {
-  await bed.controls.resetStats();
-  await until(async () => (await bed.controls.stats()).by_route[route], {
+  await fixture.controls.resetStats();
+  await until(async () => (await fixture.controls.stats()).by_route[route], {
     everyMs: 5,
   });
   await postgres.interrupt();
 }
 
 async function makeKeys(names: string[]): Promise<void> {
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   for (const name of names)
-    await bed.ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: name });
+    await fixture.ask('POST', `/organizations/${organizations[0]?.id}/api_keys`, { key_name: name });
 }
 
 const slow = (method: string, path: string) => [{ method, path, kind: 'latency', latency_ms: 200 }];
@@ -101,14 +101,17 @@ const keyRoute = '/organizations/{org_id}/api_keys';
 
 test('during a sync: it goes on where it stood, and every operation is stored once', async () => {
   await begin();
-  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
+  await fixture.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
   const path = '/projects/{project_id}/operations';
-  await bed.controls.setFaults(slow('GET', path));
-  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 50 } };
+  await fixture.controls.setFaults(slow('GET', path));
+  fixture.context.config = {
+    ...fixture.context.config,
+    operations: { ...fixture.context.config.operations, page_limit: 50 },
+  };
   const interrupted = interruptAt(`GET ${path}`);
   await startIt();
   await interrupted;
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   await settled();
   const [stored] =
     await store.sql`select count(*)::int as rows, count(distinct id)::int as operations from keywarden.operation`;
@@ -118,26 +121,26 @@ test('during a sync: it goes on where it stood, and every operation is stored on
   expect(runs.at(-1)?.outcome).toBe('done');
 }, 120_000);
 
-test('during an apply: exactly what is condemned is revoked, each key once, each intent with one outcome', async () => {
+test('during an apply: exactly what is flagged is revoked, each key once, each intent with one outcome', async () => {
   await begin(
     policySchema.parse({
       enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1s' },
       rules: [{ ...neverUsedRule, mode: 'enforce' }],
     }),
   );
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 3 });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 3 });
   const names = ['a', 'b', 'c', 'd'];
   await makeKeys(names);
   await advance(40 * 24);
   await makeKeys(['young']);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await startIt();
   await settled();
-  await bed.controls.setFaults(slow('DELETE', `${keyRoute}/{key_id}`));
+  await fixture.controls.setFaults(slow('DELETE', `${keyRoute}/{key_id}`));
   const interrupted = interruptAt(`DELETE ${keyRoute}/{key_id}`);
   await pass(2);
   const revoked = async () => {
-    const keys = await bed.controls.keys();
+    const keys = await fixture.controls.keys();
     return keys.filter((key) => key.revoked_at !== null).map(({ name }) => name);
   };
   for (let hour = 0; hour < 8; hour += 1) await pass(1);
@@ -164,22 +167,22 @@ test('during a rotation: it goes on, one successor is delivered, and no key is u
       rules: [{ name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' } }],
     }),
   );
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
   await makeKeys(['service']);
   await advance(100 * 24);
-  await resumeEnforcement(bed.context, 'ada');
+  await resumeEnforcement(fixture.context, 'ada');
   await startIt();
   await settled();
-  await bed.controls.setFaults(slow('POST', keyRoute));
+  await fixture.controls.setFaults(slow('POST', keyRoute));
   const interrupted = interruptAt(`POST ${keyRoute}`);
   for (let hour = 0; hour < 12; hour += 1) await pass(1);
   await interrupted;
-  const keys = await bed.controls.keys();
+  const keys = await fixture.controls.keys();
   const live = keys.filter(({ name, revoked_at }) => name.startsWith('service') && revoked_at === null);
   const known = await store.sql`select id::text as id from keywarden.key where gone_at is null`;
   expect(live.filter(({ id }) => !known.some((key) => key.id === String(id)))).toEqual([]);
   // The old one, and the one that was delivered; what the outage left behind was found and revoked.
   expect(live).toHaveLength(2);
-  const [rotation] = await listOpenRotations(bed.context.store.db);
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
   expect(rotation?.state).toBe('overlapping');
 }, 180_000);

@@ -1,32 +1,32 @@
 import { createBoss, jobKinds, overPostgres } from '@keywarden/db/jobs';
-import { type Bed, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type TickOptions, tick } from './ticker.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 let replicas: { options: TickOptions; stop: () => Promise<void> }[];
 let nowMs: number;
 beforeEach(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store);
+  fixture = await makeFixture(store);
   nowMs = Date.parse('2026-06-15T11:59:57Z');
   replicas = await Promise.all([makeReplica(), makeReplica()]);
 });
 afterEach(async () => {
   for (const { stop } of replicas) await stop();
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
 /** One that ticks on the clock of this test. */
 async function makeReplica() {
-  const sql = bed.context.store.connect({ max: 1, parsesJson: true });
+  const sql = fixture.context.store.connect({ max: 1, parsesJson: true });
   const queues = createBoss(overPostgres(sql), { superviseSeconds: null, listens: false });
   queues.on('error', () => undefined);
   await queues.start();
-  const { config, replica } = bed.context;
+  const { config, replica } = fixture.context;
   return {
     options: { sql, queues, config, replica, now: () => nowMs },
     stop: () => queues.stop({ graceful: false, close: false }),

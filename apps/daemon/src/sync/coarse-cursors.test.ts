@@ -1,4 +1,4 @@
-import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
@@ -19,10 +19,10 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
     if (body.pagination) body.pagination.cursor = `${body.pagination.cursor.slice(0, 19)}Z`;
     return Response.json(body, { headers: { date: answer.headers.get('date') ?? '' } });
   };
-  const bed = await makeBed(store, { client: { fetch: cutting } });
-  await bed.controls.setSettings({ times: 'microseconds' });
-  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
-  const projects = await bed.controls.projects();
+  const fixture = await makeFixture(store, { client: { fetch: cutting } });
+  await fixture.controls.setSettings({ times: 'microseconds' });
+  await fixture.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
+  const projects = await fixture.controls.projects();
   // Several rows a second: a cut cursor skips some of them.
   for (const { id } of projects) {
     const groups = Array.from({ length: 300 }, (_, index) => ({
@@ -31,22 +31,25 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
       late_seconds: 0,
       going_on_seconds: 0,
     }));
-    await bed.controls.addOperations(id, groups);
-    const { served: ids } = await bed.controls.operations(id);
+    await fixture.controls.addOperations(id, groups);
+    const { served: ids } = await fixture.controls.operations(id);
     for (const each of ids) served.set(each, id);
   }
-  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 25 } };
+  fixture.context.config = {
+    ...fixture.context.config,
+    operations: { ...fixture.context.config.operations, page_limit: 25 },
+  };
   let failed = 0;
   for (let passes = 0; passes < 4; passes += 1) {
-    await bed.reconnect();
-    await syncOperations(bed.context, connectionOf(bed)).catch(() => (failed += 1));
+    await fixture.reconnect();
+    await syncOperations(fixture.context, connectionOf(fixture)).catch(() => (failed += 1));
   }
   const stored = new Set((await store.sql`select id from keywarden.operation`).map((row) => String(row.id)));
   const lost = [...served].filter(([id]) => !stored.has(id));
   expect(failed).toBe(4);
   expect(lost.length).toBeGreaterThan(0);
   for (const [id, project] of lost) {
-    const { operation } = await bed.ask<{ operation: { created_at: string } }>(
+    const { operation } = await fixture.ask<{ operation: { created_at: string } }>(
       'GET',
       `/projects/${project}/operations/${id}`,
     );
@@ -55,15 +58,15 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
         join keywarden.project p on p.number = c.project_number where p.id = ${project}`;
     expect([id, claim?.claims ?? false]).toEqual([id, false]);
   }
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
 test('A1: a walk that was cut short under times of whole seconds does not fail for ever once times have more digits', async () => {
   const store = await createTestStore(inject('postgresUrl'));
-  const bed = await makeBed(store);
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });
-  const [project] = await bed.controls.projects();
+  const fixture = await makeFixture(store);
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });
+  const [project] = await fixture.controls.projects();
   // One second: a group that fills a page, and rows below it.
   const groups = Array.from({ length: 20 }, (_, index) => ({
     count: index === 0 ? 5 : 1,
@@ -71,20 +74,23 @@ test('A1: a walk that was cut short under times of whole seconds does not fail f
     late_seconds: 0,
     going_on_seconds: 0,
   }));
-  await bed.controls.addOperations(project?.id, groups);
-  bed.context.config = { ...bed.context.config, operations: { ...bed.context.config.operations, page_limit: 5 } };
+  await fixture.controls.addOperations(project?.id, groups);
+  fixture.context.config = {
+    ...fixture.context.config,
+    operations: { ...fixture.context.config.operations, page_limit: 5 },
+  };
   const pass = async () => {
-    await bed.reconnect();
-    return await syncOperations(bed.context, connectionOf(bed));
+    await fixture.reconnect();
+    return await syncOperations(fixture.context, connectionOf(fixture));
   };
   const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 12, times: 1 };
-  await bed.controls.setFaults([cut]);
+  await fixture.controls.setFaults([cut]);
   await expect(pass()).rejects.toThrow(/could not be read whole/);
   expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(1);
-  await bed.controls.setSettings({ times: 'microseconds' });
+  await fixture.controls.setSettings({ times: 'microseconds' });
   expect(await pass()).toMatchObject({ projects: 1 });
   expect(await store.sql`select 1 from keywarden.operation`).toHaveLength(24);
   expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(0);
-  await bed.close();
+  await fixture.close();
   await store.close();
 });

@@ -1,6 +1,6 @@
 import { listIncidents } from '@keywarden/db/daemon';
 import { listInventoryHoles } from '@keywarden/db/report';
-import { bed, store, useApplyBed } from '@keywarden/testkit/daemon/apply-fixture';
+import { fixture, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   branch,
   issue,
@@ -13,7 +13,7 @@ import {
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 
-useApplyBed();
+useApplyFixture();
 
 const everything = async () => {
   const tables = ['credential', 'key_observation', 'rejected_row', 'sync_run', 'revocation_outcome', 'finding', 'plan'];
@@ -26,8 +26,8 @@ const everything = async () => {
 test('what lets somebody into a project is observed: every kind, without a secret, each time with what has changed', async () => {
   await prepareProject();
   const issued = await issue('backup');
-  await bed.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
-  await bed.ask('POST', `/projects/${project}/jwks`, {
+  await fixture.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
+  await fixture.ask('POST', `/projects/${project}/jwks`, {
     jwks_url: 'https://user:hidden@keys.example/set.json?token=hidden',
     provider_name: 'Clerk',
   });
@@ -55,21 +55,21 @@ test('what lets somebody into a project is observed: every kind, without a secre
   // They are in no list of keys, and a rule that does not name their kind finds nothing.
   const keys = await store.sql`select distinct kind from keywarden.key`;
   expect(keys.map(({ kind }) => kind)).not.toContain('role');
-  const plan = await planKeys(bed.context, bed.connections);
+  const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.judgements).toEqual([]);
 });
 
 test('a role that was dropped and made again is another one, and opens no incident', async () => {
   await prepareProject();
   const roles = `/projects/${project}/branches/${branch}/roles`;
-  await bed.ask('POST', roles, { role: { name: 'app' } });
-  await bed.controls.advance(60);
-  await bed.ask('POST', roles, { role: { name: 'group', no_login: true } });
+  await fixture.ask('POST', roles, { role: { name: 'app' } });
+  await fixture.controls.advance(60);
+  await fixture.ask('POST', roles, { role: { name: 'group', no_login: true } });
   await listed();
   expect((await shown({ kind: 'role' })).map(({ name }) => name)).not.toContain('group');
-  await bed.ask('DELETE', `${roles}/app`);
-  await bed.controls.advance(60);
-  await bed.ask('POST', roles, { role: { name: 'app' } });
+  await fixture.ask('DELETE', `${roles}/app`);
+  await fixture.controls.advance(60);
+  await fixture.ask('POST', roles, { role: { name: 'app' } });
   await listed();
   const app = (await shown({ kind: 'role' })).filter(({ name }) => name === 'app');
   expect(app.map(({ state }) => state)).toEqual(['gone', 'active']);
@@ -79,11 +79,11 @@ test('a role that was dropped and made again is another one, and opens no incide
 test('A7: a list that may not be seen, or that is incomplete, ends nothing', async () => {
   await prepareProject();
   await issue('backup');
-  await bed.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
+  await fixture.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
   await listed();
   const before = await shown({ state: 'active' });
   const refused = (path: string, status: number) => ({ method: 'GET', path, kind: 'status', status, times: 100 });
-  await bed.controls.setFaults([
+  await fixture.controls.setFaults([
     refused('/projects/{project_id}/permissions', 403),
     refused('/projects/{project_id}/jwks', 501),
     refused('/projects/{project_id}/branches/{branch_id}/credentials', 404),
@@ -100,7 +100,7 @@ test('credentials of a deleted project are over with it', async () => {
   await issue('backup');
   await listed();
   expect((await shown({ state: 'active' })).length).toBeGreaterThan(1);
-  await bed.ask('DELETE', `/projects/${project}`);
+  await fixture.ask('DELETE', `/projects/${project}`);
   for (let pass = 0; pass < 4; pass += 1) await listed();
   expect((await shown({ state: 'active' })).length).toBe(0);
 });
@@ -109,9 +109,9 @@ test('as they were: a credential that was revoked since was there at its time, a
   await prepareProject();
   const { token_id: id } = await issue('backup');
   await listed();
-  const asOf = await bed.controls.now();
+  const asOf = await fixture.controls.now();
   await listed();
-  await bed.ask('DELETE', `${list}/${id}`);
+  await fixture.ask('DELETE', `${list}/${id}`);
   await listed();
   await listed();
   expect((await shown({ kind: 'branch_credential' })).find((each) => each.id === `${branch}/${id}`)?.state).toBe(
@@ -133,7 +133,7 @@ test('as they were: a credential that was revoked since was there at its time, a
 test('a list that fails does not keep the other lists of its project from being read', async () => {
   await prepareProject();
   const path = '/projects/{project_id}/branches';
-  await bed.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
+  await fixture.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
   await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 projects/);
   const kinds =
     await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;

@@ -1,30 +1,30 @@
 import { listCoverage } from '@keywarden/db/report';
-import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 /** Stands between; a test may set it. */
 let way: typeof fetch;
 
 beforeEach(async () => {
   way = fetch;
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store, { client: { fetch: (...asked) => way(...asked) } });
-  await bed.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 300 });
+  fixture = await makeFixture(store, { client: { fetch: (...asked) => way(...asked) } });
+  await fixture.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 300 });
 });
 afterEach(async () => {
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
 /** One pass a minute later; with how many projects had vanished, and what is stored of this one. */
 async function pass(project: string) {
-  await bed.controls.advance(60);
-  await bed.reconnect();
-  const { vanished_projects: vanished = 0 } = await syncOperations(bed.context, connectionOf(bed));
+  await fixture.controls.advance(60);
+  await fixture.reconnect();
+  const { vanished_projects: vanished = 0 } = await syncOperations(fixture.context, connectionOf(fixture));
   const [row] = await store.sql`
     select deleted_at is not null as is_deleted, gone_at is not null as is_gone from keywarden.project where id = ${project}`;
   return { vanished, isDeleted: row?.is_deleted, isGone: row?.is_gone };
@@ -32,16 +32,16 @@ async function pass(project: string) {
 
 /** A project that is there for an hour, between two passes. */
 async function makeShortLived(): Promise<string> {
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
-  const { project } = await bed.ask<{ project: { id: string } }>('POST', '/projects', {
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const { project } = await fixture.ask<{ project: { id: string } }>('POST', '/projects', {
     project: { org_id: organizations[0]?.id, name: 'short-lived' },
   });
-  await bed.controls.advance(3600);
-  await bed.ask('DELETE', `/projects/${project.id}`);
+  await fixture.controls.advance(3600);
+  await fixture.ask('DELETE', `/projects/${project.id}`);
   return project.id;
 }
 
-const someProject = async () => (await bed.controls.projects())[0]?.id ?? '';
+const someProject = async () => (await fixture.controls.projects())[0]?.id ?? '';
 
 /** From when it is told to on, the list of deleted projects answers as it did then. */
 function freezeDeleted(): () => void {
@@ -62,9 +62,9 @@ test('A7: a project that was made and deleted between two passes is found among 
   const project = await makeShortLived();
   expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
   expect(await pass(project)).toEqual({ vanished: 0, isDeleted: true, isGone: true });
-  const [coverage] = await listCoverage(bed.context.store.db, { projectId: project, limit: 1 });
+  const [coverage] = await listCoverage(fixture.context.store.db, { projectId: project, limit: 1 });
   expect(coverage?.unknown.map(({ reason }) => reason)).toEqual(['deleted']);
-  await bed.ask('POST', `/projects/${project}/recover`);
+  await fixture.ask('POST', `/projects/${project}/recover`);
   expect(await pass(project)).toEqual({ vanished: 0, isDeleted: false, isGone: false });
   const [stored] = await store.sql`
     select count(*)::int as n from keywarden.operation o join keywarden.project p on p.number = o.project_number where p.id = ${project}`;
@@ -94,9 +94,9 @@ test('A7: a list of deleted projects that lags makes no project gone that the li
   const freeze = freezeDeleted();
   const project = await someProject();
   await pass(project);
-  await bed.ask('DELETE', `/projects/${project}`);
+  await fixture.ask('DELETE', `/projects/${project}`);
   expect(await pass(project)).toMatchObject({ isGone: true });
-  await bed.ask('POST', `/projects/${project}/recover`);
+  await fixture.ask('POST', `/projects/${project}/recover`);
   freeze();
   expect(await pass(project)).toMatchObject({ isGone: false });
 });
@@ -105,14 +105,14 @@ test('A7: nor one that the list of projects leaves out as unavailable', async ()
   const project = await someProject();
   await pass(project);
   const freeze = freezeDeleted();
-  await bed.ask('DELETE', `/projects/${project}`);
+  await fixture.ask('DELETE', `/projects/${project}`);
   expect(await pass(project)).toMatchObject({ isGone: true });
-  await bed.ask('POST', `/projects/${project}/recover`);
+  await fixture.ask('POST', `/projects/${project}/recover`);
   expect(await pass(project)).toMatchObject({ isGone: false });
-  await bed.ask('DELETE', `/projects/${project}`);
+  await fixture.ask('DELETE', `/projects/${project}`);
   await pass(project);
   freeze();
-  await bed.ask('POST', `/projects/${project}/recover`);
+  await fixture.ask('POST', `/projects/${project}/recover`);
   expect(await pass(project)).toMatchObject({ isGone: false });
   const frozen = way;
   way = async (input, init) => {

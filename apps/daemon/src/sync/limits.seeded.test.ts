@@ -1,7 +1,7 @@
 import { documentedLimits } from '@keywarden/sandbox';
 import { sized } from '@keywarden/testkit';
 import { virtualTime } from '@keywarden/testkit/client/virtual-time';
-import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
@@ -15,19 +15,19 @@ test.each(['fixed', 'sliding'] as const)(
     const store = await createTestStore(inject('postgresUrl'));
     const time = virtualTime(Date.now());
     const client = { time, fetch: time.fetch };
-    const bed = await makeBed(store, { sandbox: { limits: documentedLimits, realNowMs: time.now }, client });
-    await bed.controls.setLimits({ windows });
-    await bed.controls.generate({ organizations: 2, projects, keys: 0, operations, months: 5 });
-    await bed.controls.resetStats();
+    const fixture = await makeFixture(store, { sandbox: { limits: documentedLimits, realNowMs: time.now }, client });
+    await fixture.controls.setLimits({ windows });
+    await fixture.controls.generate({ organizations: 2, projects, keys: 0, operations, months: 5 });
+    await fixture.controls.resetStats();
     const startedMs = time.now();
-    const counts = await syncOperations(bed.context, connectionOf(bed));
-    const stats = await bed.controls.stats();
+    const counts = await syncOperations(fixture.context, connectionOf(fixture));
+    const stats = await fixture.controls.stats();
     // The request that opened the connection counts in the limiter, and the sandbox's statistics began after it.
     const boundMs = (1.05 * (stats.requests + 1 - 40) * 60_000) / 700;
     expect(counts).toMatchObject({ projects, inserted: operations });
     expect(stats.rate_limited).toBe(0);
     expect(time.now() - startedMs).toBeLessThanOrEqual(boundMs);
-    await bed.close();
+    await fixture.close();
     await store.close();
   },
   300_000,

@@ -1,5 +1,5 @@
 import { listArchivedOperations, listCoverage } from '@keywarden/db/report';
-import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
@@ -8,21 +8,21 @@ const route = 'GET /projects/{project_id}/operations';
 const company = { organizations: 2, keys: 0, seed: 3, months: 4 };
 
 /** A pass, and its requests for pages of operations. */
-async function pass(bed: Bed): Promise<number> {
-  await bed.reconnect();
-  await bed.controls.resetStats();
-  await syncOperations(bed.context, connectionOf(bed));
-  const { by_route: routes } = await bed.controls.stats();
+async function pass(fixture: Fixture): Promise<number> {
+  await fixture.reconnect();
+  await fixture.controls.resetStats();
+  await syncOperations(fixture.context, connectionOf(fixture));
+  const { by_route: routes } = await fixture.controls.stats();
   return routes[route]?.requests ?? 0;
 }
 
 /** How many projects have operations that are served, once all of them are found to be stored. */
-async function countStored(bed: Bed): Promise<number> {
-  const stored = new Set((await bed.owner.sql`select id from keywarden.operation`).map((row) => String(row.id)));
-  const projects = await bed.controls.projects();
+async function countStored(fixture: Fixture): Promise<number> {
+  const stored = new Set((await fixture.owner.sql`select id from keywarden.operation`).map((row) => String(row.id)));
+  const projects = await fixture.controls.projects();
   let count = 0;
   for (const { id } of projects) {
-    const { served } = await bed.controls.operations(id);
+    const { served } = await fixture.controls.operations(id);
     expect([id, served.filter((each) => !stored.has(each))]).toEqual([id, []]);
     count += served.length > 0 ? 1 : 0;
   }
@@ -30,18 +30,18 @@ async function countStored(bed: Bed): Promise<number> {
 }
 
 /** Each project's operations in the archive stand in the order in which the control plane lists them, those of one time too. */
-async function expectSameOrder(bed: Bed): Promise<void> {
-  for (const { number, project_id: projectId } of await listCoverage(bed.owner.db, { limit: 100 })) {
-    const { served } = await bed.controls.operations(projectId);
+async function expectSameOrder(fixture: Fixture): Promise<void> {
+  for (const { number, project_id: projectId } of await listCoverage(fixture.owner.db, { limit: 100 })) {
+    const { served } = await fixture.controls.operations(projectId);
     const asked = { project: number, projectId, page: { limit: 10_000, after: null } };
-    const { records } = await listArchivedOperations(bed.owner.db, asked);
+    const { records } = await listArchivedOperations(fixture.owner.db, asked);
     const ids = (JSON.parse(`[${records}]`) as { id: string }[]).map(({ id }) => id);
     expect([projectId, ids]).toEqual([projectId, served]);
   }
 }
 
-const reasonsOf = async (bed: Bed) =>
-  (await listCoverage(bed.owner.db, { limit: 100 })).flatMap(({ unknown }) => unknown.map(({ reason }) => reason));
+const reasonsOf = async (fixture: Fixture) =>
+  (await listCoverage(fixture.owner.db, { limit: 100 })).flatMap(({ unknown }) => unknown.map(({ reason }) => reason));
 
 const settings = (['every_page', 'full_pages'] as const).flatMap((pagination) =>
   (['seconds', 'microseconds'] as const).map((times) => ({ pagination, times })),
@@ -51,29 +51,29 @@ test('A1, A2: wherever cursors are and however long times, every project is whol
   const firsts: number[] = [];
   for (const setting of settings) {
     const store = await createTestStore(inject('postgresUrl'));
-    const bed = await makeBed(store);
-    await bed.controls.setSettings(setting);
-    await bed.controls.generate({ ...company, projects: 20, operations: 9000 });
-    const first = await pass(bed);
-    const busy = await countStored(bed);
+    const fixture = await makeFixture(store);
+    await fixture.controls.setSettings(setting);
+    await fixture.controls.generate({ ...company, projects: 20, operations: 9000 });
+    const first = await pass(fixture);
+    const busy = await countStored(fixture);
     expect(busy).toBeGreaterThan(10);
     firsts.push(first);
-    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
-    expect(await pass(bed)).toBe(20);
+    expect(new Set(await reasonsOf(fixture))).toEqual(new Set(['recent']));
+    expect(await pass(fixture)).toBe(20);
 
-    const projects = await bed.controls.projects();
+    const projects = await fixture.controls.projects();
     for (const { id } of projects.slice(0, 10)) {
       const groups = [
         { count: 7, age_seconds: 1800 },
         { count: 1, age_seconds: 900 },
       ];
-      await bed.controls.addOperations(id, groups);
+      await fixture.controls.addOperations(id, groups);
     }
-    expect(await pass(bed)).toBe(20);
-    await countStored(bed);
-    await expectSameOrder(bed);
-    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
-    await bed.close();
+    expect(await pass(fixture)).toBe(20);
+    await countStored(fixture);
+    await expectSameOrder(fixture);
+    expect(new Set(await reasonsOf(fixture))).toEqual(new Set(['recent']));
+    await fixture.close();
     await store.close();
   }
   // Where each page has a cursor the empty page that ends a list is asked for as well; and of a largest page so far the rows above its last once more.
@@ -89,27 +89,27 @@ test('A1, A2: a service that shows seven rows a page, each page with a cursor, l
     return await fetch(url, init);
   };
   const store = await createTestStore(inject('postgresUrl'));
-  const bed = await makeBed(store, { client: { fetch: cap } });
-  await bed.controls.setSettings({ pagination: 'every_page', times: 'seconds' });
-  await bed.controls.generate({ ...company, projects: 5, operations: 0 });
-  const projects = await bed.controls.projects();
+  const fixture = await makeFixture(store, { client: { fetch: cap } });
+  await fixture.controls.setSettings({ pagination: 'every_page', times: 'seconds' });
+  await fixture.controls.generate({ ...company, projects: 5, operations: 0 });
+  const projects = await fixture.controls.projects();
   const add = async (groups: { count: number; age_seconds: number }[]) => {
-    for (const { id } of projects) await bed.controls.addOperations(id, groups);
+    for (const { id } of projects) await fixture.controls.addOperations(id, groups);
   };
   const settled = { late_seconds: 0, going_on_seconds: 0 };
   await add(Array.from({ length: 7 }, (_, index) => ({ count: 1, age_seconds: 9000 + 60 * index, ...settled })));
-  await pass(bed);
-  expect(await countStored(bed)).toBe(5);
+  await pass(fixture);
+  expect(await countStored(fixture)).toBe(5);
   // As many rows as a page shows, and more than one that is new: the oldest are on no first page any more.
   await add([{ count: 3, age_seconds: 7200, ...settled }]);
-  await pass(bed);
-  await countStored(bed);
+  await pass(fixture);
+  await countStored(fixture);
   const spread = Array.from({ length: 12 }, (_, index) => ({ count: 1, age_seconds: 6000 + index / 4, ...settled }));
   await add([...spread, { count: 4, age_seconds: 12_000, ...settled }]);
-  await pass(bed);
-  await countStored(bed);
-  expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
-  await bed.close();
+  await pass(fixture);
+  await countStored(fixture);
+  expect(new Set(await reasonsOf(fixture))).toEqual(new Set(['recent']));
+  await fixture.close();
   await store.close();
 });
 
@@ -164,14 +164,14 @@ test.each([
   'A1, A2: a proxy before a service of %s rewrites its lists the other way: every project is whole, and asked once where nothing is new',
   async (_of, setting, change) => {
     const store = await createTestStore(inject('postgresUrl'));
-    const bed = await makeBed(store, { client: { fetch: rewriting(change) } });
-    await bed.controls.setSettings(setting);
-    await bed.controls.generate({ ...company, projects: 50, operations: 9000 });
-    await pass(bed);
-    expect(await countStored(bed)).toBeGreaterThan(10);
-    expect(new Set(await reasonsOf(bed))).toEqual(new Set(['recent']));
-    expect(await pass(bed)).toBe(50);
-    await bed.close();
+    const fixture = await makeFixture(store, { client: { fetch: rewriting(change) } });
+    await fixture.controls.setSettings(setting);
+    await fixture.controls.generate({ ...company, projects: 50, operations: 9000 });
+    await pass(fixture);
+    expect(await countStored(fixture)).toBeGreaterThan(10);
+    expect(new Set(await reasonsOf(fixture))).toEqual(new Set(['recent']));
+    expect(await pass(fixture)).toBe(50);
+    await fixture.close();
     await store.close();
   },
 );

@@ -1,6 +1,6 @@
 import { listProjectsToWalk } from '@keywarden/db/daemon';
 import { listCoverage } from '@keywarden/db/report';
-import { type Bed, connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openConnections } from '../connect.ts';
@@ -8,14 +8,14 @@ import { discoverProjects } from './discover.ts';
 import { syncOperations } from './operations.ts';
 
 let store: TestStore;
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
-  bed = await makeBed(store);
-  await bed.controls.generate({ organizations: 2, projects: 6, keys: 0, operations: 20_000, seed: 5 });
+  fixture = await makeFixture(store);
+  await fixture.controls.generate({ organizations: 2, projects: 6, keys: 0, operations: 20_000, seed: 5 });
 });
 afterAll(async () => {
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
@@ -26,11 +26,11 @@ interface Truth {
 
 /** Every project with the ids that the sandbox serves. */
 async function truth(): Promise<Truth[]> {
-  const projects = await bed.controls.projects();
+  const projects = await fixture.controls.projects();
   return await Promise.all(
     projects.map(async ({ id }) => ({
       id,
-      ...(await bed.controls.operations(id)),
+      ...(await fixture.controls.operations(id)),
     })),
   );
 }
@@ -41,7 +41,7 @@ async function stored(projectId: string): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-const sync = async () => await syncOperations(bed.context, connectionOf(bed));
+const sync = async () => await syncOperations(fixture.context, connectionOf(fixture));
 
 test('A1: every operation that the control plane serves is in the store, once; a second sync writes nothing new', async () => {
   const counts = await sync();
@@ -52,20 +52,20 @@ test('A1: every operation that the control plane serves is in the store, once; a
 
 test('with nothing new a sync asks once a project beside the discovery, and writes no operation and no version', async () => {
   // Whatever is going on has ended, and a busy day lies inside the overlap: more operations than a smallest page holds.
-  await bed.controls.advance(2 * 86_400);
-  const [busy] = await bed.controls.projects();
+  await fixture.controls.advance(2 * 86_400);
+  const [busy] = await fixture.controls.projects();
   const groups = Array.from({ length: 300 }, (_, index) => ({ count: 2, age_seconds: 60 + index * 60 }));
-  await bed.controls.addOperations(busy?.id, groups);
-  await bed.reconnect();
+  await fixture.controls.addOperations(busy?.id, groups);
+  await fixture.reconnect();
   await sync();
-  await bed.controls.resetStats();
+  await fixture.controls.resetStats();
   const rows = async () =>
     await store.sql`select xmin::text, ctid::text, tableoid::text from keywarden.operation
       union all select xmin::text, ctid::text, tableoid::text from keywarden.operation_version order by 1, 2, 3`;
   const before = [...(await rows())];
   expect(await sync()).toMatchObject({ projects: 6, inserted: 0, changed: 0 });
   expect([...(await rows())]).toEqual(before);
-  const { by_route: routes } = await bed.controls.stats();
+  const { by_route: routes } = await fixture.controls.stats();
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
@@ -79,17 +79,17 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
 
 test('projects whose list entry has changed are asked first, then those whose last walk is the longest ago', async () => {
   const [first] = await store.sql`select id, number from keywarden.project order by number desc limit 1`;
-  await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed' } });
+  await fixture.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed' } });
   await sync();
   // Walks begin at whole seconds of the control plane: only after another pass are they all younger than the changes listed so far.
-  await bed.controls.advance(60);
-  await bed.reconnect();
+  await fixture.controls.advance(60);
+  await fixture.reconnect();
   await sync();
   const [organization] =
     await store.sql`select organization_id, control_plane_number from keywarden.project where number = ${String(first?.number)}`;
-  await bed.controls.advance(60);
-  await bed.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed again' } });
-  await bed.reconnect();
+  await fixture.controls.advance(60);
+  await fixture.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed again' } });
+  await fixture.reconnect();
   const asked = {
     controlPlane: String(organization?.control_plane_number),
     organizationIds: [String(organization?.organization_id)],
@@ -97,9 +97,9 @@ test('projects whose list entry has changed are asked first, then those whose la
     triedSince: '2026-01-01T00:00:00Z',
     overlapMs: 86_400_000,
   };
-  const projects = await discoverProjects(bed.context, connectionOf(bed));
+  const projects = await discoverProjects(fixture.context, connectionOf(fixture));
   expect(projects[0]?.id).toBe(first?.id);
-  expect((await listProjectsToWalk(bed.context.store.db, asked))[0]?.id).toBe(first?.id);
+  expect((await listProjectsToWalk(fixture.context.store.db, asked))[0]?.id).toBe(first?.id);
 });
 
 test('A4: an operation that was going on is followed until it has ended, with every version kept', async () => {
@@ -112,8 +112,8 @@ test('A4: an operation that was going on is followed until it has ended, with ev
 
 test('A6: what the control plane prunes stays', async () => {
   const before = (await Promise.all((await truth()).map(({ id }) => stored(id)))).flat();
-  await bed.controls.advance(60 * 86_400);
-  await bed.reconnect();
+  await fixture.controls.advance(60 * 86_400);
+  await fixture.reconnect();
   await sync();
   const after = await truth();
   const served = new Set(after.flatMap(({ served: ids }) => ids));
@@ -123,18 +123,20 @@ test('A6: what the control plane prunes stays', async () => {
 });
 
 test('a project that cannot be read does not stop the others, and is named', async () => {
-  await bed.controls.setFaults([{ path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 }]);
+  await fixture.controls.setFaults([
+    { path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 },
+  ]);
   await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read whole: [\w-]+ \(/);
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   const [run] = await store.sql`select status, counts from keywarden.sync_run order by number desc limit 1`;
   expect(run).toMatchObject({ status: 'failed', counts: { projects: 6 } });
 });
 
 test('projects that a list leaves out as unavailable are not taken for gone', async () => {
-  await bed.controls.setFaults([{ path: '/projects', kind: 'partial_projects' }]);
+  await fixture.controls.setFaults([{ path: '/projects', kind: 'partial_projects' }]);
   await sync();
   await sync();
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   const [row] =
     await store.sql`select count(*)::int as n from keywarden.project where gone_at is not null or missing_since is not null`;
   expect(row?.n).toBe(0);
@@ -146,21 +148,21 @@ test('an operation that was pruned while it was going on is asked for once, and 
     select ctid from keywarden.operation where project_number = ${String(project?.number)} order by created_at limit 1)
     and project_number = ${String(project?.number)} and created_at = (
     select min(created_at) from keywarden.operation where project_number = ${String(project?.number)})`;
-  await bed.controls.resetStats();
+  await fixture.controls.resetStats();
   await sync();
   await sync();
-  const { by_route: routes } = await bed.controls.stats();
+  const { by_route: routes } = await fixture.controls.stats();
   expect(routes['GET /projects/{project_id}/operations/{operation_id}']?.requests).toBe(1);
 });
 
 test('R7: a connection whose credential is refused does not stop the others', async () => {
-  const [main] = bed.context.config.connections;
-  if (main === undefined) throw new Error('the bed has no connection');
-  const config = { ...bed.context.config, connections: [{ ...main, name: 'refused', apiKey: 'napi_wrong' }, main] };
+  const [main] = fixture.context.config.connections;
+  if (main === undefined) throw new Error('the fixture has no connection');
+  const config = { ...fixture.context.config, connections: [{ ...main, name: 'refused', apiKey: 'napi_wrong' }, main] };
   const failed: string[] = [];
   const opened = await openConnections(
-    bed.context.store.sql,
-    { ...bed.context, config },
+    fixture.context.store.sql,
+    { ...fixture.context, config },
     (name) => void failed.push(name),
   );
   expect(opened.map(({ name }) => name)).toEqual(['main']);
@@ -169,7 +171,7 @@ test('R7: a connection whose credential is refused does not stop the others', as
 
 test('A3: a first walk that was cut short goes on at the page where it stood, and one from the newest operation follows', async () => {
   const own = await createTestStore(inject('postgresUrl'));
-  const other = await makeBed(own);
+  const other = await makeFixture(own);
   await other.controls.setSettings({ pagination: 'full_pages' });
   await other.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 4000, months: 5 });
   const requests = async () => {
@@ -192,7 +194,7 @@ test('A3: a first walk that was cut short goes on at the page where it stood, an
 
 test('a page that cannot be had does not keep newer operations out, and the project is named until it can', async () => {
   const own = await createTestStore(inject('postgresUrl'));
-  const other = await makeBed(own);
+  const other = await makeFixture(own);
   await other.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 3000, months: 5 });
   const [project] = await other.controls.projects();
   const route = { path: '/projects/{project_id}/operations', kind: 'status', status: 403 };
@@ -212,13 +214,13 @@ test('a page that cannot be had does not keep newer operations out, and the proj
 });
 
 test('nothing is archived while our clock and the control plane’s are far apart: one of them would be claimed for good', async () => {
-  const connection = { ...connectionOf(bed), isSandbox: false, skewMs: 86_400_000 };
-  await expect(syncOperations(bed.context, connection)).rejects.toThrow(/Our clock is 86400 s off/);
+  const connection = { ...connectionOf(fixture), isSandbox: false, skewMs: 86_400_000 };
+  await expect(syncOperations(fixture.context, connection)).rejects.toThrow(/Our clock is 86400 s off/);
 });
 
 test('a month that was dropped while this process lives is made again for a project that comes late', async () => {
   const own = await createTestStore(inject('postgresUrl'));
-  const other = await makeBed(own);
+  const other = await makeFixture(own);
   const company = { organizations: 1, projects: 1, keys: 0, operations: 500, months: 4 };
   await other.controls.generate(company);
   await syncOperations(other.context, connectionOf(other));
@@ -231,14 +233,14 @@ test('a month that was dropped while this process lives is made again for a proj
 });
 
 test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
-  const [gone] = (await bed.controls.projects()).toReversed();
+  const [gone] = (await fixture.controls.projects()).toReversed();
   const kept = await stored(gone?.id ?? '');
-  const known = async () => (await listCoverage(bed.context.store.db, { projectId: gone?.id, limit: 1 }))[0];
-  await bed.ask('DELETE', `/projects/${gone?.id}`);
+  const known = async () => (await listCoverage(fixture.context.store.db, { projectId: gone?.id, limit: 1 }))[0];
+  await fixture.ask('DELETE', `/projects/${gone?.id}`);
   const before = await known();
   await sync();
-  await bed.controls.advance(3600);
-  await bed.reconnect();
+  await fixture.controls.advance(3600);
+  await fixture.reconnect();
   await sync();
   const after = await known();
   expect((await stored(gone?.id ?? '')).toSorted()).toEqual(kept.toSorted());

@@ -1,4 +1,4 @@
-import { connectionOf, makeBed } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { syncKeys } from './keys.ts';
@@ -24,18 +24,18 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
     });
     return Response.json({ ...body, [list]: spoilt }, { headers: { date: answer.headers.get('date') ?? '' } });
   };
-  const bed = await makeBed(store, { client: { fetch: odd } });
-  await bed.controls.generate({ organizations: 2, projects: 3, keys: 2, operations: 1500, months: 1 });
+  const fixture = await makeFixture(store, { client: { fetch: odd } });
+  await fixture.controls.generate({ organizations: 2, projects: 3, keys: 2, operations: 1500, months: 1 });
   const served = async () => {
-    const projects = await bed.controls.projects();
-    const lists = projects.map(({ id }) => bed.controls.operations(id));
+    const projects = await fixture.controls.projects();
+    const lists = projects.map(({ id }) => fixture.controls.operations(id));
     return (await Promise.all(lists)).flatMap(({ served: ids }) => ids);
   };
   const sync = async () => {
-    await bed.controls.advance(86_400);
-    await bed.reconnect();
-    await syncKeys(bed.context, connectionOf(bed));
-    return await syncOperations(bed.context, connectionOf(bed));
+    await fixture.controls.advance(86_400);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
+    return await syncOperations(fixture.context, connectionOf(fixture));
   };
   const claimed = async () => {
     const [row] = await store.sql`
@@ -64,7 +64,7 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
   const [gone] =
     await store.sql`select count(*)::int as n from keywarden.project where gone_at is not null or missing_since is not null`;
   expect(gone?.n).toBe(0);
-  await bed.close();
+  await fixture.close();
   await store.close();
 });
 
@@ -81,22 +81,22 @@ test('R7, A2: the oldest row of a list that could not be read is looked for a da
     return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const startMs = Date.now();
-  const bed = await makeBed(store, { client: { fetch: odd }, sandbox: { realNowMs: () => startMs } });
-  await bed.controls.setSettings({ times: 'microseconds', pagination: 'full_pages' });
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 30, months: 1, seed: 4 });
-  const [project] = await bed.controls.projects();
+  const fixture = await makeFixture(store, { client: { fetch: odd }, sandbox: { realNowMs: () => startMs } });
+  await fixture.controls.setSettings({ times: 'microseconds', pagination: 'full_pages' });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 30, months: 1, seed: 4 });
+  const [project] = await fixture.controls.projects();
   // As old as the project, to the microsecond.
-  const { project: record } = await bed.ask<{ project: { created_at: string } }>('GET', `/projects/${project?.id}`);
+  const { project: record } = await fixture.ask<{ project: { created_at: string } }>('GET', `/projects/${project?.id}`);
   const micros = Number(/\.\d{3}(\d{3})/.exec(record.created_at)?.[1] ?? 0);
   const age = (startMs - Date.parse(record.created_at)) / 1000 - micros / 1e6;
-  await bed.controls.addOperations(project?.id, [{ count: 1, age_seconds: age }]);
-  const { served } = await bed.controls.operations(project?.id);
+  await fixture.controls.addOperations(project?.id, [{ count: 1, age_seconds: age }]);
+  const { served } = await fixture.controls.operations(project?.id);
   oldest = served.at(-1) ?? null;
   // The first page ends between the two operations that are as old as the project, and proves all above them.
-  bed.context.config.operations = { ...bed.context.config.operations, page_limit: served.length - 1 };
+  fixture.context.config.operations = { ...fixture.context.config.operations, page_limit: served.length - 1 };
   const sync = async () => {
-    await bed.reconnect();
-    await syncOperations(bed.context, connectionOf(bed));
+    await fixture.reconnect();
+    await syncOperations(fixture.context, connectionOf(fixture));
     const [row] = await store.sql`
       select exists (select from keywarden.operation where id = ${oldest}) as is_stored,
         exists (select from keywarden.operation_coverage c join keywarden.project p on p.number = c.project_number
@@ -104,9 +104,9 @@ test('R7, A2: the oldest row of a list that could not be read is looked for a da
     return [row?.is_stored, row?.is_known];
   };
   expect(await sync()).toEqual([false, false]);
-  await bed.controls.advance(8 * 86_400);
+  await fixture.controls.advance(8 * 86_400);
   isOdd = false;
   expect(await sync()).toEqual([true, true]);
-  await bed.close();
+  await fixture.close();
   await store.close();
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createToken, listTokens } from '@keywarden/db/daemon';
 import { createLogger } from '@keywarden/runtime';
-import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
@@ -9,42 +9,42 @@ import { redact } from './access-log.ts';
 import { cookieName } from './authenticate.ts';
 import { mostFailures } from './failures.ts';
 
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
 const marks = { move: async () => {} };
 
 test('P1: a token that has ended, or run out, is none', async () => {
-  const number = await bed.makeToken('ended', 'operator');
-  await bed.store.sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
-  await bed.makeToken('expired', 'operator');
-  await bed.store
+  const number = await fixture.makeToken('ended', 'operator');
+  await fixture.store.sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
+  await fixture.makeToken('expired', 'operator');
+  await fixture.store
     .sql`update keywarden.report_token set expires_at = now() - interval '1 second' where name = 'expired'`;
   for (const as of ['ended', 'expired']) {
-    expect((await bed.ask('/v1/keys', { as })).status).toBe(401);
-    expect((await bed.ask('/api/v2/projects', { as })).status).toBe(401);
+    expect((await fixture.ask('/v1/keys', { as })).status).toBe(401);
+    expect((await fixture.ask('/api/v2/projects', { as })).status).toBe(401);
   }
 });
 
 test('an address that shows many wrong tokens waits, with a good one too, and others do not', async () => {
   const headers = { 'x-peer': '127.9.9.9' };
   for (let index = 0; index < mostFailures; index += 1)
-    expect((await bed.ask('/v1/keys', { as: `kwr_${index}`, headers })).status).toBe(401);
-  const refused = await bed.ask('/v1/keys', { headers });
+    expect((await fixture.ask('/v1/keys', { as: `kwr_${index}`, headers })).status).toBe(401);
+  const refused = await fixture.ask('/v1/keys', { headers });
   expect(refused.status).toBe(429);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect((await bed.ask('/api/v2/projects', { headers })).status).toBe(429);
-  expect((await bed.ask('/v1/keys')).status).toBe(200);
+  expect((await fixture.ask('/api/v2/projects', { headers })).status).toBe(429);
+  expect((await fixture.ask('/v1/keys')).status).toBe(200);
 });
 
 test('a cookie reads; it writes only for a page of this site', async () => {
-  const cookie = `${cookieName}=${bed.tokens.operator}`;
+  const cookie = `${cookieName}=${fixture.tokens.operator}`;
   const ask = (method: string, headers: object) =>
-    bed.ask(method === 'GET' ? '/v1/me' : '/v1/reviews', {
+    fixture.ask(method === 'GET' ? '/v1/me' : '/v1/reviews', {
       as: null,
       method,
       ...(method === 'GET' ? {} : { body: { title: 'x' } }),
@@ -57,7 +57,7 @@ test('a cookie reads; it writes only for a page of this site', async () => {
 });
 
 test('other machines are spoken to over https only, or through a declared proxy, which says who asks', async () => {
-  const { db, sql } = await bed.store.as('keywarden_report');
+  const { db, sql } = await fixture.store.as('keywarden_report');
   const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
   const app = createApp({
     db,
@@ -69,7 +69,7 @@ test('other machines are spoken to over https only, or through a declared proxy,
     peerOf,
   });
   const status = async (headers: Record<string, string>) =>
-    (await app.request('/v1/me', { headers: { authorization: `Bearer ${bed.tokens.viewer}`, ...headers } })).status;
+    (await app.request('/v1/me', { headers: { authorization: `Bearer ${fixture.tokens.viewer}`, ...headers } })).status;
   expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
   expect(await status({ 'x-peer': '192.0.2.7' })).toBe(403);
   // Nobody but a proxy says of itself that it speaks https.
@@ -78,18 +78,18 @@ test('other machines are spoken to over https only, or through a declared proxy,
   expect(
     await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '127.0.0.1, 192.0.2.7', 'x-forwarded-proto': 'https' }),
   ).toBe(200);
-  const [row] = await bed.store.sql`select address from keywarden.access_log order by number desc limit 1`;
+  const [row] = await fixture.store.sql`select address from keywarden.access_log order by number desc limit 1`;
   expect(row?.address).toBe('192.0.2.7');
 });
 
 test('P1: each access is recorded before it is answered: who, from where, what, and how it ended', async () => {
-  const before = await bed.store.sql`select coalesce(max(number), 0) as number from keywarden.access_log`;
-  await bed.ask('/v1/keys?kind=project', { as: 'viewer' });
-  await bed.ask('/v1/access-log', { as: 'viewer' });
-  await bed.ask('/api/v2/projects', { as: 'auditor' });
-  await bed.ask('/v1/exports/keys', { as: 'auditor' });
-  await bed.ask('/v1/keys', { as: 'kwr_of-nobody', headers: { 'x-peer': '127.8.8.8' } });
-  const rows = await bed.store.sql`
+  const before = await fixture.store.sql`select coalesce(max(number), 0) as number from keywarden.access_log`;
+  await fixture.ask('/v1/keys?kind=project', { as: 'viewer' });
+  await fixture.ask('/v1/access-log', { as: 'viewer' });
+  await fixture.ask('/api/v2/projects', { as: 'auditor' });
+  await fixture.ask('/v1/exports/keys', { as: 'auditor' });
+  await fixture.ask('/v1/keys', { as: 'kwr_of-nobody', headers: { 'x-peer': '127.8.8.8' } });
+  const rows = await fixture.store.sql`
     select t.name, a.address, a.method, a.path, a.query, a.status, a.stream, a.records::int, length(a.sha256) as hash
     from keywarden.access_log a join keywarden.report_token t on t.number = a.token_number
     where a.number > ${String(before[0]?.number)} order by a.number`;
@@ -108,14 +108,14 @@ test('P1: each access is recorded before it is answered: who, from where, what, 
       { ...stream, stream: 'complete', records: 3, hash: 64 },
     ]),
   );
-  const listed = (await bed.ask('/v1/access-log?limit=1', { as: 'auditor' })).body.items;
+  const listed = (await fixture.ask('/v1/access-log?limit=1', { as: 'auditor' })).body.items;
   expect(listed[0]).toMatchObject({ token: { name: 'auditor' } });
 });
 
 test('the command line’s list of tokens says when each was used last, and of one that never was that it was not', async () => {
-  await bed.makeToken('idle', 'viewer');
-  await bed.ask('/v1/me');
-  const used = new Map((await listTokens(bed.daemon.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
+  await fixture.makeToken('idle', 'viewer');
+  await fixture.ask('/v1/me');
+  const used = new Map((await listTokens(fixture.daemon.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
   expect(used.get('idle')).toBeNull();
   expect(Date.parse(used.get('viewer') ?? '')).toBeGreaterThan(Date.now() - 60_000);
 });
@@ -162,15 +162,15 @@ test('probes, the description and its assets are open; pages have a strict polic
     '/assets/chart.js',
     '/assets/dashboard.js',
   ])
-    expect((await bed.ask(path, { as: null })).status).toBe(200);
-  const { text, headers } = await bed.ask('/docs', { as: null });
+    expect((await fixture.ask(path, { as: null })).status).toBe(200);
+  const { text, headers } = await fixture.ask('/docs', { as: null });
   expect(headers.get('content-security-policy')).toContain("default-src 'none'");
   expect(text).not.toMatch(/<script|https?:\/\/|style="/);
   expect(text).toContain('/v1/operations');
 });
 
 test('a store whose line is dead is one that does not answer in time: the probe does not hang with it', async () => {
-  const { db, sql, connect } = await bed.store.as('keywarden_report');
+  const { db, sql, connect } = await fixture.store.as('keywarden_report');
   const accessSql = connect({ max: 1 });
   const transport = { isTls: false, proxies: [] };
   const app = createApp({ db, sql, accessSql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });

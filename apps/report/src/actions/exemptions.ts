@@ -4,8 +4,8 @@ import {
   exemptionList,
   listRules,
   type Principal,
+  readControlPlaneNow,
   readOne,
-  readPresent,
   seesKey,
 } from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
@@ -35,7 +35,7 @@ export async function grantExemption(
   const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
   if (strange !== undefined)
     throw new Problem(422, 'Cannot be done', `The policy has no rule ${strange}; it has ${known.join(', ')}.`);
-  const now = await readPresent(db);
+  const now = await readControlPlaneNow(db);
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))
     throw new Problem(

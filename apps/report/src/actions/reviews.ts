@@ -5,7 +5,7 @@ import {
   type KeyFilter,
   listInventoryHoles,
   type Principal,
-  readPresent,
+  readControlPlaneNow,
 } from '@keywarden/db/report';
 import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
@@ -26,7 +26,7 @@ export async function openReview(
   { db, sql }: Dependencies,
   { principal, review }: { principal: Principal; review: AskedReview },
 ): Promise<string> {
-  const asOf = review.filter.asOf ?? (await readPresent(db));
+  const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
   const holes = await listInventoryHoles(db, {
     from: asOf,
     to: asOf,

@@ -1,6 +1,14 @@
 import { saveKeyListing } from '@keywarden/db/daemon';
 import { violations, watch } from '@keywarden/testkit/report/browser';
-import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from '@keywarden/testkit/report/browser-fixture';
+import {
+  browser,
+  fixture,
+  hasBrowser,
+  mainText,
+  signIn,
+  url,
+  useBrowser,
+} from '@keywarden/testkit/report/browser-fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { describe, expect, test } from 'vitest';
 
@@ -22,7 +30,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
     const page = await browser.newPage();
     const complaints = watch(page, url);
     await signIn(page, 'viewer');

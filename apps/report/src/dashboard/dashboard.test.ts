@@ -1,8 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { saveKeyListing } from '@keywarden/db/daemon';
 import { isTooWide, violations, watch } from '@keywarden/testkit/report/browser';
-import { bed, browser, hasBrowser, mainText, signIn, url, useBrowser } from '@keywarden/testkit/report/browser-fixture';
-import { type Bed, listCredentials, makeBed, makeCredential } from '@keywarden/testkit/report/fixture';
+import {
+  browser,
+  fixture,
+  hasBrowser,
+  mainText,
+  signIn,
+  url,
+  useBrowser,
+} from '@keywarden/testkit/report/browser-fixture';
+import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
@@ -15,7 +23,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
       makeCredential({ kind: 'role', id: 'br-main/app', name: 'app', extra: { protected: false } }),
       makeCredential({ kind: 'role', id: 'br-main/etl', name: 'etl' }),
     ];
-    const listed = await listCredentials(bed, { organizationId: 'acme', listedAt: '2026-05-31T00:00:00Z', keys });
+    const listed = await listCredentials(fixture, { organizationId: 'acme', listedAt: '2026-05-31T00:00:00Z', keys });
     credential = listed['br-main/app'] ?? '';
   });
 
@@ -52,9 +60,9 @@ describe.runIf(hasBrowser)('in a browser', () => {
     expect(await page.getByRole('button', { name: 'Decide' }).count()).toBe(0);
 
     await page.getByRole('link', { name: 'Plans' }).click();
-    await page.getByRole('link', { name: bed.planId }).click();
+    await page.getByRole('link', { name: fixture.planId }).click();
     await page.getByLabel('1 key is revoked for good').check();
-    await page.getByRole('button', { name: `Approve plan ${bed.planId}` }).click();
+    await page.getByRole('button', { name: `Approve plan ${fixture.planId}` }).click();
     expect(await mainText(page)).toContain('You have approved it. The daemon carries it out with its next pass.');
 
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
@@ -99,7 +107,12 @@ describe.runIf(hasBrowser)('in a browser', () => {
     ['dark', 1280],
     ['light', 390],
   ] as const;
-  const everyPlace = () => [...places, `/keys/${bed.keys['12']}`, `/keys/${credential}`, `/plans/${bed.planId}`];
+  const everyPlace = () => [
+    ...places,
+    `/keys/${fixture.keys['12']}`,
+    `/keys/${credential}`,
+    `/plans/${fixture.planId}`,
+  ];
 
   test.each(modes)('%s and %i wide, no page errs, asks another host, or is hard to use', async (colorScheme, width) => {
     const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
@@ -154,7 +167,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await signIn(page, 'acme');
     expect(await page.getByRole('link', { name: 'Plans' }).count()).toBe(0);
     expect(await mainText(page)).toContain('2 live keys');
-    await page.goto(`${url}/keys/${bed.keys['13']}`);
+    await page.goto(`${url}/keys/${fixture.keys['13']}`);
     expect(await mainText(page)).toContain('Not found');
     await page.goto(`${url}/plans`);
     expect(await mainText(page)).toContain('this spans all');
@@ -166,21 +179,21 @@ describe.runIf(hasBrowser)('in a browser', () => {
 });
 
 describe('without a browser', () => {
-  let bed: Bed;
+  let fixture: Fixture;
   beforeAll(async () => {
-    bed = await makeBed(inject('postgresUrl'));
+    fixture = await makeFixture(inject('postgresUrl'));
   });
-  afterAll(async () => await bed.close());
+  afterAll(async () => await fixture.close());
 
   const post = async (path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
-    await bed.app.request(path, {
+    await fixture.app.request(path, {
       method: 'POST',
       body: new URLSearchParams(form),
       headers: { host: 'report.example', origin: 'http://report.example', ...headers },
     });
 
   test('signing in gives a cookie that scripts and other sites cannot use, and goes to pages of this site alone', async () => {
-    const signIn = async (next: string) => await post('/sign-in', { token: bed.tokens.viewer ?? '', next });
+    const signIn = async (next: string) => await post('/sign-in', { token: fixture.tokens.viewer ?? '', next });
     const answer = await signIn('/keys?kind=project');
     expect(answer.status).toBe(303);
     expect(answer.headers.get('location')).toBe('/keys?kind=project');
@@ -191,17 +204,17 @@ describe('without a browser', () => {
       expect((await signIn(next)).headers.get('location')).toBe('/');
     expect((await post('/sign-in', { token: 'kwr_wrong', next: '/' })).status).toBe(401);
     expect(
-      (await post('/sign-in', { token: bed.tokens.viewer ?? '' }, { origin: 'https://elsewhere.example' })).status,
+      (await post('/sign-in', { token: fixture.tokens.viewer ?? '' }, { origin: 'https://elsewhere.example' })).status,
     ).toBe(403);
   });
 
   test('a form of another site does nothing, whoever is signed in', async () => {
-    const cookie = `keywarden_token=${bed.tokens.operator}`;
-    const approve = async (origin: string) => await post(`/plans/${bed.planId}/approve`, {}, { cookie, origin });
+    const cookie = `keywarden_token=${fixture.tokens.operator}`;
+    const approve = async (origin: string) => await post(`/plans/${fixture.planId}/approve`, {}, { cookie, origin });
     expect((await approve('https://elsewhere.example')).status).toBe(403);
-    expect((await bed.ask(`/v1/plans/${bed.planId}`)).body.approvers).toBe(0);
+    expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(0);
     expect((await approve('http://report.example')).status).toBe(303);
-    expect((await bed.ask(`/v1/plans/${bed.planId}`)).body.approvers).toBe(1);
+    expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(1);
   });
 
   test('names that somebody chose are text on a page, and not markup', async () => {
@@ -214,9 +227,9 @@ describe('without a browser', () => {
       connection: 'main',
       run: null,
     };
-    await saveKeyListing(bed.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
-    const answer = await bed.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
-      headers: { cookie: `keywarden_token=${bed.tokens.viewer}`, accept: 'text/html' },
+    await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
+    const answer = await fixture.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
+      headers: { cookie: `keywarden_token=${fixture.tokens.viewer}`, accept: 'text/html' },
     });
     const text = await answer.text();
     expect(text).toContain('&lt;script&gt;alert(1)');
@@ -224,11 +237,11 @@ describe('without a browser', () => {
   });
 
   test('each visit of a page is recorded, and each form', async () => {
-    const cookie = `keywarden_token=${bed.tokens.auditor}`;
-    await bed.app.request('/coverage', { headers: { cookie } });
+    const cookie = `keywarden_token=${fixture.tokens.auditor}`;
+    await fixture.app.request('/coverage', { headers: { cookie } });
     await post('/reviews', { title: 'x', keep_for_days: '1' }, { cookie });
     await post('/plans/p-x/approve', {}, { cookie });
-    const rows = await bed.store
+    const rows = await fixture.store
       .sql`select method, path, status from keywarden.access_log order by number desc limit 3`;
     expect(rows.map((row) => ({ ...row })).toReversed()).toEqual([
       { method: 'GET', path: '/coverage', status: 200 },
@@ -239,21 +252,21 @@ describe('without a browser', () => {
 
   test('what is due has the exemption that lapses soonest, however many were granted after it', async () => {
     const grant = async (lasting: string, reason: string) =>
-      await bed.ask('/v1/exemptions', {
+      await fixture.ask('/v1/exemptions', {
         as: 'operator',
         method: 'POST',
-        body: { keys: [bed.keys['12']], reason, for: lasting },
+        body: { keys: [fixture.keys['12']], reason, for: lasting },
       });
     await grant('9d', 'the first of many');
     for (let index = 0; index < 25; index += 1) await grant('300d', 'later');
-    const answer = await bed.app.request('/', { headers: { cookie: `keywarden_token=${bed.tokens.viewer}` } });
+    const answer = await fixture.app.request('/', { headers: { cookie: `keywarden_token=${fixture.tokens.viewer}` } });
     const text = await answer.text();
     expect(text).toContain('the first of many');
     expect(text).not.toContain('>later<');
   });
 
   test('a browser that is not signed in is sent to sign in; a program is told', async () => {
-    expect((await bed.app.request('/keys')).headers.get('location')).toBe('/sign-in?next=%2Fkeys');
-    expect((await bed.ask('/v1/keys', { as: null })).status).toBe(401);
+    expect((await fixture.app.request('/keys')).headers.get('location')).toBe('/sign-in?next=%2Fkeys');
+    expect((await fixture.ask('/v1/keys', { as: null })).status).toBe(401);
   });
 });

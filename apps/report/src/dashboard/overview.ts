@@ -11,8 +11,8 @@ import {
   keyList,
   planList,
   type Reader,
+  readControlPlaneNow,
   readItems,
-  readPresent,
   reviewList,
   rotationList,
 } from '@keywarden/db/report';
@@ -34,7 +34,7 @@ interface Due {
 /** The first page: how many keys, how old and how idle, what is found, what is due, what was done. */
 export function overviewPage({ page }: Pages, { db }: Services): void {
   page('/', access, async ({ principal: { organizations } }) => {
-    const present = await readPresent(db);
+    const present = await readControlPlaneNow(db);
     const [created, used, rules, revoked, rotated] = await Promise.all([
       countKeysByAge(db, 'created', organizations),
       countKeysByAge(db, 'used', organizations),

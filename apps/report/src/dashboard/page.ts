@@ -22,11 +22,11 @@ export interface Visit {
 /** Something that was done on a page: where to go then, and what to say there. */
 interface Done {
   to: string;
-  said: keyof typeof sayings;
+  said: keyof typeof flashMessages;
 }
 
 /** What a page says after a form was sent. It comes by name in the address, so that nobody can put words there. */
-const sayings = {
+const flashMessages = {
   approved: 'You have approved the plan.',
   rejected: 'The plan is rejected.',
   exempted: 'The exemption is granted.',
@@ -62,7 +62,9 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
         const { said = '' } = visit.query;
         delete visit.query.said;
         const page = await make(visit);
-        const notice = Object.hasOwn(sayings, said) ? sayings[said as keyof typeof sayings] : undefined;
+        const notice = Object.hasOwn(flashMessages, said)
+          ? flashMessages[said as keyof typeof flashMessages]
+          : undefined;
         return c.html(renderPage(visit.principal, c.req.path, { notice, ...page }));
       });
     },
@@ -123,7 +125,7 @@ export function readForm<T extends z.ZodType>(schema: T, values: object): z.outp
   throw new Problem(
     400,
     'Not done',
-    `${issue?.path.join('.')}: ${issue?.message}. Go back, mend it, and send it again.`,
+    `${issue?.path.join('.')}: ${issue?.message}. Go back, fix it, and send it again.`,
   );
 }
 

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
-import { type Bed, makeBed } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readControls } from './controls.ts';
 import type { Manifest } from './summary.ts';
 
-let bed: Bed;
+let fixture: Fixture;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
+  fixture = await makeFixture(inject('postgresUrl'));
 });
-afterAll(async () => await bed.close());
+afterAll(async () => await fixture.close());
 
 async function evidenceOf(control: string, { from = '2026-05-01T00:00:00Z', to = '2026-06-02T00:00:00Z' } = {}) {
   const query = new URLSearchParams({ control, from, to });
-  const response = await bed.app.request(`/v1/evidence?${query.toString()}`, {
-    headers: { authorization: `Bearer ${bed.tokens.auditor}` },
+  const response = await fixture.app.request(`/v1/evidence?${query.toString()}`, {
+    headers: { authorization: `Bearer ${fixture.tokens.auditor}` },
   });
   expect(response.status).toBe(200);
   const files = unzipSync(new Uint8Array(await response.arrayBuffer()));
@@ -79,18 +79,18 @@ test('a control that nothing measures by itself is not called free of exceptions
 });
 
 test('a plan that was made again in the period is the period’s', async () => {
-  await bed.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
+  await fixture.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
   const { textOf } = await evidenceOf('soc-2:CC6.1');
   expect(textOf('soc-2_CC6.1/02-findings.ndjson').split('\n')).toHaveLength(4);
-  await bed.store.sql`update keywarden.plan set last_made_at = '2026-04-20'`;
+  await fixture.store.sql`update keywarden.plan set last_made_at = '2026-04-20'`;
   const { manifest } = await evidenceOf('soc-2:CC6.1');
   expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was made in the period.' });
 });
 
 test('keys that one listing lacked, and keys that no review has looked at, are not left out', async () => {
-  await bed.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = '13'`;
-  await bed.store.sql`
-    insert into keywarden.key_observation (key_number, seen_at, event) values (${bed.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
+  await fixture.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = '13'`;
+  await fixture.store.sql`
+    insert into keywarden.key_observation (key_number, seen_at, event) values (${fixture.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
   const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:7.2.4');
   const [unreviewed] = manifest.files.filter(({ measure }) => measure.measure === 'unreviewed_keys');
   expect(unreviewed).toMatchObject({ records: 3, exceptions: 3 });
@@ -98,10 +98,10 @@ test('keys that one listing lacked, and keys that no review has looked at, are n
 });
 
 test('months that nobody walked are a hole of the history, however new they are', async () => {
-  const [project] = await bed.store.sql`select number from keywarden.project where id = 'quiet-river'`;
-  await bed.store.sql`
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  await fixture.store.sql`
     update keywarden.project set created_at = '2025-01-01', last_seen_at = '2026-06-01', walked_at = '2025-09-01' where number = ${String(project?.number)}`;
-  await bed.store.sql`
+  await fixture.store.sql`
     update keywarden.operation_coverage set known = '{[2025-01-01,2025-09-01]}' where project_number = ${String(project?.number)}`;
   const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:10.5.1');
   expect(textOf('pci-dss-4.0.1_10.5.1/01-operation_history.ndjson')).toContain('"from":"2025-09-01T00:00:00Z"');
@@ -113,5 +113,5 @@ test.each([
   ['control=soc-2:CC6.1&from=2026-06-01T00:00:00Z&to=2026-05-01T00:00:00Z', 400],
   ['control=soc-2:CC6.1&from=2998-01-01T00:00:00Z&to=2999-05-01T00:00:00Z', 400],
 ])('%s is refused', async (query, status) => {
-  expect((await bed.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
+  expect((await fixture.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
 });

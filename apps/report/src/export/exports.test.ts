@@ -5,7 +5,7 @@ import { saveOperationPage } from '@keywarden/db/daemon';
 import { operationList, type Snapshot } from '@keywarden/db/report';
 import { createLogger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
-import { type Bed, makeBed, operationCount } from '@keywarden/testkit/report/fixture';
+import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
 import { listen } from '@keywarden/testkit/report/served';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
@@ -15,21 +15,21 @@ import { toCell, writeRows } from './csv.ts';
 import type { Format, Trailer } from './encode.ts';
 import { createStreams, mostStreams } from './stream.ts';
 
-let bed: Bed;
+let fixture: Fixture;
 let server: Awaited<ReturnType<typeof listen>>;
 const many = 20_000;
 beforeAll(async () => {
-  bed = await makeBed(inject('postgresUrl'));
-  server = await listen(bed.app);
+  fixture = await makeFixture(inject('postgresUrl'));
+  server = await listen(fixture.app);
 });
 afterAll(async () => {
   await server.close();
-  await bed.close();
+  await fixture.close();
 });
 
 const ask = async (path: string, headers: Record<string, string> = {}, signal: AbortSignal | null = null) =>
   await fetch(`${server.url}${path}`, {
-    headers: { authorization: `Bearer ${bed.tokens.auditor}`, ...headers },
+    headers: { authorization: `Bearer ${fixture.tokens.auditor}`, ...headers },
     signal,
   });
 
@@ -55,7 +55,7 @@ test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((form
     expect(answer.headers.get('content-disposition')).toContain(`keywarden-${name}.${format}`);
     const proof = proofOf(await answer.text(), format);
     expect(proof).toMatchObject({ complete: true, isWhole: true });
-    const { body } = await bed.ask(name === 'reviews' ? '/v1/reviews' : `/v1/${name}`);
+    const { body } = await fixture.ask(name === 'reviews' ? '/v1/reviews' : `/v1/${name}`);
     expect(proof.count).toBe(body.items.length);
     expect(proof.holes).toBeDefined();
   },
@@ -71,7 +71,7 @@ test('P3: the trailer of operations names the holes of the asked times, and of t
 
 test('an export and a list show a record alike', async () => {
   const [line] = (await (await ask('/v1/exports/operations')).text()).split('\n');
-  expect(JSON.parse(String(line))).toEqual((await bed.ask('/v1/operations?limit=1')).body.items[0]);
+  expect(JSON.parse(String(line))).toEqual((await fixture.ask('/v1/operations?limit=1')).body.items[0]);
 });
 
 test('an export is compressed for who asks', async () => {
@@ -80,7 +80,7 @@ test('an export is compressed for who asks', async () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname, () =>
       socket.write(
-        `GET /v1/exports/operations HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${bed.tokens.auditor}\r\naccept-encoding: gzip\r\n\r\n`,
+        `GET /v1/exports/operations HTTP/1.0\r\nhost: x\r\nauthorization: Bearer ${fixture.tokens.auditor}\r\naccept-encoding: gzip\r\n\r\n`,
       ),
     );
     socket.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -117,22 +117,22 @@ test('a CSV has a column for each field, nested ones apart', async () => {
   expect(row).toContain('12,project,key 12,acme,quiet-river,ada,Ada,ada');
 });
 
-const running = () => bed.store.sql`
+const running = () => fixture.store.sql`
   datname = current_database() and xact_start is not null and query like 'fetch %' and pid <> pg_backend_pid()`;
 
 /** Streams that are under way, by what the store's sessions hold. */
 async function openSnapshots(): Promise<number> {
-  const [row] = await bed.store.sql`
+  const [row] = await fixture.store.sql`
     select count(*)::int as n from pg_stat_activity where ${running()}`;
   return Number(row?.n);
 }
 
 async function addMany(): Promise<void> {
-  const [project] = await bed.store.sql`select number from keywarden.project where id = 'bold-moon'`;
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'bold-moon'`;
   for (let from = 0; from < many; from += 5000) {
     const error = 'x'.repeat(4000);
     const operations = Array.from({ length: 5000 }, (_, index) => makeWireOperation(100_000 + from + index, { error }));
-    await saveOperationPage(bed.daemon.sql, { project: String(project?.number), operations });
+    await saveOperationPage(fixture.daemon.sql, { project: String(project?.number), operations });
   }
 }
 
@@ -144,26 +144,30 @@ test('an export stops when its reader goes, gives its connection back, and is re
   expect(await openSnapshots()).toBe(1);
   leave.abort();
   await until(async () => (await openSnapshots()) === 0);
-  await until(async () => (await bed.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 1);
+  await until(
+    async () => (await fixture.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 1,
+  );
 });
 
 test('P3: an export that fails is visibly cut: its connection breaks, and it has no last line', async () => {
   const answer = await ask('/v1/exports/operations');
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = (await reader?.read())?.value ?? '';
-  await bed.store.sql`
+  await fixture.store.sql`
     select pg_terminate_backend(pid) from pg_stat_activity where ${running()}`;
   const rest = async () => {
     for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) text += part.value;
   };
   await expect(rest()).rejects.toThrow(/terminated/);
   expect(text).not.toContain('trailer');
-  await until(async () => (await bed.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2);
+  await until(
+    async () => (await fixture.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2,
+  );
 });
 
 test('so many exports run at once, and of one token fewer; another waits its turn, and lists go on', async () => {
   const leave = new AbortController();
-  const as = (token: string) => ({ authorization: `Bearer ${bed.tokens[token]}` });
+  const as = (token: string) => ({ authorization: `Bearer ${fixture.tokens[token]}` });
   const start = async (token: string) => await ask('/v1/exports/operations', as(token), leave.signal);
   const running = [await start('auditor'), await start('auditor')];
   expect((await ask('/v1/exports/operations', as('auditor'))).status).toBe(429);
@@ -178,7 +182,7 @@ test('so many exports run at once, and of one token fewer; another waits its tur
 });
 
 test('a reader that stalls is cut off, and its connection given back', async () => {
-  const { sql } = await bed.store.as('keywarden_report');
+  const { sql } = await fixture.store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const accessLog = { record: async () => await Promise.resolve() };
   const streams = createStreams({ sql, log, accessLog, stallMs: 30 });
@@ -197,17 +201,17 @@ test('a reader that stalls is cut off, and its connection given back', async () 
 });
 
 test('a beginning that cannot be recorded begins nothing, and exports go on afterwards', async () => {
-  await bed.store.sql`revoke insert on keywarden.access_log from keywarden_report`;
+  await fixture.store.sql`revoke insert on keywarden.access_log from keywarden_report`;
   const statuses = [];
   for (let index = 0; index <= mostStreams; index += 1) statuses.push((await ask('/v1/exports/operations')).status);
-  await bed.store.sql`grant insert on keywarden.access_log to keywarden_report`;
+  await fixture.store.sql`grant insert on keywarden.access_log to keywarden_report`;
   expect(new Set(statuses)).toEqual(new Set([500]));
   expect(await openSnapshots()).toBe(0);
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 
 test('a HEAD of an export begins none', async () => {
-  const headers = { authorization: `Bearer ${bed.tokens.auditor}` };
+  const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
   expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);
   expect(await openSnapshots()).toBe(0);
 });

@@ -1,4 +1,10 @@
-import { type HoleReason, listCoverage, type ProjectCoverage, type Reader, readPresent } from '@keywarden/db/report';
+import {
+  type HoleReason,
+  listCoverage,
+  type ProjectCoverage,
+  type Reader,
+  readControlPlaneNow,
+} from '@keywarden/db/report';
 
 /** A time of a project for which the archive may lack operations, and why. */
 export interface OperationHole {
@@ -17,9 +23,11 @@ const batch = 500;
 const settlingMs = 25 * 3_600_000;
 
 /** Coverage speaks of times until a project was last listed; when nobody has listed it for a day, of the time since nothing is known. */
-function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, presentMs: number) {
-  const isOld = goneAt === null && presentMs - Date.parse(lastListedAt) > settlingMs;
-  return isOld ? [{ from: lastListedAt, to: new Date(presentMs).toISOString(), reason: 'recent' as const }] : [];
+function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, controlPlaneNowMs: number) {
+  const isOld = goneAt === null && controlPlaneNowMs - Date.parse(lastListedAt) > settlingMs;
+  return isOld
+    ? [{ from: lastListedAt, to: new Date(controlPlaneNowMs).toISOString(), reason: 'recent' as const }]
+    : [];
 }
 
 /** The holes of the archive in a range of times, in the projects that somebody sees. */
@@ -44,14 +52,14 @@ export async function readOperationHoles(
     from === undefined ? -Infinity : Date.parse(from),
     to === undefined ? Infinity : Date.parse(to),
   ];
-  const presentMs = Date.parse(await readPresent(reader));
+  const controlPlaneNowMs = Date.parse(await readControlPlaneNow(reader));
   const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - settlingMs;
   const holes: OperationHole[] = [];
   let count = 0;
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
     for (const coverage of projects) {
-      for (const hole of [...coverage.unknown, ...unlisted(coverage, presentMs)]) {
+      for (const hole of [...coverage.unknown, ...unlisted(coverage, controlPlaneNowMs)]) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
         count += 1;

@@ -5,7 +5,7 @@ import {
   listInventoryCoverage,
   operationCoverage,
   type ProjectCoverage,
-  readPresent,
+  readControlPlaneNow,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
@@ -82,7 +82,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
 
   page('/coverage', access, async ({ principal: { organizations }, query }) => {
     const { cursor } = readQuery({ cursor: word.regex(/^\d{1,18}$/).optional() }, query);
-    const untilMs = Date.parse(await readPresent(db));
+    const untilMs = Date.parse(await readControlPlaneNow(db));
     const { projects, next } = await read({ organizations, after: cursor ?? null }, 50);
     const months = projects.map((project) => ({
       name: link(`/projects/${encodeURIComponent(project.project_id)}`, project.project_id),

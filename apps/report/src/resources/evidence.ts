@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { readPresent } from '@keywarden/db/report';
+import { readControlPlaneNow } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, allowWhole, nameOf } from '../access/roles.ts';
 import { section } from '../dashboard/html.ts';
@@ -52,7 +52,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
         if (found === undefined) throw notFound(`control ${id.slice(0, 100)}`, '/v1/evidence/controls');
         return found;
       });
-      const present = await readPresent(db);
+      const present = await readControlPlaneNow(db);
       const asOf = Date.parse(to) < Date.parse(present) ? to : present;
       if (!(Date.parse(from) < Date.parse(asOf)))
         throw new Problem(
@@ -75,7 +75,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
   );
 
   page('/evidence', allow('auditor'), async ({ principal }) => {
-    const present = (await readPresent(db)).slice(0, 10);
+    const present = (await readControlPlaneNow(db)).slice(0, 10);
     const year = String(Number(present.slice(0, 4)) - 1) + present.slice(4);
     const isWhole = principal.organizations === null;
     const files = ['keys', 'credentials', 'findings', 'revocations', ...(isWhole ? ['reviews'] : []), 'operations'];

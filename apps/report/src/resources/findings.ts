@@ -1,5 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { findingItem, findingList, listBlindSpots, listInventoryHoles, readPresent } from '@keywarden/db/report';
+import {
+  findingItem,
+  findingList,
+  listBlindSpots,
+  listInventoryHoles,
+  readControlPlaneNow,
+} from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { digits, word } from '../parameters.ts';
@@ -50,7 +56,7 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
     summary: 'Findings of a plan as a file',
     // Where the inventory that findings rest on is not known now.
     async trailer({ db, organizations }: Pick<Question<z.ZodRawShape>, 'db' | 'organizations'>) {
-      const at = await readPresent(db);
+      const at = await readControlPlaneNow(db);
       const holes = await listInventoryHoles(db, { from: at, to: at, organizations });
       return { holes, blind_spots: await listBlindSpots(db, organizations) };
     },

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { credentialItem, type KeyFilter, keyItem, type Reader, readPresent } from '@keywarden/db/report';
+import { credentialItem, type KeyFilter, keyItem, type Reader, readControlPlaneNow } from '@keywarden/db/report';
 import { flag, instant, lasting, word } from '../parameters.ts';
 import { Problem } from '../problem.ts';
 import type { Camelled } from '../question.ts';
@@ -51,7 +51,7 @@ export function toKeyFilter(asked: KeyQuestion | CredentialQuestion): KeyFilter 
 /** Throws a Problem (400) for keys as they will be: nothing was seen of a time that is still to come. */
 export async function requirePast(db: Reader, asOf: string | undefined): Promise<void> {
   if (asOf === undefined) return;
-  const present = await readPresent(db);
+  const present = await readControlPlaneNow(db);
   if (Date.parse(asOf) > Date.parse(present) + 300_000)
     throw new Problem(400, 'Bad parameter', `as_of: lies in the future; the control plane's present is ${present}.`);
 }

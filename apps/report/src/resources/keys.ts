@@ -13,7 +13,7 @@ import {
   keyUseList,
   listBlindSpots,
   listInventoryHoles,
-  readPresent,
+  readControlPlaneNow,
   seesKey,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -198,7 +198,7 @@ interface Then {
 
 /** Where an inventory is not known at a time; now without one. */
 async function holesAt(db: Question<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
-  const at = asOf ?? (await readPresent(db));
+  const at = asOf ?? (await readControlPlaneNow(db));
   return { as_of: at, holes: await listInventoryHoles(db, { from: at, to: at, organizations, of }) };
 }
 

@@ -9,7 +9,7 @@ import {
   organizationList,
   projectItem,
   projectList,
-  readPresent,
+  readControlPlaneNow,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
@@ -64,7 +64,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     const id = readParameter(c, 'project', word);
     const project = await requireItem(db, projectList({ id }, organizations), ['project of this id', '/projects']);
     const numbers = await findProjectNumbers(db, { projectId: id, organizations });
-    const presentMs = Date.parse(await readPresent(db));
+    const controlPlaneNowMs = Date.parse(await readControlPlaneNow(db));
     const [coverage] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
     const newest = await firstPart(db, operationList({}, numbers), {
       limit: 20,
@@ -89,8 +89,8 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['Last walked', time(project.walked_at)],
           ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: presentMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
-        ${section('Operations', chart(await operationsByDay(db, numbers, presentMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: controlPlaneNowMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
+        ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('The newest', newest)}
         ${section('Keys of this project', keys)}
       `,

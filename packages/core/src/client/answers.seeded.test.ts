@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { sized } from '@keywarden/testkit';
-import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -36,7 +36,7 @@ const odd: [name: string, status: number, headers: Record<string, string>, body:
 ];
 
 test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const baseUrl = await answering((_request, response) => response.writeHead(status, headers).end(body));
   const read = await failure(client({ baseUrl }).auth());
   expect(read.code).toMatch(/^(invalid_response|rejected|not_found)$/);
@@ -47,7 +47,7 @@ test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
 
 test('whatever text an answer is, reading it is a typed error or a value', async () => {
   let body = '';
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
   const texts = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -70,7 +70,7 @@ test('whatever text an answer is, reading it is a typed error or a value', async
 });
 
 test('an answer larger than is allowed is not read to its end, announced or not', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   for (const headers of [json, { ...json, 'content-length': '5000000' }]) {
     const baseUrl = await answering((_request, response) => {
       response.writeHead(200, headers);
@@ -84,7 +84,7 @@ test('an answer larger than is allowed is not read to its end, announced or not'
 });
 
 test('a redirect is an error, and the credential goes to nobody else', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const seen: unknown[] = [];
   const other = await answering((request, response) => {
     seen.push(request.headers);
@@ -102,7 +102,7 @@ test('a redirect is an error, and the credential goes to nobody else', async () 
 });
 
 test('a credential is in no part of an error, of a client, or of what a control plane repeats of it', async () => {
-  const { client, sandbox } = await clientBed();
+  const { client, sandbox } = await clientFixture();
   const secret = 'napi_thisIsNotAKeyOfAnybody';
   const echo = await answering((request, response) =>
     response.writeHead(400, json).end(JSON.stringify({ message: `bad ${request.headers.authorization}` })),
@@ -125,7 +125,7 @@ test('a credential is in no part of an error, of a client, or of what a control 
 });
 
 test('an error bears the id of its request: the control plane’s own, or the one that was sent', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const sent: unknown[] = [];
   const baseUrl = await answering((request, response) => {
     sent.push(request.headers['x-request-id'], request.headers['user-agent']);
@@ -142,7 +142,7 @@ test('an error bears the id of its request: the control plane’s own, or the on
 });
 
 test('an id that would lead to another route is refused, and nothing is sent', async () => {
-  const { client, sandbox } = await clientBed();
+  const { client, sandbox } = await clientFixture();
   for (const id of ['', '.', '..']) {
     expect((await failure(client().revokeOrganizationKey(id, '5'))).code).toBe('rejected');
   }
@@ -161,7 +161,7 @@ test('an address or a time limit that no call could work with is refused at once
 });
 
 test('unknown fields are kept whatever they are called, but for __proto__, which does no harm', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const body = '{"id":"o","name":"n","created_at":"2026-01-01T00:00:00Z","__proto__":{"evil":1},"constructor":2}';
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
   const { extra } = await client({ baseUrl }).organization('o');
@@ -170,7 +170,7 @@ test('unknown fields are kept whatever they are called, but for __proto__, which
 });
 
 test('the answer to a revocation as the service describes it is enough', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const body = '{"id":5,"name":"k","revoked":true,"last_used_at":null,"last_used_from_addr":""}';
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
   expect(await client({ baseUrl }).revokePersonalKey('5')).toMatchObject({ id: '5', revoked: true });

@@ -1,20 +1,20 @@
-import { clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { collect, items } from './pagination.ts';
 
-async function companyBed() {
-  const bed = await clientBed();
-  await bed.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
-  await bed.controls.generate({ organizations: 1, projects: 12, keys: 30, operations: 3000 });
-  const client = bed.client();
+async function companyFixture() {
+  const fixture = await clientFixture();
+  await fixture.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
+  await fixture.controls.generate({ organizations: 1, projects: 12, keys: 30, operations: 3000 });
+  const client = fixture.client();
   const { items: organizations } = await collect(client.currentUserOrganizations());
   const organization = organizations[0]?.id ?? '';
   const { items: projects } = await collect(client.projects(organization));
-  return { ...bed, client, organization, project: projects[0]?.id ?? '', projects };
+  return { ...fixture, client, organization, project: projects[0]?.id ?? '', projects };
 }
 
 test('every read is typed, and keeps what it does not know', async () => {
-  const { client, organization, project } = await companyBed();
+  const { client, organization, project } = await companyFixture();
   expect(await client.auth()).toMatchObject({ authMethod: 'api_key_user', server: 'keywarden-sandbox' });
   expect(await client.currentUser()).toEqual(expect.objectContaining({ email: 'administrator@company.example' }));
   expect((await client.organization(organization)).extra).toMatchObject({ plan: 'scale', managed_by: 'console' });
@@ -28,9 +28,9 @@ test('every read is typed, and keeps what it does not know', async () => {
 });
 
 test('an answer about another operation than the one that was asked for is an error', async () => {
-  const { client: honest, project } = await companyBed();
+  const { client: honest, project } = await companyFixture();
   const [one, other] = (await honest.operationsPage(project, { limit: 2 })).items;
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const body = JSON.stringify({
     operation: {
       id: other?.id,
@@ -51,7 +51,7 @@ test('an answer about another operation than the one that was asked for is an er
 });
 
 test('lists come in pages of the size asked for, or row by row, and from any cursor', async () => {
-  const { client, organization, projects } = await companyBed();
+  const { client, organization, projects } = await companyFixture();
   const sizes = [];
   let second: string | null = null;
   for await (const page of client.projects(organization, { limit: 5 })) {
@@ -70,7 +70,7 @@ test('lists come in pages of the size asked for, or row by row, and from any cur
 });
 
 test('keys of all kinds are minted and revoked; the secret is in the answer to minting alone', async () => {
-  const { client, organization, project, sandbox } = await companyBed();
+  const { client, organization, project, sandbox } = await companyFixture();
   const mine = await client.createPersonalKey('mine');
   const ours = await client.createOrganizationKey(organization, { name: 'ours' });
   const scoped = await client.createOrganizationKey(organization, { name: 'scoped', projectId: project });
@@ -85,7 +85,7 @@ test('keys of all kinds are minted and revoked; the secret is in the answer to m
 });
 
 test('a branch is made, and its operations are waited for', async () => {
-  const { client, project, controls, slept } = await companyBed();
+  const { client, project, controls, slept } = await companyFixture();
   const { branch, operations } = await client.createBranch(project, { name: 'preview', endpoints: ['read_write'] });
   expect(branch).toMatchObject({ name: 'preview', parentId: expect.any(String) });
   expect(operations.map(({ action, status }) => [action, status])).toEqual([
@@ -100,7 +100,7 @@ test('a branch is made, and its operations are waited for', async () => {
 });
 
 test('a second branch while the first is made is refused after five attempts', async () => {
-  const { client, project, controls, slept } = await companyBed();
+  const { client, project, controls, slept } = await companyFixture();
   await controls.setWork({ request_trouble: 0 });
   await client.createBranch(project, {});
   slept.length = 0;

@@ -1,23 +1,23 @@
-import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import { type OtherKind, otherKinds } from '../wire/index.ts';
 import { collect } from './pagination.ts';
 
-async function companyBed() {
-  const bed = await clientBed();
-  await bed.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
-  await bed.controls.generate({ organizations: 1, projects: 30, keys: 0, operations: 0 });
-  const client = bed.client();
+async function companyFixture() {
+  const fixture = await clientFixture();
+  await fixture.controls.setLimits({ per_minute: null, per_second_per_route: null, org_key_creation_per_second: null });
+  await fixture.controls.generate({ organizations: 1, projects: 30, keys: 0, operations: 0 });
+  const client = fixture.client();
   const { items: organizations } = await collect(client.currentUserOrganizations());
   const { items: projects } = await collect(client.projects(organizations[0]?.id ?? ''));
   const places = await Promise.all(
     projects.map(async ({ id }) => ({ projectId: id, branches: (await collect(client.branches(id))).items })),
   );
-  return { ...bed, client, places };
+  return { ...fixture, client, places };
 }
 
 test('every kind of credential is listed, of branches branch by branch', async () => {
-  const { client, places } = await companyBed();
+  const { client, places } = await companyFixture();
   const found = new Map<OtherKind, number>();
   for (const { projectId, branches } of places) {
     for (const kind of otherKinds) {
@@ -34,7 +34,7 @@ test('every kind of credential is listed, of branches branch by branch', async (
 });
 
 test('a credential of a branch that is revoked stays in its list, with when it was revoked; one that is not there is an error', async () => {
-  const { client, places, sandbox } = await companyBed();
+  const { client, places, sandbox } = await companyFixture();
   const place = { projectId: places[0]?.projectId ?? '', branchId: places[0]?.branches[0]?.id ?? '' };
   const path = `${sandbox.url}/projects/${place.projectId}/branches/${place.branchId}/credentials`;
   const issued = await fetch(path, {
@@ -59,7 +59,7 @@ async function told(body: unknown) {
     response.writeHead(200, { 'content-type': 'application/json', date: new Date().toUTCString() });
     response.end(JSON.stringify(body));
   });
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   return client({ baseUrl });
 }
 
@@ -125,7 +125,7 @@ test('what a service does not have (501) is asked for once', async () => {
     response.writeHead(501, { 'content-type': 'application/json' });
     response.end('{"code":"","message":"not here"}');
   });
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const error = await failure(collect(client({ baseUrl }).credentials('jwks', place)));
   expect([error.code, error.status, asked]).toEqual(['rejected', 501, 1]);
 });

@@ -1,4 +1,4 @@
-import { clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
@@ -12,7 +12,7 @@ test.each(['fixed', 'sliding'] as const)(
   'L1: 1,400 requests at the whole share, counted in %s windows: no 429, and in no more than 1.05 times the time that they must take',
   async (windows) => {
     const time = virtualTime();
-    const { sandbox, controls } = await clientBed({ realNowMs: time.now });
+    const { sandbox, controls } = await clientFixture({ realNowMs: time.now });
     await controls.setLimits({ windows });
     const limiter = createLimiter({ account: 'a', share: 1, time });
     const { url: baseUrl, adminKey: apiKey } = sandbox;
@@ -28,7 +28,7 @@ test.each(['fixed', 'sliding'] as const)(
 test('L1: without the limiter the same requests are refused, by either way of counting', async () => {
   for (const windows of ['fixed', 'sliding'] as const) {
     const time = virtualTime();
-    const { sandbox, controls } = await clientBed({ realNowMs: time.now });
+    const { sandbox, controls } = await clientFixture({ realNowMs: time.now });
     await controls.setLimits({ windows });
     const { url: baseUrl, adminKey: apiKey } = sandbox;
     const client = createClient({ baseUrl, apiKey, limiter: noLimiter, time, fetch: time.fetch });
@@ -204,7 +204,7 @@ test('a 429 that others of the account caused makes everything wait, and slows t
 });
 
 test('the fault of a limiter’s store is told without its text, and nothing was sent', async () => {
-  const { client, sandbox } = await clientBed();
+  const { client, sandbox } = await clientFixture();
   const store = {
     ...createMemoryStore(),
     take: () => {
@@ -233,7 +233,7 @@ test('requests that are aborted while they wait leave their places to the others
 });
 
 test('a call that gets no turn within its time is told so, and was not sent', async () => {
-  const { client, sandbox } = await clientBed();
+  const { client, sandbox } = await clientFixture();
   const never = { ...noLimiter, wait: (_route: string, signal?: AbortSignal) => waitFor(signal) };
   const error = await failure(client({ limiter: never, callTimeoutMs: 20 }).createPersonalKey('x'));
   expect({ code: error.code, canRetry: error.canRetry }).toEqual({ code: 'timed_out', canRetry: true });

@@ -53,7 +53,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     budgetsOf(account, route, share * store.slowness(account, time.now()).pace);
 
   /** Lets one waiter of each route go that may; answers with the ms until the next may. */
-  const grantTurns = async (): Promise<number> => {
+  const grantPermits = async (): Promise<number> => {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
       // For each: the turn of the one before may have brought word of a 429.
@@ -81,7 +81,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
       while (queues.size > 0) {
         // Made before the turns: who comes or goes meanwhile must not be slept through.
         wake = new AbortController();
-        const delayMs = await grantTurns();
+        const delayMs = await grantPermits();
         if (delayMs === 0 || queues.size === 0) continue;
         await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: somebody came or went
       }

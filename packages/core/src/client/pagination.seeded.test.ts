@@ -1,5 +1,5 @@
 import { sized } from '@keywarden/testkit';
-import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { collect, followPages, items, type Page } from './pagination.ts';
@@ -87,7 +87,7 @@ function operationAt(at: number) {
 }
 
 test('a list that carries a pagination is followed, whatever its next page is called, and one that does not is one page', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const key = (id: number) => ({
     id,
     name: 'k',
@@ -108,7 +108,7 @@ test('a list that carries a pagination is followed, whatever its next page is ca
 });
 
 test('a cursor that came before is an error and no endless loop, also when two take turns', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
     asked += 1;

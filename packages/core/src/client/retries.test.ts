@@ -1,4 +1,4 @@
-import { answering, clientBed, failure } from '@keywarden/testkit/client/fixture';
+import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
@@ -59,7 +59,7 @@ const rows: Row[] = [
 ];
 
 test.each(rows)('$fault', async ({ fault, read, write }) => {
-  const { client, controls, slept } = await clientBed();
+  const { client, controls, slept } = await clientFixture();
   const tries = async (call: () => Promise<unknown>) => {
     slept.length = 0;
     const { code } = await failure(call());
@@ -85,7 +85,7 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
 
 // Deno's fetch would repeat it by itself on a connection that was used before: hence the read that comes first.
 test('a write whose answer was lost is reported as unknown, and was done once', async () => {
-  const { client, controls } = await clientBed();
+  const { client, controls } = await clientFixture();
   await client().currentUser();
   await controls.setFaults([{ method: 'POST', kind: 'lose_response', times: 1 }]);
   expect((await failure(client().createPersonalKey('lost'))).code).toBe('outcome_unknown');
@@ -94,7 +94,7 @@ test('a write whose answer was lost is reported as unknown, and was done once', 
 });
 
 test('a write that was never sent is unreachable, not unknown', async () => {
-  const { sandbox, client } = await clientBed();
+  const { sandbox, client } = await clientFixture();
   await sandbox.close();
   const { code, canRetry } = await failure(client().createPersonalKey('never'));
   expect({ code, canRetry }).toEqual({ code: 'unreachable', canRetry: true });
@@ -105,7 +105,7 @@ test.each([
   ['a date', new Date(Date.now() + 86_400_000).toUTCString(), [300_000]],
   ['nothing that can be read', 'soon', [500]],
 ])('Retry-After as %s is a floor under the wait, five minutes at most', async (_name, header, waits) => {
-  const { client, slept } = await clientBed();
+  const { client, slept } = await clientFixture();
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
     asked += 1;
@@ -118,7 +118,7 @@ test.each([
 });
 
 test('a call ends when its own time would be over, with what it failed with last', async () => {
-  const { client, controls, slept } = await clientBed();
+  const { client, controls, slept } = await clientFixture();
   await controls.setFaults([{ kind: 'status', status: 503 }]);
   const { code } = await failure(client({ callTimeoutMs: 5000 }).currentUser());
   expect(code).toBe('unavailable');
@@ -126,7 +126,7 @@ test('a call ends when its own time would be over, with what it failed with last
 });
 
 test('an answer that does not come within the time of an attempt counts as lost', async () => {
-  const { client, slept } = await clientBed();
+  const { client, slept } = await clientFixture();
   const baseUrl = await answering(() => undefined);
   const error = await failure(client({ baseUrl, timeoutMs: 20 }).currentUser());
   expect(error.code).toBe('unavailable');
@@ -136,7 +136,7 @@ test('an answer that does not come within the time of an attempt counts as lost'
 });
 
 test('an aborted call rejects as aborted: before it is sent, between attempts, or under way', async () => {
-  const { client, controls, sandbox } = await clientBed();
+  const { client, controls, sandbox } = await clientFixture();
   const options = { baseUrl: sandbox.url, apiKey: sandbox.adminKey };
   const aborted = AbortSignal.abort();
   expect((await failure(client().currentUser({ signal: aborted }))).code).toBe('aborted');
@@ -162,7 +162,7 @@ async function requests(sandbox: { controlUrl: string }): Promise<unknown> {
 }
 
 test('a refusal whose body does not come whole is still that refusal; a 429 is told to the limiter', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   for (const [status, code] of [
     [401, 'unauthenticated'],
     [423, 'locked'],
@@ -182,7 +182,7 @@ test('a refusal whose body does not come whole is still that refusal; a 429 is t
 });
 
 test('Retry-After as a date is measured by the clock of the server that sent it', async () => {
-  const { client, slept } = await clientBed();
+  const { client, slept } = await clientFixture();
   const date = new Date(Date.now() - 120_000);
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
@@ -196,7 +196,7 @@ test('Retry-After as a date is measured by the clock of the server that sent it'
 });
 
 test('a hook that throws costs no answer', async () => {
-  const { client } = await clientBed();
+  const { client } = await clientFixture();
   const broken = () => {
     throw new Error('metrics are down');
   };
@@ -205,7 +205,7 @@ test('a hook that throws costs no answer', async () => {
 });
 
 test('hooks hear of each attempt, wait and retry, with nothing secret in them', async () => {
-  const { client, controls, sandbox } = await clientBed();
+  const { client, controls, sandbox } = await clientFixture();
   await controls.setFaults([{ kind: 'status', status: 503, times: 1 }]);
   const heard: object[] = [];
   const note = (kind: string) => (value: object) => void heard.push({ kind, ...value });

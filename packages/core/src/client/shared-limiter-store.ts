@@ -31,7 +31,7 @@ export interface SharedStoreOptions {
   sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
-interface Turn {
+interface Permit {
   /** By this process's clock: from when it may be taken, and until when. */
   fromMs: number;
   toMs: number;
@@ -39,9 +39,9 @@ interface Turn {
   untilMs: number;
 }
 
-/** Turns of one route that this process has reserved. */
-interface Block {
-  turns: Turn[];
+/** Permits of one route that this process has reserved. */
+interface PermitBatch {
+  permits: Permit[];
   taken: number;
   size: number;
   /** How many requests waited for it. */
@@ -61,15 +61,15 @@ interface Reading {
   answeredMs: number;
 }
 
-/** So far ahead turns are reserved, and so long each of them may be taken. */
+/** So far ahead permits are reserved, and so long each of them may be taken. */
 const aheadMs = 1000;
 const validMs = 300;
-const mostTurns = 64;
+const mostPermits = 64;
 /** A window is kept as so many counts at most. */
 const countsOfWindow = 400;
 /** What is counted later than this from now was counted before the clock was set back. */
 const furthestMs = 20_000;
-/** A store that takes longer to answer is none to count requests with; its turns lapse. */
+/** A store that takes longer to answer is none to count requests with; its permits lapse. */
 const longestTripMs = 5000;
 const negligibleMs = 1e-6;
 /** What the clocks of two differ by while they are read makes less of a pace. */
@@ -78,15 +78,15 @@ const mostAttempts = 30;
 const backoffMs = 15;
 
 /**
- * A store that the limiters of many processes share: the same algorithm, with its state in rows. Turns are reserved in blocks, some of which are
- * due a little later, so that a busy route costs a fraction of a write a request; what a block leaves is given back with the next.
+ * A store that the limiters of many processes share: the same algorithm, with its state in rows. Permits are reserved in batches, some of which are
+ * due a little later, so that a busy route costs a fraction of a write a request; what a batch leaves is given back with the next.
  */
 export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: SharedStoreOptions): LimiterStore {
-  const blocks = new Map<string, Block>();
+  const batches = new Map<string, PermitBatch>();
   const accountLeft = new Map<string, number>();
   /** What is known of accounts that were answered 429, by this process's clock. */
   const slow = new Map<string, Slowdown | undefined>();
-  // From reading the rows to having saved them: turns are booked for later than that.
+  // From reading the rows to having saved them: permits are booked for later than that.
   let saveMs = 0;
 
   const change = async <T>(
@@ -123,32 +123,32 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
   return {
     async take(budgets, _nowMs, waiting) {
       const key = budgets.map((budget) => budget.key).join('\n');
-      const last = blocks.get(key);
-      const turn = nextTurn(last, localMs());
-      if (last !== undefined && turn !== undefined) return takeTurn(last, turn, localMs());
-      blocks.delete(key);
+      const last = batches.get(key);
+      const permit = nextPermit(last, localMs());
+      if (last !== undefined && permit !== undefined) return takePermit(last, permit, localMs());
+      batches.delete(key);
       const wanted = wantedAfter(last, waiting);
       // What the budgets were made for.
       const pace = paceOf(
         budgets.map((budget) => slow.get(budget.key)),
         localMs(),
       );
-      const { turns, delayMs } = await change(budgets, (standings, reading) => {
-        const isReturned = giveBack(standings, last?.turns ?? [], reading.nowMs);
+      const { permits, delayMs } = await change(budgets, (standings, reading) => {
+        const isReturned = giveBack(standings, last?.permits ?? [], reading.nowMs);
         const known = standings.map(({ state }) => state.slow);
         const blockedMs = Math.max(...known.map((each) => slownessAt(each, reading.nowMs).blockedMs));
         // Slower than was thought: it is asked for again, with budgets for that.
         const delayMs = paceOf(known, reading.nowMs) < pace - negligiblePace ? Math.max(blockedMs, 1) : blockedMs;
-        if (delayMs > 0) return { answer: { turns: [], delayMs }, isChanged: isReturned };
+        if (delayMs > 0) return { answer: { permits: [], delayMs }, isChanged: isReturned };
         const reserved = reserve(standings, { wanted, reading, saveMs });
-        return { answer: reserved, isChanged: isReturned || reserved.turns.length > 0 };
+        return { answer: reserved, isChanged: isReturned || reserved.permits.length > 0 };
       });
-      if (turns.length === 0) return delayMs;
-      const block = { turns, taken: 0, size: turns.length, waiting };
-      blocks.set(key, block);
-      const first = nextTurn(block, localMs());
+      if (permits.length === 0) return delayMs;
+      const batch = { permits, taken: 0, size: permits.length, waiting };
+      batches.set(key, batch);
+      const first = nextPermit(batch, localMs());
       // The answer came so late that all of them are over: they are given back, and others are asked for.
-      return first === undefined ? negligibleMs * 2 : takeTurn(block, first, localMs());
+      return first === undefined ? negligibleMs * 2 : takePermit(batch, first, localMs());
     },
     async add(budgets) {
       await change(budgets, (standings, { nowMs }) => {
@@ -170,47 +170,47 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
   };
 }
 
-/** The next turn of a block that is not over; those that are stay in it, to be given back. */
-function nextTurn(block: Block | undefined, nowMs: number): Turn | undefined {
-  return block?.turns.find(({ toMs }) => toMs > nowMs);
+/** The next permit of a batch that is not over; those that are stay in it, to be given back. */
+function nextPermit(batch: PermitBatch | undefined, nowMs: number): Permit | undefined {
+  return batch?.permits.find(({ toMs }) => toMs > nowMs);
 }
 
 /** 0 takes it; else the ms until it comes. */
-function takeTurn(block: Block, turn: Turn, nowMs: number): number {
-  if (turn.fromMs - nowMs > negligibleMs) return turn.fromMs - nowMs;
-  block.turns.splice(block.turns.indexOf(turn), 1);
-  block.taken += 1;
+function takePermit(batch: PermitBatch, permit: Permit, nowMs: number): number {
+  if (permit.fromMs - nowMs > negligibleMs) return permit.fromMs - nowMs;
+  batch.permits.splice(batch.permits.indexOf(permit), 1);
+  batch.taken += 1;
   return 0;
 }
 
 /**
- * Those who wait. One that waits alone may be one after the other of a long row: then twice the last block if that was used up, else as many as
+ * Those who wait. One that waits alone may be one after the other of a long row: then twice the last batch if that was used up, else as many as
  * were.
  */
-function wantedAfter(last: Block | undefined, waiting: number): number {
-  if (last === undefined || waiting > 1 || last.waiting > 1) return Math.min(mostTurns, waiting);
-  return last.turns.length === 0 ? Math.min(mostTurns, last.size * 2) : Math.max(1, last.taken);
+function wantedAfter(last: PermitBatch | undefined, waiting: number): number {
+  if (last === undefined || waiting > 1 || last.waiting > 1) return Math.min(mostPermits, waiting);
+  return last.permits.length === 0 ? Math.min(mostPermits, last.size * 2) : Math.max(1, last.taken);
 }
 
-/** Books as many turns as there is room for up to a little later; or answers with when to ask again. */
+/** Books as many permits as there is room for up to a little later; or answers with when to ask again. */
 function reserve(
   standings: Standing[],
   { wanted, reading, saveMs }: { wanted: number; reading: Reading; saveMs: number },
-): { turns: Turn[]; delayMs: number } {
+): { permits: Permit[]; delayMs: number } {
   const { nowMs, askedMs, answeredMs } = reading;
   // What is booked can be taken only when it has been saved; and of our clock we know the rows' within the time that the reading took.
   const earliestMs = nowMs + saveMs;
   const takenWithinMs = validMs + Math.min(longestTripMs, answeredMs - askedMs);
-  const turns: Turn[] = [];
-  while (turns.length < wanted) {
+  const permits: Permit[] = [];
+  while (permits.length < wanted) {
     const due = standings.flatMap(({ budget, state }) => [paceMs(budget, state), roomAtMs(budget, state)]);
     const atMs = Math.max(earliestMs, ...due);
-    if (atMs > earliestMs + aheadMs) return { turns, delayMs: atMs - earliestMs - aheadMs / 2 };
+    if (atMs > earliestMs + aheadMs) return { permits, delayMs: atMs - earliestMs - aheadMs / 2 };
     const untilMs = atMs + takenWithinMs;
     for (const { budget, state } of standings) book(budget, state, { atMs, untilMs });
-    turns.push({ fromMs: answeredMs + atMs - nowMs, toMs: askedMs + untilMs - nowMs, untilMs });
+    permits.push({ fromMs: answeredMs + atMs - nowMs, toMs: askedMs + untilMs - nowMs, untilMs });
   }
-  return { turns, delayMs: 0 };
+  return { permits, delayMs: 0 };
 }
 
 /** When the next request is due at an even pace, after a burst. */
@@ -227,9 +227,9 @@ function roomAtMs({ max, windowMs }: Budget, { used }: State): number {
 }
 
 /** Counts a request that may be sent from a time on, and until another. */
-function book({ windowMs, intervalMs }: Budget, state: State, turn: { atMs: number; untilMs: number }): void {
-  state.arrival = Math.max(state.arrival, turn.atMs) + intervalMs;
-  const untilMs = countedUntil(windowMs, turn.untilMs);
+function book({ windowMs, intervalMs }: Budget, state: State, permit: { atMs: number; untilMs: number }): void {
+  state.arrival = Math.max(state.arrival, permit.atMs) + intervalMs;
+  const untilMs = countedUntil(windowMs, permit.untilMs);
   const entry = state.used.find(([until]) => until === untilMs);
   if (entry) entry[1] += 1;
   else state.used = [...state.used, [untilMs, 1] as [number, number]].toSorted(([a], [b]) => a - b);
@@ -242,9 +242,9 @@ function countedUntil(windowMs: number, untilMs: number): number {
 }
 
 /** What was reserved and nobody took any more. */
-function giveBack(standings: Standing[], turns: Turn[], nowMs: number): boolean {
+function giveBack(standings: Standing[], permits: Permit[], nowMs: number): boolean {
   let isChanged = false;
-  for (const { untilMs } of turns)
+  for (const { untilMs } of permits)
     for (const { budget, state } of standings) {
       const entry = state.used.find(([until]) => until === countedUntil(budget.windowMs, untilMs));
       if (entry === undefined || entry[1] === 0) continue;

@@ -80,7 +80,7 @@ export function createTransport(options: TransportOptions): Call {
     const { method, route } = running;
     const endsAt = time.now() + callTimeoutMs;
     for (let attempt = 1; ; attempt += 1) {
-      const waitMs = await waitForTurn(options, running);
+      const waitMs = await waitForPermit(options, running);
       hooks.onWait({ method, route, waitMs });
       await running.beforeSend?.();
       const outcome = await attemptOnce(options, running, { attempt, onAttempt: hooks.onAttempt });
@@ -140,7 +140,7 @@ function quiet(hooks: Hooks): Required<Hooks> {
 }
 
 /** Resolves when the request may be sent, with the ms that it waited; nothing was sent when it rejects. */
-async function waitForTurn({ limiter, time, callTimeoutMs }: TransportOptions, running: Running): Promise<number> {
+async function waitForPermit({ limiter, time, callTimeoutMs }: TransportOptions, running: Running): Promise<number> {
   const { method, route, signal } = running;
   const startedMs = time.now();
   const failed = await limiter.wait(`${method} ${route}`, eitherOf(running)).then(

@@ -104,7 +104,7 @@ function scopesAt({ keys, listings }: History, nowMs: number, unjudged: Map<stri
         ...listed,
         nowMs,
         unknownOwnKey: [],
-        unattended: [],
+        automatic: [],
         openIncidents: 0,
         missing: 0,
         goneLately: 0,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isNetwork } from '../values/patterns.ts';
 import { duration } from '../values/time.ts';
 
-/** A last use is known late, by minutes: what is shorter than a day would condemn keys that are used all the time. */
+/** A last use is known late, by minutes: what is shorter than a day would flag keys that are used all the time. */
 const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {
   error: 'a key is idle after 1d at least; m are minutes',
 });
@@ -46,7 +46,7 @@ export const conditionShape = {
 
 type Leaf = { [Name in keyof typeof leaves]?: z.output<(typeof leaves)[Name]> };
 
-/** What condemns a key: one leaf, or others combined. */
+/** What flags a key: one leaf, or others combined. */
 export type Condition = Leaf & {
   all?: Condition[] | undefined;
   any?: Condition[] | undefined;

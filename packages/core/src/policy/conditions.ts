@@ -95,7 +95,7 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
   if (patterns !== undefined) {
     const tests = patterns.map(makeGlobTest);
     return ({ key }) => {
-      const name = key.line?.name ?? key.name;
+      const name = key.lineage?.name ?? key.name;
       return !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
     };
   }

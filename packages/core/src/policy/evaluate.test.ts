@@ -8,7 +8,7 @@ const policy = (...rules: object[]): Policy => policySchema.parse({ rules });
 const unused = { name: 'unused', unused_for: '90d', action: 'revoke' };
 const neverUsed = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 
-test('unused_for condemns a key whose last use is longer ago than the limit, and not one used at the limit', () => {
+test('unused_for flags a key whose last use is longer ago than the limit, and not one used at the limit', () => {
   const facts = makeFacts([makeKey(1, { use: usedDaysAgo(91) }), makeKey(2, { use: usedDaysAgo(90) }), makeKey(3)]);
   const findings = findAll(policy(unused), facts);
   expect(findings.map(({ number, reason }) => [number, reason])).toEqual([
@@ -25,12 +25,12 @@ test('never_used_for is judged apart: by age, and only for keys without any use'
   expect(findAll(policy(neverUsed), makeFacts(keys)).map(({ number }) => number)).toEqual(['1']);
 });
 
-test('a use that went backwards is unknown, and condemns nothing', () => {
+test('a use that went backwards is unknown, and flags nothing', () => {
   const facts = makeFacts([makeKey(1, { use: { state: 'unknown' } })]);
   expect(findAll(policy(unused, neverUsed), facts)).toEqual([]);
 });
 
-test('more_than condemns the longest unused beyond the number, in each group of its own', () => {
+test('more_than flags the longest unused beyond the number, in each group of its own', () => {
   const keys = [
     makeKey(1, { use: usedDaysAgo(1) }),
     makeKey(2, { use: usedDaysAgo(50) }),
@@ -113,7 +113,7 @@ test('older_than looks at age alone, whatever the use', () => {
   ]);
 });
 
-test('name_not_matching condemns names of none of the patterns; a point is a point, and case counts', () => {
+test('name_not_matching flags names of none of the patterns; a point is a point, and case counts', () => {
   const rule = { name: 'names', name_not_matching: ['ci-*', 'a?b'], action: 'report' };
   expect(named(rule)).toEqual([
     ['2', 'its name "tmp" is not of ci-* or a?b'],
@@ -122,7 +122,7 @@ test('name_not_matching condemns names of none of the patterns; a point is a poi
   expect(named({ ...rule, name_not_matching: ['a.b'] }).map(([number]) => number)).toEqual(['1', '2', '3']);
 });
 
-test('creator_left condemns where the creator is known to have left, and not where that is unknown', () => {
+test('creator_left flags where the creator is known to have left, and not where that is unknown', () => {
   expect(named({ name: 'left', creator_left: true, action: 'report' })).toEqual([
     ['2', 'its creator bela is no member of the organization any more'],
   ]);

@@ -98,9 +98,9 @@ function makeMatch({ match }: Rule): (judged: Judged) => boolean {
     ...isIn(match.kinds ?? [...keyKinds], (key) => key.kind),
     ...isIn(match.organizations, (key) => key.organizationId),
     ...isIn(match.projects, (key) => key.projectId),
-    ...isIn(match.creators, (key) => key.line?.creatorId ?? key.creatorId),
+    ...isIn(match.creators, (key) => key.lineage?.creatorId ?? key.creatorId),
     ...isIn(match.owners, (key) => key.owner),
-    ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.line?.name ?? key.name)]),
+    ...(hasName === undefined ? [] : [(key: KeyFacts) => hasName(key.lineage?.name ?? key.name)]),
   ];
   return ({ key }) => tests.every((test) => test(key));
 }

@@ -40,21 +40,21 @@ export interface KeyFacts {
   exemptions: Exemption[];
   /** Its announced revocations, by rule. */
   announcements: Announcement[];
-  /** A person has applied a plan that condemns it: it does not count for the breaker any more. */
+  /** A person has applied a plan that flags it: it does not count for the breaker any more. */
   isAcknowledged: boolean;
   /** An attempt to revoke it was refused in the last days: others go before it. */
   hasFailedLately: boolean;
   /** The newest signed access review that looked at it wants it gone; absent otherwise. */
   reviewedOut?: { review: string; by: string; at: string; reason: string };
   /** Absent for a key that no rotation has to do with. */
-  line?: Line;
+  lineage?: Lineage;
 }
 
 /** What rotations have made of a key. */
-export interface Line {
+export interface Lineage {
   /** The store's number of its first key. */
   number: string;
-  /** Who created the first key of the line: its successors are created by us, and count as theirs. */
+  /** Who created the first key of the lineage: its successors are created by us, and count as theirs. */
   creatorId: string;
   /** And its name: rotations add to those of successors. */
   name: string;
@@ -102,7 +102,7 @@ export interface ScopeFacts {
   /** Connections that see the scope, or may, and whose own key is not known. */
   unknownOwnKey: string[];
   /** When keys were revoked here without a person, under the policy in force. */
-  unattended: string[];
+  automatic: string[];
   /** Keys that one listing lacks by now, and those that went in the last 24 hours: they count where a scope's size does. */
   missing: number;
   goneLately: number;

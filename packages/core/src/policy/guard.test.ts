@@ -13,7 +13,7 @@ function decide(facts: Facts, policy = neverUsed): Record<string, string | null>
   return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held?.text ?? null]));
 }
 
-test('a condemned key goes when nothing holds it', () => {
+test('a flagged key goes when nothing holds it', () => {
   expect(decide(makeFacts([makeKey(1), survivor]))).toEqual({ 1: null });
 });
 
@@ -32,7 +32,7 @@ test('R2: while a connection’s own key is not known, nothing goes in a scope t
   expect(decided[1]).toBe('connection second sees this scope and its own key is not known; set its key_id');
 });
 
-test('R2: an organization whose keys are all condemned keeps the most recently used', () => {
+test('R2: an organization whose keys are all flagged keeps the most recently used', () => {
   const unused = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
   const keys = [
     makeKey(1, { use: usedDaysAgo(300) }),
@@ -41,7 +41,7 @@ test('R2: an organization whose keys are all condemned keeps the most recently u
   ];
   expect(decide(makeFacts(keys), unused)).toEqual({
     1: null,
-    2: 'every key of its organization is condemned, and the most recently used one stays',
+    2: 'every key of its organization is flagged, and the most recently used one stays',
     3: null,
   });
   expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
@@ -85,9 +85,9 @@ test('what is not ours to end stays, though a signed review wants it gone', () =
 test('R6: other credentials than API keys wait for a person, whatever mode their organization is in', () => {
   const enforcement = { organizations: { '*': { mode: 'enforce' } } };
   const policy = policySchema.parse({ enforcement, rules: [{ ...ofBranchRule, action: 'revoke' }] });
-  const { verdicts, unattended } = judge(policy, makeFacts([other(1, 'branch_credential')]));
+  const { verdicts, automatic } = judge(policy, makeFacts([other(1, 'branch_credential')]));
   expect(verdicts.map(({ held }) => held)).toEqual([null]);
-  expect(unattended).toEqual([]);
+  expect(automatic).toEqual([]);
 });
 
 test.each([

@@ -13,7 +13,7 @@ import { type Policy, restsOnUse } from './schema.ts';
  * order does not matter.
  */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
-  const longestUnusedFirst = judgements.filter(isCondemned).toSorted(byTurn);
+  const longestUnusedFirst = judgements.filter(isFlagged).toSorted(byTurn);
   const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
   return keepOnePerOrganization(facts, verdicts).map(holdUnannounced);
 }
@@ -24,16 +24,16 @@ function byTurn(a: Judgement, b: Judgement): number {
 }
 
 /** Rules would revoke it, or may: of one whose last use is unknown nobody can tell. */
-function isCondemned({ key, findings, unknowns }: Judgement): boolean {
+function isFlagged({ key, findings, unknowns }: Judgement): boolean {
   return findings.some(isRevoking) || (unknowns.length > 0 && (key.use.state === 'unknown' || !isCreationKnown(key)));
 }
 
 const isRevoking = ({ rule }: Finding) => rule.action === 'revoke';
 
 function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings, unknowns }: Judgement): Verdict {
-  const condemning = findings.filter(isRevoking);
+  const flagging = findings.filter(isRevoking);
   const [unknown] = unknowns;
-  if (condemning.length === 0 && unknown !== undefined)
+  if (flagging.length === 0 && unknown !== undefined)
     return {
       key,
       findings: [],
@@ -47,11 +47,11 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
     inRotation(key) ??
     identityHold(key) ??
     scopeHold(policy, scope, key.kind);
-  if (held !== null) return { key, findings: condemning, announcing: [], kept: [], held };
-  const holds = condemning.map((finding) => holdFinding(policy, { finding, key, scope }));
-  const free = condemning.filter((_finding, index) => holds[index] === null);
-  if (free.length === 0) return { key, findings: condemning, announcing: [], kept: [], held: holds[0] ?? null };
-  const kept = condemning.flatMap((finding, index) => {
+  if (held !== null) return { key, findings: flagging, announcing: [], kept: [], held };
+  const holds = flagging.map((finding) => holdFinding(policy, { finding, key, scope }));
+  const free = flagging.filter((_finding, index) => holds[index] === null);
+  if (free.length === 0) return { key, findings: flagging, announcing: [], kept: [], held: holds[0] ?? null };
+  const kept = flagging.flatMap((finding, index) => {
     const hold = holds[index] ?? null;
     return hold === null ? [] : [{ finding, hold }];
   });
@@ -65,25 +65,25 @@ function reportOnly({ kind }: KeyFacts): Hold | null {
 }
 
 /** T4: it leaves through its rotation. */
-export function inRotation({ line }: KeyFacts): Hold | null {
-  if (line == null || line.rotation === null) return null;
-  const { id, role } = line.rotation;
+export function inRotation({ lineage }: KeyFacts): Hold | null {
+  if (lineage == null || lineage.rotation === null) return null;
+  const { id, role } = lineage.rotation;
   const what = role === 'old' ? 'it is being rotated' : 'it succeeds another key';
   return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
 }
 
-interface Condemned {
+interface Flagged {
   finding: Finding;
   key: KeyFacts;
   scope: ScopeFacts;
 }
 
 /** What keeps one rule from revoking the key; another rule may. */
-function holdFinding(policy: Policy, condemned: Condemned): Hold | null {
-  return exempt(condemned) ?? seenOnce(condemned) ?? watchedTooShort(policy, condemned) ?? inUse(policy, condemned);
+function holdFinding(policy: Policy, flagged: Flagged): Hold | null {
+  return exempt(flagged) ?? seenOnce(flagged) ?? watchedTooShort(policy, flagged) ?? inUse(policy, flagged);
 }
 
-function exempt({ finding, key }: Condemned): Hold | null {
+function exempt({ finding, key }: Flagged): Hold | null {
   const found = exemptionOf(key, finding.rule.name);
   return found === undefined ? null : { kind: 'exempt', text: exemptionInWords(found) };
 }
@@ -93,7 +93,7 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
 }
 
 /** Inactivity is judged on two complete listings in a row, the second begun after the first had ended. */
-function seenOnce({ finding, key, scope: { priorListedAt } }: Condemned): Hold | null {
+function seenOnce({ finding, key, scope: { priorListedAt } }: Flagged): Hold | null {
   if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
   return { kind: 'seen_once', text: 'one complete listing shows it so far, and use is judged on two in a row' };
 }
@@ -103,7 +103,7 @@ export function hasSeen(listedAt: string | null, { presentSince }: Pick<KeyFacts
   return listedAt !== null && compareInstants(presentSince, listedAt) <= 0;
 }
 
-function watchedTooShort(policy: Policy, { finding, key }: Condemned): Hold | null {
+function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null {
   const wanted = policy.min_observation;
   if (wanted === undefined || finding.nowMs - toMs(key.firstSeenAt) >= wanted.ms) return null;
   return {
@@ -113,18 +113,18 @@ function watchedTooShort(policy: Policy, { finding, key }: Condemned): Hold | nu
 }
 
 /** R8: a key in use is revoked by a rule that is not on inactivity only if that rule says so. */
-function inUse(policy: Policy, { finding, key }: Condemned): Hold | null {
+function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
   if (key.use.state === 'never' || finding.rule.even_in_use) return null;
   if (isOnInactivity(finding.rule.condition, policy.active_within.ms)) return null;
   if (key.use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
   if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
   return {
     kind: 'in_use',
-    text: `it was used within ${policy.active_within.text}, and no rule that condemns it says even_in_use`,
+    text: `it was used within ${policy.active_within.text}, and no rule that flags it says even_in_use`,
   };
 }
 
-/** R2: an organization keeps one key that is not condemned; if all are, the most recently used stays. */
+/** R2: an organization keeps one key that is not flagged; if all are, the most recently used stays. */
 function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
   const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key));
   const keysByScope = Map.groupBy(
@@ -137,7 +137,7 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
     const last = keys.every((key) => going.has(key)) ? mostRecentlyUsed(keys, scope) : undefined;
     if (last !== undefined) kept.add(last);
   }
-  const text = 'every key of its organization is condemned, and the most recently used one stays';
+  const text = 'every key of its organization is flagged, and the most recently used one stays';
   return verdicts.map((verdict) =>
     kept.has(verdict.key) ? { ...verdict, held: { kind: 'last_of_organization', text } } : verdict,
   );
@@ -180,11 +180,11 @@ export function holdOverQuota(
   const waiting = new Map<KeyFacts, string>();
   let going = 0;
   for (const { key } of inTurn) {
-    const creator = `${key.scope} ${key.line?.creatorId ?? key.creatorId}`;
+    const creator = `${key.scope} ${key.lineage?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
     const overDay = dailyQuotaHold(policy, going + revokedLastDay);
     // Keys with an unknown creator need not have the same one.
-    if (own >= perCreator && (key.line?.creatorId ?? key.creatorId) !== unknownCreator)
+    if (own >= perCreator && (key.lineage?.creatorId ?? key.creatorId) !== unknownCreator)
       waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);
     else if (overDay !== null) waiting.set(key, overDay.text);

@@ -1,10 +1,10 @@
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { describe, expect, test } from 'vitest';
+import { unwantedRotationHold } from './automatic.ts';
 import type { ScopeFacts } from './facts.ts';
 import { revocationHold } from './holds.ts';
 import { judge } from './plan.ts';
 import { policySchema } from './schema.ts';
-import { unwantedRotationHold } from './unattended.ts';
 
 const policy = policySchema.parse({
   quotas: { per_day: 3 },

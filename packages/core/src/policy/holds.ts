@@ -111,7 +111,7 @@ export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySe
   return own === undefined ? null : { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
 }
 
-/** Its id was another key's, or two scopes show it: what is known of the one must not condemn the other. */
+/** Its id was another key's, or two scopes show it: what is known of the one must not flag the other. */
 export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
     return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };

@@ -1,3 +1,4 @@
+export { modeOf, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
 export { evaluate, findingsOf } from './evaluate.ts';
@@ -8,7 +9,7 @@ export {
   exemptionOf,
   type Facts,
   type KeyFacts,
-  type Line,
+  type Lineage,
   type ScopeFacts,
   type Use,
 } from './facts.ts';
@@ -36,4 +37,3 @@ export {
   reviewRule,
   rotationDefaults,
 } from './schema.ts';
-export { modeOf, unwantedRotationHold } from './unattended.ts';

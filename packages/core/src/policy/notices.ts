@@ -63,7 +63,7 @@ export interface DueNotice {
 /** The step of a finding whose action is to notify. */
 const onceStep = 'once';
 
-/** Which notices are due: of each rule the next step of those that condemn a key, and once for those that only notify. Pure. */
+/** Which notices are due: of each rule the next step of those that flag a key, and once for those that only notify. Pure. */
 export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson, sha256 } from '../values/canonical-json.ts';
 import type { CredentialKind } from '../wire/kinds.ts';
+import { type AutomaticVerdict, automatic, type Breaker, openBreakers } from './automatic.ts';
 import { evaluate } from './evaluate.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
 import type { Evidence, Finding, Judgement } from './finding.ts';
 import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
 import { type Hold, type Verdict } from './holds.ts';
 import type { Action, Policy } from './schema.ts';
-import { type Breaker, openBreakers, type UnattendedVerdict, unattended } from './unattended.ts';
 
 /** A key, or another credential, as a plan names it: enough for a person to know it, and no secret. `number` is the store's own. */
 interface PlannedKey {
@@ -75,16 +75,16 @@ export interface Plan {
   judgements: Judgement[];
   verdicts: Verdict[];
   /** Keys that may be revoked without a person, and those that wait for it. */
-  unattended: UnattendedVerdict[];
+  automatic: AutomaticVerdict[];
   /** The document as canonical JSON, which is what the hash is of, in parts: a million keys are more than one text should be. */
   canonical(): Iterable<string>;
 }
 
 /** What rules and guards say of each key. Pure. */
-export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'unattended'> {
+export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> {
   const judgements = evaluate(policy, facts);
   const guarded = guard(policy, facts, judgements);
-  const alone = unattended(policy, facts, guarded);
+  const alone = automatic(policy, facts, guarded);
   // What may go now comes before what waits for a person, who would else keep it from going.
   const first = new Set(alone.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
   const verdicts = holdOverQuota(policy, facts, { verdicts: guarded, first });
@@ -92,7 +92,7 @@ export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | '
   return {
     judgements,
     verdicts,
-    unattended: alone.map((each) => {
+    automatic: alone.map((each) => {
       const verdict = ended.get(each.verdict.key) ?? each.verdict;
       return verdict.held === null
         ? { ...each, verdict }
@@ -144,10 +144,10 @@ function makeOutline(
     hold === null ? [] : [{ key, findings, held: hold }],
   );
   const reported: Told[] = [];
-  const condemned = new Set(verdicts.map(({ key }) => key));
+  const flagged = new Set(verdicts.map(({ key }) => key));
   for (const { key, findings } of judgements) {
     const telling = findings.filter(({ rule }) => rule.action !== 'revoke');
-    if (telling.length === 0 || condemned.has(key)) continue;
+    if (telling.length === 0 || flagged.has(key)) continue;
     const rotation = inRotation(key);
     const isPlain = key.exemptions.length === 0 && rotation === null;
     const told = isPlain ? telling : telling.filter((finding) => isTold(finding, rotation));

@@ -136,7 +136,7 @@ const anyFacts = fc
         unknownOwnKey: scope.unknownOwnKey,
         priorListedAt: prior,
         hourPriorListedAt: prior,
-        unattended: scope.wentDays.map(daysAgo),
+        automatic: scope.wentDays.map(daysAgo),
       },
       [{ connection: 'main', keyId: own }],
     );
@@ -181,11 +181,11 @@ function expectGoverned(policy: Policy, given: Facts): void {
   const plan = makePlan(policy, facts);
   const numbers = new Set(plan.document.items.map((item) => item.key.number));
   const going = facts.keys.filter((key) => numbers.has(key.number));
-  const alone = plan.unattended.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key);
+  const alone = plan.automatic.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key);
   const [scope] = facts.scopes;
   const ageMs = nowMs - msOf(scope?.listedAt ?? '');
 
-  // R1: condemned by a rule of this policy, on evidence that is fresh, by a clock that is known.
+  // R1: flagged by a rule of this policy, on evidence that is fresh, by a clock that is known.
   expect(going.filter((key) => !policy.rules.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
   // Other credentials than keys are listed once a day.
   const oldestMs = ({ kind }: KeyFacts) => (kind === 'branch_credential' ? 26 * 3_600_000 : 3_600_000);
@@ -210,11 +210,11 @@ function expectGoverned(policy: Policy, given: Facts): void {
   expect(alone.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
   expect(largestGroup(alone, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
 
-  // R6: by itself only what a rule that enforces condemns, one in a scope until its canary has lived for a day.
+  // R6: by itself only what a rule that enforces flags, one in a scope until its canary has lived for a day.
   const enforcing = policy.rules.filter((rule) => rule.mode === 'enforce');
   expect(alone.filter(({ kind }) => kind === 'branch_credential')).toEqual([]);
   expect(alone.filter((key) => !enforcing.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
-  const went = scope?.unattended ?? [];
+  const went = scope?.automatic ?? [];
   const hadCanary = went.some((at) => nowMs - msOf(at) >= 86_400_000);
   const first = went.length === 0 ? 1 : 0;
   expect(largestGroup(alone, (key) => key.scope)).toBeLessThanOrEqual(hadCanary ? Infinity : first);
@@ -234,12 +234,12 @@ function largestGroup(keys: KeyFacts[], groupOf: (key: KeyFacts) => string): num
   return Math.max(0, ...[...Map.groupBy(keys, groupOf).values()].map((group) => group.length));
 }
 
-/** Of ten keys or more, more than a fifth are condemned, and no person knows: items, and those that wait for a quota. */
+/** Of ten keys or more, more than a fifth are flagged, and no person knows: items, and those that wait for a quota. */
 function isBroken(scope: string, { document: { items, held } }: Plan, { keys }: Facts): boolean {
   const own = keys.filter((key) => key.scope === scope);
   const waiting = held.filter((item) => ['over_quota', 'unannounced', 'seen_once'].includes(item.why.kind));
-  const condemned = [...items, ...waiting].map((item) => item.key.number);
-  const unknown = own.filter((key) => !key.isAcknowledged && condemned.includes(key.number));
+  const flagged = [...items, ...waiting].map((item) => item.key.number);
+  const unknown = own.filter((key) => !key.isAcknowledged && flagged.includes(key.number));
   return own.length >= 10 && unknown.length * 5 > own.length;
 }
 

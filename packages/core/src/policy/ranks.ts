@@ -37,9 +37,9 @@ export function rankByGroup(
     const ofScope = new Map<string | null, Group>();
     for (const each of mostRecentFirst) {
       const { key } = each;
-      const id = per === 'creator' ? (key.line?.creatorId ?? key.creatorId) : key[fieldOf[per]];
-      // A line is one key to whoever counts, also while two of it live.
-      if ((id === null && per === 'project') || key.line?.rotation?.role === 'successor' || !matches(each)) continue;
+      const id = per === 'creator' ? (key.lineage?.creatorId ?? key.creatorId) : key[fieldOf[per]];
+      // A lineage is one key to whoever counts, also while two of it live.
+      if ((id === null && per === 'project') || key.lineage?.rotation?.role === 'successor' || !matches(each)) continue;
       const group = ofScope.get(id) ?? { count: 0, isKnown: true };
       if (group.count === 0) ofScope.set(id, group);
       group.count += 1;

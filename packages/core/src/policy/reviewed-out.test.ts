@@ -27,14 +27,14 @@ test('it goes by no enforcement: a person approves the plan', () => {
     rules: [],
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
   });
-  expect(decide(enforcing).unattended.filter(({ waits }) => waits === null)).toEqual([]);
+  expect(decide(enforcing).automatic.filter(({ waits }) => waits === null)).toEqual([]);
 });
 
 test('what holds other keys holds it too: own keys, rotations and exemptions', () => {
-  const line = { number: '1', creatorId: 'ada', name: 'x', rotation: { id: 'abcd2345', role: 'old' as const } };
+  const lineage = { number: '1', creatorId: 'ada', name: 'x', rotation: { id: 'abcd2345', role: 'old' as const } };
   const exemption = { number: '3', rules: null, reason: 'x', grantedBy: 'ada', until: '2027-01-01T00:00:00Z' };
   expect(decide(none, { id: '1' }).verdicts[0]?.held?.kind).toBe('own_key');
-  expect(decide(none, { line }).verdicts[0]?.held?.kind).toBe('in_rotation');
+  expect(decide(none, { lineage }).verdicts[0]?.held?.kind).toBe('in_rotation');
   expect(decide(none, { exemptions: [exemption] }).verdicts[0]?.held?.kind).toBe('exempt');
 });
 

@@ -138,7 +138,7 @@ const enforcementSchema = z.strictObject({
 export const policySchema = z
   .strictObject({
     active_within: duration.prefault('30d').describe('a key used within this is in use'),
-    max_evidence_age: duration.prefault('1h').describe('older listings condemn nothing'),
+    max_evidence_age: duration.prefault('1h').describe('older listings flag nothing'),
     max_clock_skew: duration.prefault('60s').describe('further off the control plane’s clock, nothing is judged'),
     min_observation: duration.optional().describe('keys watched for less are held'),
     second_person_above: z

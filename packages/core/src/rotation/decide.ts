@@ -7,7 +7,7 @@ import { deliveryMove, type Move } from './transition.ts';
 /** What comes next. `move` needs nothing but its row; `isIncident` where a person must look. */
 export type Step = { do: 'mint' | 'retire' } | ({ do: 'move' } & Move) | { do: 'wait'; why: string };
 
-/** After so many successors whose secrets were lost, something is wrong that another will not mend. */
+/** After so many successors whose secrets were lost, something is wrong that another will not fix. */
 const mostLost = 3;
 
 /** After so many refusals to revoke an old key a person is called, and it is tried once a day. */
@@ -69,7 +69,7 @@ export function isOverdue(
 
 /** The answer to the mint was lost: what it made bears the intent's name. */
 function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: RotationFacts): Step {
-  if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), fate: 'lost' };
+  if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), outcome: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
   if (isOverdue(rotation, nowMs)) return move('failed', 'no listing tells whether a successor was minted', true);
   return wait('a successor may have been minted; the next listings tell');
@@ -80,7 +80,7 @@ function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: Rota
   if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
   if (sink !== null) return { do: 'move', ...deliveryMove(sink) };
   if (!isOverdue(rotation, nowMs)) return wait('its sink could not be asked');
-  return { ...move('stalled', 'its sink could not be asked', true), fate: 'unclear' };
+  return { ...move('stalled', 'its sink could not be asked', true), outcome: 'unclear' };
 }
 
 function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
@@ -96,14 +96,16 @@ function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.old.state === 'gone') return oldIsGone(rotation, facts);
   const why = whyNotAdopted(rotation, facts);
   if (why === null)
-    return currentMint(rotation)?.fate === 'unclear' ? { ...move('adopted'), fate: 'delivered' } : move('adopted');
+    return currentMint(rotation)?.outcome === 'unclear'
+      ? { ...move('adopted'), outcome: 'delivered' }
+      : move('adopted');
   const late = rotation.state === 'stalled' ? null : whyLate(rotation, facts);
   return late === null ? wait(why) : move('stalled', late, true);
 }
 
 /** It goes on by itself when what it stalled for is settled. */
 function settleStall(rotation: Rotation, facts: RotationFacts): Step {
-  if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), fate: 'delivered' };
+  if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), outcome: 'delivered' };
   if (facts.sink === 'lacks') return { do: 'move', ...deliveryMove('lacks') };
   if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
   return awaitAdoption(rotation, facts);
@@ -144,7 +146,7 @@ function afterOrphan(rotation: Rotation, { lost, successor, nowMs }: RotationFac
   // The rotation ends; whoever sees to orphans sees to this one all the same.
   if (isThere && isOverdue(rotation, nowMs)) return move('failed', 'its orphan is not known to be gone', true);
   if (isThere) return wait('its orphan is to be revoked first');
-  const losses = rotation.mints.filter(({ fate }) => fate === 'lost').length;
+  const losses = rotation.mints.filter(({ outcome }) => outcome === 'lost').length;
   if (losses < mostLost) return move('planned', 'its orphan is gone');
   return move('failed', `the secrets of ${losses} successors were lost`, true);
 }

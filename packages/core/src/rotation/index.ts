@@ -1,6 +1,6 @@
 export { quietNeededMs, whyNotAdopted } from './adoption.ts';
 export { decide, isOverdue, type Step } from './decide.ts';
-export { lineName, makeRotationId, successorName } from './name.ts';
+export { lineageName, makeRotationId, successorName } from './name.ts';
 export { whyNoOrphan } from './orphan.ts';
 export {
   currentMint,

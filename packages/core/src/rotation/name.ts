@@ -10,7 +10,7 @@ export function makeRotationId(random: (bytes: number) => Uint8Array): string {
 }
 
 /** A key's name without what rotations have added. */
-export function lineName(name: string): string {
+export function lineageName(name: string): string {
   return name.replace(suffix, '');
 }
 
@@ -21,7 +21,7 @@ export function lineName(name: string): string {
 export function successorName(name: string, { id, attempt }: { id: string; attempt: number }): string {
   const tail = ` kw-${id}-${attempt}`;
   let head = '';
-  for (const { segment } of new Intl.Segmenter().segment(lineName(name))) {
+  for (const { segment } of new Intl.Segmenter().segment(lineageName(name))) {
     if (head.length + segment.length + tail.length > longest) break;
     head += segment;
   }

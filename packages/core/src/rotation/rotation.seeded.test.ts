@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { toMs } from '../values/time.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { decide } from './decide.ts';
-import { lineName, makeRotationId, successorName } from './name.ts';
+import { lineageName, makeRotationId, successorName } from './name.ts';
 import { whyNoOrphan } from './orphan.ts';
 import { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
 import { isOver, mayFollow, type RotationState } from './states.ts';
@@ -28,7 +28,7 @@ const mintOf = (change: Partial<MintIntent> = {}): MintIntent => ({
   creatorId: 'ada',
   listedAt: ago(21),
   keyId: '2',
-  fate: 'delivered',
+  outcome: 'delivered',
   deliveredAt: ago(20),
   ...change,
 });
@@ -98,9 +98,9 @@ test('what stalls goes on when it is adopted after all', () => {
   expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
 });
 
-test('an orphan that no listing ever shows does not hold its line for ever, and a person is told', () => {
+test('an orphan that no listing ever shows does not hold its lineage for ever, and a person is told', () => {
   const facts = factsOf({ successor: { state: 'unlisted' } });
-  const lately = { ...rotationOf('orphaned', { fate: 'lost' }), since: ago(13) };
+  const lately = { ...rotationOf('orphaned', { outcome: 'lost' }), since: ago(13) };
   expect(decide(lately, facts)).toMatchObject({ do: 'wait' });
   expect(decide({ ...lately, since: ago(15) }, facts)).toMatchObject({ to: 'failed', isIncident: true });
 });
@@ -241,7 +241,7 @@ test('every decision is one that its state allows, and what is over stays so', (
   );
 });
 
-test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, and gives its line’s name back', () => {
+test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, and gives its lineage’s name back', () => {
   fc.assert(
     fc.property(
       fc.string({ minLength: 1, maxLength: 64, unit: 'grapheme' }),
@@ -253,7 +253,7 @@ test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, an
         expect(first.endsWith(`kw-${id}-${attempt}`)).toBe(true);
         expect(first.isWellFormed()).toBe(name.isWellFormed());
         const second = successorName(first, { id: 'zzzzzzzz', attempt: 1 });
-        expect(lineName(second)).toBe(lineName(first));
+        expect(lineageName(second)).toBe(lineageName(first));
       },
     ),
     { numRuns: sized(1000) },

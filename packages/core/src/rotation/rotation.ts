@@ -15,7 +15,7 @@ export interface MintIntent {
   /** Null while no answer has told it. */
   keyId: string | null;
   /** unclear: nobody can tell whether its sink has it. lost: its secret is lost. */
-  fate: 'delivered' | 'unclear' | 'lost' | null;
+  outcome: 'delivered' | 'unclear' | 'lost' | null;
   deliveredAt: string | null;
 }
 
@@ -65,7 +65,7 @@ export interface RotationFacts {
 
 /** Whether its sink must be asked before anything can be decided. */
 export function wantsSink(rotation: Pick<Rotation, 'state' | 'mints'>): boolean {
-  return rotation.state === 'minted' || (rotation.state === 'stalled' && currentMint(rotation)?.fate === 'unclear');
+  return rotation.state === 'minted' || (rotation.state === 'stalled' && currentMint(rotation)?.outcome === 'unclear');
 }
 
 /** The mint that counts. */

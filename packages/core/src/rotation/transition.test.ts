@@ -11,7 +11,7 @@ const mint: MintIntent = {
   creatorId: 'ada',
   listedAt: earlier,
   keyId: null,
-  fate: null,
+  outcome: null,
   deliveredAt: null,
 };
 const rotationIn = (state: RotationState, mints: MintIntent[] = [mint]): Rotation => ({
@@ -60,21 +60,21 @@ test('a mint is begun beside those before it, is given its id once, and counts a
   expect(begun.rotation.mints.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(begun.effects.mint).toBe('begun');
   const minted = advance(begun.rotation, { event: 'minted', keyId: '2', place: '/keys/bot' }, at);
-  expect(minted.rotation.mints[1]).toMatchObject({ keyId: '2', fate: null, deliveredAt: null });
+  expect(minted.rotation.mints[1]).toMatchObject({ keyId: '2', outcome: null, deliveredAt: null });
   expect(minted.effects).toEqual({ mint: 'changed', place: '/keys/bot', incident: null, givenUpBy: null });
   const delivered = advance(minted.rotation, { event: 'delivery_ended', answer: 'has', why: null }, at);
   expect(delivered.rotation.mints).toMatchObject([
-    { attempt: 1, keyId: null, fate: null },
-    { attempt: 2, keyId: '2', fate: 'delivered', deliveredAt: at },
+    { attempt: 1, keyId: null, outcome: null },
+    { attempt: 2, keyId: '2', outcome: 'delivered', deliveredAt: at },
   ]);
 });
 
 test('a lost secret was delivered at no time; one that nobody can tell of may have been, and a person must look', () => {
   const lost = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'lacks', why: 'full' }, at);
-  expect(lost.rotation.mints).toMatchObject([{ fate: 'lost', deliveredAt: null }]);
+  expect(lost.rotation.mints).toMatchObject([{ outcome: 'lost', deliveredAt: null }]);
   expect(lost.effects.incident).toBeNull();
   const unclear = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'unknown', why: 'slow' }, at);
-  expect(unclear.rotation.mints).toMatchObject([{ fate: 'unclear', deliveredAt: at }]);
+  expect(unclear.rotation.mints).toMatchObject([{ outcome: 'unclear', deliveredAt: at }]);
   expect(unclear.effects.incident).toEqual({ opens: true });
   // Found later, it keeps its first time.
   const found = advance(
@@ -82,7 +82,7 @@ test('a lost secret was delivered at no time; one that nobody can tell of may ha
     { event: 'delivery_ended', answer: 'has', why: null },
     '2026-07-01T00:00:00Z',
   );
-  expect(found.rotation.mints).toMatchObject([{ fate: 'delivered', deliveredAt: at }]);
+  expect(found.rotation.mints).toMatchObject([{ outcome: 'delivered', deliveredAt: at }]);
   expect(found.effects.incident).toEqual({ opens: false, note: 'the rotation went on' });
 });
 

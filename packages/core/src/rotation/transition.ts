@@ -1,13 +1,13 @@
 import { currentMint, type MintIntent, type Rotation, type SinkAnswer } from './rotation.ts';
 import { isOver, mayFollow, type RotationState } from './states.ts';
 
-/** A transition that follows from the facts alone. `fate` is what became of the last mint. */
+/** A transition that follows from the facts alone. `outcome` is what became of the last mint. */
 export interface Move {
   to: RotationState;
   why: string | null;
   /** A person must look. */
   isIncident: boolean;
-  fate?: NonNullable<MintIntent['fate']>;
+  outcome?: NonNullable<MintIntent['outcome']>;
 }
 
 /** What happened to a rotation. */
@@ -45,12 +45,14 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
   at: string,
 ): { rotation: R; effects: Effects } {
   const move = toMove(event);
-  const { to, why, fate } = move;
+  const { to, why, outcome } = move;
   if (!mayFollow(rotation.state, to)) throw new Error(`a rotation does not go from ${rotation.state} to ${to}`);
   const keyId = event.event === 'minted' ? event.keyId : null;
   const last = currentMint(rotation);
-  const isChanged = last !== undefined && (fate !== undefined || keyId !== null);
-  const changed = isChanged ? [...rotation.mints.slice(0, -1), changeMint(last, { fate, keyId, at })] : rotation.mints;
+  const isChanged = last !== undefined && (outcome !== undefined || keyId !== null);
+  const changed = isChanged
+    ? [...rotation.mints.slice(0, -1), changeMint(last, { outcome, keyId, at })]
+    : rotation.mints;
   const mints = event.event === 'mint_begun' ? [...rotation.mints, event.mint] : changed;
   return {
     rotation: { ...rotation, state: to, since: at, why, mints },
@@ -66,13 +68,13 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
 /** Where nobody can tell whether a secret arrived, adoption is counted from now. */
 function changeMint<Mint extends MintIntent>(
   mint: Mint,
-  { fate, keyId, at }: { fate: Move['fate']; keyId: string | null; at: string },
+  { outcome, keyId, at }: { outcome: Move['outcome']; keyId: string | null; at: string },
 ): Mint {
-  const isDelivered = fate === 'delivered' || fate === 'unclear';
+  const isDelivered = outcome === 'delivered' || outcome === 'unclear';
   return {
     ...mint,
     keyId: mint.keyId ?? keyId,
-    fate: fate ?? mint.fate,
+    outcome: outcome ?? mint.outcome,
     deliveredAt: mint.deliveredAt ?? (isDelivered ? at : null),
   };
 }
@@ -120,12 +122,12 @@ export function deliveryMove(answer: SinkAnswer, why: string | null = null): Mov
   const because = why === null ? '' : `: ${why}`;
   switch (answer) {
     case 'has':
-      return { ...move('delivered'), fate: 'delivered' };
+      return { ...move('delivered'), outcome: 'delivered' };
     case 'lacks':
-      return { ...move('orphaned', `its secret did not reach its sink${because}`), fate: 'lost' };
+      return { ...move('orphaned', `its secret did not reach its sink${because}`), outcome: 'lost' };
     case 'unknown': {
       const reason = `nobody can tell whether its sink has the secret of its successor${because}`;
-      return { ...move('stalled', reason, true), fate: 'unclear' };
+      return { ...move('stalled', reason, true), outcome: 'unclear' };
     }
     default:
       return answer satisfies never;

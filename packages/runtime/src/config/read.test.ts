@@ -77,7 +77,7 @@ test.each([
   [{ CONTROL_PLANE_KEY_ID: 'abc' }, 'CONTROL_PLANE_KEY_ID must be the number of a key'],
   [{ REPORT_TOKEN: 'short' }, 'REPORT_TOKEN must have 20 characters or more'],
   [{}, 'run npm start, or set CONTROL_PLANE_URL'],
-])('a wrong environment %j names the variable and the mend', (variables: Record<string, string>, expected) => {
+])('a wrong environment %j names the variable and the fix', (variables: Record<string, string>, expected) => {
   expect(() => read('', variables)).toThrow(expected);
   expect(() => read('', variables)).not.toThrow('napi_x');
 });

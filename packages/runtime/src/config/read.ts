@@ -113,7 +113,7 @@ function readSecret(connection: ConfigFile['connections'][number], variables: No
 
 /**
  * A connection with the key that stands in its file now: a rotation puts another there, with its id beside it. Throws a UserError that names
- * the mend.
+ * the fix.
  */
 export function readCredential(connection: ConnectionConfig): ConnectionConfig {
   const { name, keyFile, keyId } = connection;
@@ -123,7 +123,7 @@ export function readCredential(connection: ConnectionConfig): ConnectionConfig {
     return { ...connection, apiKey: key.secret, keyId: key.keyId === undefined ? keyId : key.keyId };
   } catch (error) {
     throw usageError(
-      `Connection ${name} takes its key from ${keyFile}, which cannot be read (${codeOf(error)}); mend api_key_file.`,
+      `Connection ${name} takes its key from ${keyFile}, which cannot be read (${codeOf(error)}); fix api_key_file.`,
     );
   }
 }
@@ -136,14 +136,14 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
   };
   const url = channel.url ?? readUrl();
   if (!isSafeAddress(url))
-    throw usageError(`The address of channel ${name} is not one that begins with https://; mend it.`);
+    throw usageError(`The address of channel ${name} is not one that begins with https://; fix it.`);
   const place = { variable: channel.secret_env, file: channel.secret_file };
   const secret =
     format === 'slack'
       ? null
       : readOutside({ what: `Channel ${name} takes its secret`, setting: 'secret_file' }, place, variables);
   if (secret !== null && !/^(whsec_)?[A-Za-z0-9+/]{24,}={0,2}$/.test(secret))
-    throw usageError(`The secret of channel ${name} is not base64 of at least 18 bytes, as whsec_...; mend it.`);
+    throw usageError(`The secret of channel ${name} is not base64 of at least 18 bytes, as whsec_...; fix it.`);
   return { name, format, url, secret };
 }
 
@@ -168,7 +168,7 @@ function readOutside(
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw usageError(`${what} from ${file}, which cannot be read (${codeOf(error)}); mend ${setting}.`);
+    throw usageError(`${what} from ${file}, which cannot be read (${codeOf(error)}); fix ${setting}.`);
   }
 }
 
@@ -180,7 +180,7 @@ function readConfigFile(path: string | undefined): ConfigFile {
   } catch (error) {
     if (path === undefined && codeOf(error) === 'ENOENT') return configSchema.parse({});
     throw usageError(
-      `The configuration ${file} cannot be read (${codeOf(error)}); mend KEYWARDEN_CONFIG or the file's permissions.`,
+      `The configuration ${file} cannot be read (${codeOf(error)}); fix KEYWARDEN_CONFIG or the file's permissions.`,
     );
   }
   return parseConfig(text, file);

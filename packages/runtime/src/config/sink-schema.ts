@@ -4,7 +4,7 @@ import { z } from 'zod';
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a sink is named by small letters, digits and hyphens');
 
 /** What a place may say of its key, in braces. */
-export const placeholders = ['line', 'name', 'organization', 'project'] as const;
+export const placeholders = ['lineage', 'line', 'name', 'organization', 'project'] as const;
 
 const place = z
   .string()

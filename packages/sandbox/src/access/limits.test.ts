@@ -1,4 +1,4 @@
-import { companyBed } from '@keywarden/testkit/sandbox/fixture';
+import { companyFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 import { createLimitCounter, documentedLimits } from './limits.ts';
 
@@ -6,7 +6,7 @@ const second = 1_000_000;
 
 test('beyond a limit the answer is 429, it is counted, and the next window begins afresh', async () => {
   let now = Date.parse('2026-06-15T12:00:30Z');
-  const { api, control } = await companyBed({ realNowMs: () => now });
+  const { api, control } = await companyFixture({ realNowMs: () => now });
   await control('/limits', {
     method: 'PUT',
     body: { per_minute: 5, per_second_per_route: null, org_key_creation_per_second: null },

@@ -1,4 +1,4 @@
-import { type Bed, bedOf } from '@keywarden/testkit/sandbox/fixture';
+import { type Fixture, fixtureOf } from '@keywarden/testkit/sandbox/fixture';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from '../index.ts';
 
@@ -13,23 +13,23 @@ type Who = 'admin' | 'member' | 'stranger' | 'organization' | 'project';
 type Outcome = [status: number, message?: string];
 
 let sandbox: Sandbox;
-let bed: Bed;
+let fixture: Fixture;
 const keys = new Map<Who, string>();
 const names: Record<string, string> = {};
 
 beforeAll(async () => {
   const secrets: string[] = [];
   sandbox = await createSandbox({ limits: noLimits, onSecret: (secret) => secrets.push(secret) });
-  bed = bedOf(sandbox);
-  await bed.control('/generate', { body: { organizations: 3, projects: 0, keys: 90, operations: 0 } });
-  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+  fixture = fixtureOf(sandbox);
+  await fixture.control('/generate', { body: { organizations: 3, projects: 0, keys: 90, operations: 0 } });
+  const { organizations } = (await fixture.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
   [names.org = '', names.other = ''] = organizations.map(({ id }) => id);
   const make = async () => {
-    const made = await bed.api<{ project: { id: string }; branch: { id: string }; endpoints: { id: string }[] }>(
+    const made = await fixture.api<{ project: { id: string }; branch: { id: string }; endpoints: { id: string }[] }>(
       '/projects',
       { body: { project: { org_id: names.org } } },
     );
-    await bed.settle(made.body.project.id);
+    await fixture.settle(made.body.project.id);
     return made.body;
   };
   const [project, second] = [await make(), await make()];
@@ -39,7 +39,7 @@ beforeAll(async () => {
   names.second = second.project.id;
   keys.set('admin', sandbox.adminKey);
   const minted = async (body: object) =>
-    (await bed.api<{ key: string }>(`/organizations/${names.org}/api_keys`, { body })).body.key;
+    (await fixture.api<{ key: string }>(`/organizations/${names.org}/api_keys`, { body })).body.key;
   keys.set('organization', await minted({ key_name: 'organization' }));
   keys.set('project', await minted({ key_name: 'project', project_id: names.project }));
   await findPeople(secrets);
@@ -49,13 +49,14 @@ afterAll(async () => await sandbox.close());
 /** The personal keys of a member of the first organization, and of somebody who is of the other one alone. */
 async function findPeople(secrets: string[]): Promise<void> {
   for (const key of secrets) {
-    const { body } = await bed.api<{ auth_method: string; account_id: string }>('/auth', { key });
+    const { body } = await fixture.api<{ auth_method: string; account_id: string }>('/auth', { key });
     if (body.auth_method !== 'api_key_user' || key === sandbox.adminKey) continue;
-    const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations', { key }))
-      .body;
+    const { organizations } = (
+      await fixture.api<{ organizations: { id: string }[] }>('/users/me/organizations', { key })
+    ).body;
     const isInside = organizations.some(({ id }) => id === names.org);
     const isOutside = !isInside && organizations.some(({ id }) => id === names.other);
-    const administers = (await bed.api(`/organizations/${names.org}/api_keys`, { key })).status === 200;
+    const administers = (await fixture.api(`/organizations/${names.org}/api_keys`, { key })).status === 200;
     if (isInside && !administers) keys.set('member', key);
     if (isOutside) keys.set('stranger', key);
   }
@@ -248,18 +249,18 @@ test.each(rules)('$route', async ({ route, body, outcomes }) => {
   for (const who of ['admin', 'member', 'stranger', 'organization', 'project'] as const) {
     const [status, message] = outcomes[who];
     const text = body === undefined ? {} : { body: fill(JSON.stringify(body)) };
-    const answer = await bed.api(fill(path), { method, key: keys.get(who) ?? '', ...text });
+    const answer = await fixture.api(fill(path), { method, key: keys.get(who) ?? '', ...text });
     const told = message === 'outside' ? outside(names.project ?? '') : message;
     const seen = [who, answer.status, ...(message === undefined ? [] : [answer.body.message])];
     expect(seen).toEqual([who, status, ...(message === undefined ? [] : [told])]);
-    for (const id of [names.project, names.second]) await bed.settle(id ?? '');
+    for (const id of [names.project, names.second]) await fixture.settle(id ?? '');
   }
 });
 
 test('the account of a key is its user, or its organization; limits count for that', async () => {
   const accounts = [];
   for (const who of ['organization', 'project', 'admin'] as const) {
-    accounts.push((await bed.api<{ account_id: string }>('/auth', { key: keys.get(who) ?? '' })).body.account_id);
+    accounts.push((await fixture.api<{ account_id: string }>('/auth', { key: keys.get(who) ?? '' })).body.account_id);
   }
   expect(accounts).toEqual([names.org, names.org, '00000000-0000-4000-a000-000000000001']);
 });
@@ -267,23 +268,24 @@ test('the account of a key is its user, or its organization; limits count for th
 test('only an administrator, or the key of the organization, deletes a project; then the keys scoped to it end', async () => {
   const path = `/projects/${names.project}`;
   const remove = async (who: Who) => {
-    const { status, body } = await bed.api(path, { method: 'DELETE', key: keys.get(who) ?? '' });
+    const { status, body } = await fixture.api(path, { method: 'DELETE', key: keys.get(who) ?? '' });
     return [status, body.message];
   };
   expect(await remove('stranger')).toEqual(noProject);
   expect(await remove('member')).toEqual([403, admins('delete projects')]);
   expect(await remove('project')).toEqual([403, 'project-scoped API keys are not allowed to delete projects']);
   expect(await remove('organization')).toEqual([200, undefined]);
-  expect((await bed.api('/auth', { key: keys.get('project') ?? '' })).status).toBe(401);
+  expect((await fixture.api('/auth', { key: keys.get('project') ?? '' })).status).toBe(401);
   expect(await remove('admin')).toEqual(noProject);
 });
 
 test('no key, a wrong one and a revoked one are all told the same', async () => {
-  const minted = (await bed.api<{ id: number; key: string }>('/api_keys', { body: { key_name: 'short-lived' } })).body;
-  expect((await bed.api('/auth', { key: minted.key })).status).toBe(200);
-  await bed.api(`/api_keys/${minted.id}`, { method: 'DELETE' });
+  const minted = (await fixture.api<{ id: number; key: string }>('/api_keys', { body: { key_name: 'short-lived' } }))
+    .body;
+  expect((await fixture.api('/auth', { key: minted.key })).status).toBe(200);
+  await fixture.api(`/api_keys/${minted.id}`, { method: 'DELETE' });
   for (const key of ['', 'napi_wrong', minted.key]) {
-    expect(await bed.api('/auth', { key })).toMatchObject({
+    expect(await fixture.api('/auth', { key })).toMatchObject({
       status: 401,
       body: { code: '', message: 'supplied credentials do not pass authentication' },
     });

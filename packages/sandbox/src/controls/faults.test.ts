@@ -1,10 +1,10 @@
-import { companyBed, type Operation, projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { companyFixture, type Operation, projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 
 test('a fault strikes the requests that its method, path, after and times name, and an empty list ends all', async () => {
-  const { api, control, organization } = await companyBed();
+  const { api, control, organization } = await companyFixture();
   const keys = `/organizations/${organization}/api_keys`;
   const fault = {
     method: 'get',
@@ -26,7 +26,7 @@ test('a fault strikes the requests that its method, path, after and times name, 
 });
 
 test('a dropped connection leaves nothing done; a lost response leaves it done', async () => {
-  const { api, control, organization } = await companyBed();
+  const { api, control, organization } = await companyFixture();
   const keys = `/organizations/${organization}/api_keys`;
   const count = async () => (await control<unknown[]>('/keys')).body.length;
   const before = await count();
@@ -39,14 +39,14 @@ test('a dropped connection leaves nothing done; a lost response leaves it done',
 });
 
 test('a truncated body ends before its announced length', async () => {
-  const { api, control } = await companyBed();
+  const { api, control } = await companyFixture();
   await control('/faults', { method: 'PUT', body: [{ kind: 'truncate', times: 1 }] });
   await expect(api('/users/me')).rejects.toThrow('terminated');
   expect((await api('/users/me')).status).toBe(200);
 });
 
 test('late commits: rows appear below others that were listed already, with the time at which they were made', async () => {
-  const { api, control, project, branch, settle, advance } = await projectBed(at);
+  const { api, control, project, branch, settle, advance } = await projectFixture(at);
   const list = async () => (await api<{ operations: Operation[] }>(`/projects/${project}/operations`)).body.operations;
   const branches = '/projects/{project_id}/branches';
   await control('/faults', {
@@ -69,7 +69,7 @@ test('late commits: rows appear below others that were listed already, with the 
 });
 
 test('late commits that name no route are for the control plane’s own work too', async () => {
-  const { api, control, project, advance } = await companyBed(at);
+  const { api, control, project, advance } = await companyFixture(at);
   const newest = async () =>
     (await api<{ operations: Operation[] }>(`/projects/${project}/operations?limit=1`)).body.operations[0]?.id;
   const before = await newest();
@@ -86,7 +86,7 @@ test('late commits that name no route are for the control plane’s own work too
 });
 
 test('a late last use: lists show what was known then, the revoke response what is true', async () => {
-  const { api, control, organization, advance } = await companyBed(at);
+  const { api, control, organization, advance } = await companyFixture(at);
   const keys = `/organizations/${organization}/api_keys`;
   const minted = (await api<{ id: number; key: string }>(keys, { body: { key_name: 'used' } })).body;
   const fault = {
@@ -117,7 +117,7 @@ test('a late last use: lists show what was known then, the revoke response what 
 });
 
 test('half a page of projects is left out and named as unavailable', async () => {
-  const { api, control, organization } = await companyBed();
+  const { api, control, organization } = await companyFixture();
   const list = async () =>
     (await api<{ projects: unknown[]; unavailable_project_ids?: string[] }>(`/projects?org_id=${organization}`)).body;
   const whole = await list();
@@ -128,7 +128,7 @@ test('half a page of projects is left out and named as unavailable', async () =>
 });
 
 test('operations can be added: of one time, late, and going on', async () => {
-  const { control, advance, project } = await projectBed(at);
+  const { control, advance, project } = await projectFixture(at);
   const add = async (groups: object[]) =>
     (await control<string[][]>('/operations', { body: { project_id: project, groups } })).body;
   const served = async () => (await control<{ served: string[] }>(`/operations?project_id=${project}`)).body.served;
@@ -144,7 +144,7 @@ test('operations can be added: of one time, late, and going on', async () => {
 });
 
 test('a status may come as a gateway’s page, with words of its own, and with either form of Retry-After', async () => {
-  const { api, control, sandbox, project } = await projectBed();
+  const { api, control, sandbox, project } = await projectFixture();
   const path = '/projects/{project_id}';
   const ask = async () =>
     await fetch(`${sandbox.url}/projects/${project}`, { headers: { authorization: `Bearer ${sandbox.adminKey}` } });

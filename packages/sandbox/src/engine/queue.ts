@@ -5,7 +5,7 @@ import type { Row } from '../store/database.ts';
 import { createRandom } from '../store/random.ts';
 import { MILLISECOND, type Micros } from '../store/time.ts';
 import { takeEffect } from './effects.ts';
-import { drawFate, type Fate, isFinal, nextStatus, type Status, stay } from './transitions.ts';
+import { drawOutcome, isFinal, nextStatus, type Outcome, type Status, stay } from './transitions.ts';
 
 /** One operation to be done: what, and on which branch and compute. */
 export interface Task {
@@ -46,7 +46,7 @@ export function enqueue(state: State, order: Order): number[] {
   const queued = order.tasks.map((task) => {
     const seq = Number(db.get('select coalesce(max(seq), 0) + 1 as seq from operation')?.seq);
     const trouble = order.by === 'system' ? work.system_trouble : work.request_trouble;
-    const fate = fateOf(task.action, drawFate(randomOf(state, seq), trouble));
+    const outcome = outcomeOf(task.action, drawOutcome(randomOf(state, seq), trouble));
     db.run(
       `insert into operation (seq, id, project_id, branch_id, endpoint_id, action, status, failures_count, created_at, updated_at,
          fate, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
@@ -58,7 +58,7 @@ export function enqueue(state: State, order: Order): number[] {
       task.action,
       order.at,
       order.at,
-      fate,
+      outcome,
       visibleAt,
     );
     return seq;
@@ -68,7 +68,7 @@ export function enqueue(state: State, order: Order): number[] {
 }
 
 /** What makes or removes something is tried until it is done: nothing could be done about what stands half made. */
-function fateOf(action: string, drawn: Fate): Fate {
+function outcomeOf(action: string, drawn: Outcome): Outcome {
   return drawn !== 'finish' && /^(create|delete)_/.test(action) ? 'retry' : drawn;
 }
 
@@ -81,7 +81,7 @@ function lateBySystem({ faults }: State, at: Micros): Micros | null {
 /** Moves an operation on to the status that follows, with its effect at an end; answers with it as it then is. */
 export function step(state: State, row: Row, at: Micros): Row {
   const status = statusOf(row);
-  const next = nextStatus(status, row.fate as Fate, Number(row.failures_count));
+  const next = nextStatus(status, row.fate as Outcome, Number(row.failures_count));
   if (next === null) return row;
   const failed = next === 'failed' || next === 'error';
   const seq = Number(row.seq);

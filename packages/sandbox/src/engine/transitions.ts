@@ -12,24 +12,24 @@ export type Status =
   | 'skipped';
 
 /** How an operation will go, drawn when it is made: done at once, done after a failure, given up on, cancelled, or skipped. */
-export type Fate = 'finish' | 'retry' | 'error' | 'cancel' | 'skip';
+export type Outcome = 'finish' | 'retry' | 'error' | 'cancel' | 'skip';
 
-const troubles: readonly Fate[] = ['retry', 'retry', 'retry', 'error', 'cancel', 'skip'];
+const troubles: readonly Outcome[] = ['retry', 'retry', 'retry', 'error', 'cancel', 'skip'];
 
 /** Most operations finish; `trouble` is the share of those that do not go straight there. */
-export function drawFate(random: Random, trouble: number): Fate {
+export function drawOutcome(random: Random, trouble: number): Outcome {
   return random.chance(trouble) ? random.pick(troubles) : 'finish';
 }
 
 /** The status that follows, or null at an end. `failures` counts those so far: what is retried fails once. */
-export function nextStatus(status: Status, fate: Fate, failures: number): Status | null {
+export function nextStatus(status: Status, outcome: Outcome, failures: number): Status | null {
   switch (status) {
     case 'scheduling':
-      return fate === 'skip' ? 'skipped' : 'running';
+      return outcome === 'skip' ? 'skipped' : 'running';
     case 'running':
-      if (fate === 'cancel') return 'cancelling';
-      if (fate === 'error') return 'error';
-      return fate === 'retry' && failures === 0 ? 'failed' : 'finished';
+      if (outcome === 'cancel') return 'cancelling';
+      if (outcome === 'error') return 'error';
+      return outcome === 'retry' && failures === 0 ? 'failed' : 'finished';
     case 'failed':
       return 'running';
     case 'cancelling':

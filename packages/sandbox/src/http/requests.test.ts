@@ -1,8 +1,8 @@
-import { projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
 test('what is asked for wrongly is refused with the status and the error body of the service, and changes nothing', async () => {
-  const { api, organization, project, branch } = await projectBed();
+  const { api, organization, project, branch } = await projectFixture();
   const at = `/projects/${project}`;
   const keys = `/organizations/${organization}/api_keys`;
   const json = { 'content-type': 'application/json' };
@@ -68,7 +68,7 @@ test('what is asked for wrongly is refused with the status and the error body of
 });
 
 test('a route of the document that is not served answers 501, one that nobody knows 404', async () => {
-  const { api, project } = await projectBed();
+  const { api, project } = await projectFixture();
   const unserved = await api<{ message: string }>(`/projects/${project}/advisors`);
   expect([unserved.status, unserved.body.message]).toEqual([
     501,
@@ -79,7 +79,7 @@ test('a route of the document that is not served answers 501, one that nobody kn
 });
 
 test('each answer names its request, and repeats the id that a client gave', async () => {
-  const { sandbox } = await projectBed();
+  const { sandbox } = await projectFixture();
   const ask = async (headers: Record<string, string>) => {
     const answer = await fetch(`${sandbox.url}/projects/none`, {
       headers: { authorization: `Bearer ${sandbox.adminKey}`, ...headers },
@@ -100,7 +100,7 @@ test.each([
   ['PATCH', '', { project: { settings: { quota: { active_time_seconds: -1 } } } }],
   ['PATCH', '', { project: { default_endpoint_settings: { suspend_timeout_seconds: -2 } } }],
 ])('%s %s with what cannot be is refused', async (method, path, body) => {
-  const { api, project, branch } = await projectBed();
+  const { api, project, branch } = await projectFixture();
   const filled = JSON.parse(JSON.stringify(body ?? null).replaceAll('{branch}', branch)) as object | null;
   const answer = await api<{ message: string }>(`/projects/${project}${path.replace('{branch}', branch)}`, {
     method,
@@ -110,7 +110,7 @@ test.each([
 });
 
 test('addresses and ranges, no time limit and flags as Python writes them are taken', async () => {
-  const { api, project } = await projectBed();
+  const { api, project } = await projectFixture();
   const settings = { allowed_ips: { ips: ['10.0.0.1', '10.0.0.0/8', '192.168.1.1-192.168.1.9', '2001:db8::/32'] } };
   const change = { settings, default_endpoint_settings: { suspend_timeout_seconds: -1 } };
   expect((await api(`/projects/${project}`, { method: 'PATCH', body: { project: change } })).status).toBe(200);

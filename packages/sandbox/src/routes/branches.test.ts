@@ -1,4 +1,4 @@
-import { projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
 interface Made {
@@ -7,23 +7,23 @@ interface Made {
   message?: string;
 }
 
-async function branchBed() {
-  const bed = await projectBed();
-  const path = `/projects/${bed.project}`;
+async function branchFixture() {
+  const fixture = await projectFixture();
+  const path = `/projects/${fixture.project}`;
   const act = async <T = Made>(method: string, rest: string, body?: unknown) => {
-    const answer = await bed.api<T>(`${path}${rest}`, { method, body });
-    await bed.settle(bed.project);
+    const answer = await fixture.api<T>(`${path}${rest}`, { method, body });
+    await fixture.settle(fixture.project);
     return answer;
   };
   const create = async (name: string, more: object = {}, endpoints: object[] = []) =>
     await act('POST', '/branches', { branch: { name, ...more }, endpoints });
   const names = async (query = '') =>
     (await act<{ branches: { name: string }[] }>('GET', `/branches${query}`)).body.branches.map(({ name }) => name);
-  return { ...bed, act, create, names };
+  return { ...fixture, act, create, names };
 }
 
 test('neither the root nor the default branch is deleted, nor a branch with children: those go first', async () => {
-  const { act, create, branch } = await branchBed();
+  const { act, create, branch } = await branchFixture();
   const child = (await create('child')).body.branch.id;
   const grandchild = (await create('grandchild', { parent_id: child })).body.branch.id;
   const remove = async (id: string) => {
@@ -42,7 +42,7 @@ test('neither the root nor the default branch is deleted, nor a branch with chil
 });
 
 test('a branch has at most one compute that writes, and any number that read', async () => {
-  const { act, create, branch } = await branchBed();
+  const { act, create, branch } = await branchFixture();
   const add = async (type: string) =>
     (await act('POST', '/endpoints', { endpoint: { branch_id: branch, type } })).status;
   expect(await add('read_write')).toBe(409);
@@ -56,7 +56,7 @@ test('a branch has at most one compute that writes, and any number that read', a
 });
 
 test('names of branches, databases and roles are taken once, and said to be', async () => {
-  const { act, create, branch } = await branchBed();
+  const { act, create, branch } = await branchFixture();
   const twice = async (
     first: Promise<{ status: number }>,
     second: () => Promise<{ status: number; body: unknown }>,
@@ -79,7 +79,7 @@ test('names of branches, databases and roles are taken once, and said to be', as
 });
 
 test('branches are listed in pages by any of their sort fields, and counted', async () => {
-  const { act, create, names } = await branchBed();
+  const { act, create, names } = await branchFixture();
   for (const name of ['c', 'a', 'b', 'd']) await create(name);
   expect(await names('?sort_by=name&sort_order=asc')).toEqual(['a', 'b', 'c', 'd', 'main']);
   expect(await names('?sort_by=created_at&sort_order=asc')).toEqual(['main', 'c', 'a', 'b', 'd']);
@@ -101,7 +101,7 @@ test('branches are listed in pages by any of their sort fields, and counted', as
 });
 
 test('a deleted branch is recovered with its computes within seven days, unless it was deleted for good', async () => {
-  const { act, create, names, advance, settle, project } = await branchBed();
+  const { act, create, names, advance, settle, project } = await branchFixture();
   const soft = (await create('soft', {}, [{ type: 'read_write' }])).body;
   const hard = (await create('hard')).body;
   await act('DELETE', `/branches/${soft.branch.id}`);
@@ -122,7 +122,7 @@ test('a deleted branch is recovered with its computes within seven days, unless 
 });
 
 test('a branch that expires is deleted by itself when its time has come', async () => {
-  const { create, names, advance, settle, project } = await branchBed();
+  const { create, names, advance, settle, project } = await branchFixture();
   await create('short', { expires_at: new Date(Date.now() + 3 * 3_600_000).toISOString() });
   expect(await names()).toContain('short');
   await advance(4 * 3600);
@@ -132,7 +132,7 @@ test('a branch that expires is deleted by itself when its time has come', async 
 });
 
 test('a snapshot brings back what a branch held, in its place and with its computes', async () => {
-  const { act, api, branch, endpoint, project, settle, names } = await branchBed();
+  const { act, api, branch, endpoint, project, settle, names } = await branchFixture();
   const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot?name=before`))
     .body;
   await act('POST', `/branches/${branch}/databases`, { database: { name: 'mistake', owner_name: 'neondb_owner' } });
@@ -149,7 +149,7 @@ test('a snapshot brings back what a branch held, in its place and with its compu
 });
 
 test('a password is revealed, reset, and not revealed where none are kept', async () => {
-  const { act, api, organization, branch, settle } = await branchBed();
+  const { act, api, organization, branch, settle } = await branchFixture();
   const role = `/branches/${branch}/roles/neondb_owner`;
   const reveal = async () => (await act<{ password: string }>('GET', `${role}/reveal_password`)).body.password;
   const before = await reveal();
@@ -164,7 +164,7 @@ test('a password is revealed, reset, and not revealed where none are kept', asyn
 });
 
 test('a branch that must stay cannot be made to expire, and one that comes to be needed does not', async () => {
-  const { act, create, branch, advance, names } = await branchBed();
+  const { act, create, branch, advance, names } = await branchFixture();
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const expire = async (id: string) =>
     (await act('PATCH', `/branches/${id}`, { branch: { expires_at: tomorrow } })).status;
@@ -179,7 +179,7 @@ test('a branch that must stay cannot be made to expire, and one that comes to be
 });
 
 test('restoring from a branch below does not turn the two around, and what was kept beside can be deleted', async () => {
-  const { act, create, branch } = await branchBed();
+  const { act, create, branch } = await branchFixture();
   const upper = (await create('upper')).body.branch.id;
   const lower = (await create('lower', { parent_id: upper })).body.branch.id;
   const restore = { source_branch_id: lower, preserve_under_name: 'kept' };
@@ -190,7 +190,7 @@ test('restoring from a branch below does not turn the two around, and what was k
 });
 
 test('a branch is not recovered without its parent, nor under a name that is taken since', async () => {
-  const { act, create } = await branchBed();
+  const { act, create } = await branchFixture();
   const parent = (await create('parent')).body.branch.id;
   const child = (await create('child', { parent_id: parent })).body.branch.id;
   await act('DELETE', `/branches/${child}`);
@@ -201,7 +201,7 @@ test('a branch is not recovered without its parent, nor under a name that is tak
 });
 
 test('finalizing a restore keeps names apart and one writing compute a branch, and the old branch can go', async () => {
-  const { act, branch, names } = await branchBed();
+  const { act, branch, names } = await branchFixture();
   const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot`)).body;
   const restored = (await act('POST', `/snapshots/${snapshot.id}/restore`, {})).body.branch.id;
   const finalize = `/branches/${restored}/finalize_restore`;
@@ -218,7 +218,7 @@ test('finalizing a restore keeps names apart and one writing compute a branch, a
 });
 
 test('a snapshot expires; a compute that is disabled does not start, one that is starting is not deleted', async () => {
-  const { act, api, branch, endpoint, project, advance } = await branchBed();
+  const { act, api, branch, endpoint, project, advance } = await branchFixture();
   await act('POST', `/branches/${branch}/snapshot?expires_at=${new Date(Date.now() + 3_600_000).toISOString()}`);
   const snapshots = async () => (await act<{ snapshots: unknown[] }>('GET', '/snapshots')).body.snapshots.length;
   expect(await snapshots()).toBe(1);
@@ -239,7 +239,7 @@ test('a snapshot expires; a compute that is disabled does not start, one that is
 });
 
 test('where no passwords are kept, no URI carries one', async () => {
-  const { api, organization, settle } = await branchBed();
+  const { api, organization, settle } = await branchFixture();
   const body = { project: { org_id: organization, store_passwords: false } };
   const made = (await api<{ project: { id: string } }>('/projects', { body })).body.project.id;
   await settle(made);
@@ -254,7 +254,7 @@ test('where no passwords are kept, no URI carries one', async () => {
 });
 
 test('what is protected is not deleted: the branch, its computes, and the project that has it', async () => {
-  const { act, create } = await branchBed();
+  const { act, create } = await branchFixture();
   const made = (await create('kept', { protected: true }, [{ type: 'read_write' }])).body;
   const { id } = made.branch;
   const refusal = async (path: string) => {

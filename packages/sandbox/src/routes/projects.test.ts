@@ -1,4 +1,4 @@
-import { companyBed, openBed, projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { companyFixture, openFixture, projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
 interface Listed {
@@ -7,7 +7,7 @@ interface Listed {
 }
 
 test('projects come newest first in pages, none skipped or twice, and searched by a part of the name or id', async () => {
-  const { api, control } = await openBed();
+  const { api, control } = await openFixture();
   await control('/generate', { body: { organizations: 1, projects: 23, keys: 0, operations: 0 } });
   const { body: truth } = await control<{ id: string; organization_id: string }[]>('/projects');
   const organization = truth[0]?.organization_id;
@@ -29,7 +29,7 @@ test('projects come newest first in pages, none skipped or twice, and searched b
 });
 
 test('a plan’s number of projects is a quota', async () => {
-  const { api, control } = await openBed();
+  const { api, control } = await openFixture();
   await control('/generate', { body: { organizations: 1, projects: 1000, keys: 0, operations: 0 } });
   const [first] = (await control<{ organization_id: string }[]>('/projects')).body;
   const answer = await api('/projects', { body: { project: { org_id: first?.organization_id } } });
@@ -37,7 +37,7 @@ test('a plan’s number of projects is a quota', async () => {
 });
 
 test('a deleted project is listed as recoverable for seven days, comes back whole, and then is gone for good', async () => {
-  const { api, organization, project, advance, settle } = await projectBed();
+  const { api, organization, project, advance, settle } = await projectFixture();
   const recoverable = async () =>
     (await api<Listed>(`/projects?org_id=${organization}&recoverable=true`)).body.projects.map(({ id }) => id);
   const { body: before } = await api<{ branches: { id: string; name: string }[] }>(`/projects/${project}/branches`);
@@ -55,7 +55,7 @@ test('a deleted project is listed as recoverable for seven days, comes back whol
 });
 
 test('a project that goes to another organization ends the keys scoped to it, also when it comes back', async () => {
-  const { api, organization, other, project } = await projectBed();
+  const { api, organization, other, project } = await projectFixture();
   const minted = await api<{ id: number; key: string }>(`/organizations/${organization}/api_keys`, {
     body: { key_name: 'scoped', project_id: project },
   });
@@ -77,7 +77,7 @@ test('a project that goes to another organization ends the keys scoped to it, al
 });
 
 test('what becomes of a project ends its offers, and it does not go where it is', async () => {
-  const { api, organization, other, project, settle } = await projectBed();
+  const { api, organization, other, project, settle } = await projectFixture();
   const offers = `/projects/${project}/transfer_requests`;
   const offer = async () => (await api<{ id: string }>(offers, { method: 'POST' })).body.id;
   const accept = async (id: string, to: string) =>
@@ -97,7 +97,7 @@ test('what becomes of a project ends its offers, and it does not go where it is'
 });
 
 test('a project that is deleted while a compute starts stays at rest, and its keys are not used any more', async () => {
-  const { api, control, organization, project, endpoint, advance } = await projectBed();
+  const { api, control, organization, project, endpoint, advance } = await projectFixture();
   const keys = `/organizations/${organization}/api_keys`;
   await api(keys, { body: { key_name: 'scoped', project_id: project } });
   await api(`/projects/${project}/endpoints/${endpoint}/restart`, { method: 'POST' });
@@ -114,7 +114,7 @@ test('a project that is deleted while a compute starts stays at rest, and its ke
 });
 
 test('an offer of a project is accepted once, and only while it lasts', async () => {
-  const { api, other, project, advance } = await projectBed();
+  const { api, other, project, advance } = await projectFixture();
   const offers = `/projects/${project}/transfer_requests`;
   const offer = async () => (await api<{ id: string }>(offers, { body: { ttl_seconds: 60 } })).body.id;
   const accept = async (id: string) =>
@@ -128,7 +128,7 @@ test('an offer of a project is accepted once, and only while it lasts', async ()
 
 test('a member who is removed keeps the personal keys, and loses the organization’s projects with all of them', async () => {
   const secrets: string[] = [];
-  const { api, sandbox } = await companyBed({ onSecret: (secret) => secrets.push(secret) });
+  const { api, sandbox } = await companyFixture({ onSecret: (secret) => secrets.push(secret) });
   interface Organizations {
     organizations: { id: string }[];
   }
@@ -157,7 +157,7 @@ test('a member who is removed keeps the personal keys, and loses the organizatio
 });
 
 test('an organization keeps an administrator, and an invitation of somebody who has an account is a membership', async () => {
-  const { api, organization, other } = await projectBed();
+  const { api, organization, other } = await projectFixture();
   interface Seen {
     members: { member: { id: string; role: string; user_id: string }; user: { email: string } }[];
   }
@@ -181,28 +181,29 @@ test('an organization keeps an administrator, and an invitation of somebody who 
 
 test('a project is shared with somebody outside, who then works on it and sees it in a list of its own', async () => {
   const secrets: string[] = [];
-  const bed = await companyBed({ onSecret: (secret) => secrets.push(secret) });
+  const fixture = await companyFixture({ onSecret: (secret) => secrets.push(secret) });
   const people = [];
   for (const key of secrets) {
-    const { status, body } = await bed.api<{ email: string }>('/users/me', { key });
-    if (status === 200 && (await bed.api(`/projects/${bed.project}`, { key })).status === 404)
+    const { status, body } = await fixture.api<{ email: string }>('/users/me', { key });
+    if (status === 200 && (await fixture.api(`/projects/${fixture.project}`, { key })).status === 404)
       people.push({ key, ...body });
   }
   const [guest] = people;
   const key = guest?.key ?? '';
-  const permissions = `/projects/${bed.project}/permissions`;
-  const { id } = (await bed.api<{ id: string }>(permissions, { body: { email: guest?.email } })).body;
-  expect((await bed.api(`/projects/${bed.project}`, { key })).status).toBe(200);
-  const shared = async () => (await bed.api<Listed>('/projects/shared', { key })).body.projects.map((each) => each.id);
-  expect(await shared()).toEqual([bed.project]);
-  expect((await bed.api(`/organizations/${bed.organization}`, { key })).status).toBe(404);
-  await bed.api(`${permissions}/${id}`, { method: 'DELETE' });
-  expect((await bed.api(`/projects/${bed.project}`, { key })).status).toBe(404);
+  const permissions = `/projects/${fixture.project}/permissions`;
+  const { id } = (await fixture.api<{ id: string }>(permissions, { body: { email: guest?.email } })).body;
+  expect((await fixture.api(`/projects/${fixture.project}`, { key })).status).toBe(200);
+  const shared = async () =>
+    (await fixture.api<Listed>('/projects/shared', { key })).body.projects.map((each) => each.id);
+  expect(await shared()).toEqual([fixture.project]);
+  expect((await fixture.api(`/organizations/${fixture.organization}`, { key })).status).toBe(404);
+  await fixture.api(`${permissions}/${id}`, { method: 'DELETE' });
+  expect((await fixture.api(`/projects/${fixture.project}`, { key })).status).toBe(404);
   expect(await shared()).toEqual([]);
 });
 
 test('a project has settings of which nobody has said anything, and what is said stands over them', async () => {
-  const { api, project } = await projectBed();
+  const { api, project } = await projectFixture();
   const settingsOf = async () =>
     (await api<{ project: { settings: object } }>(`/projects/${project}`)).body.project.settings;
   expect(await settingsOf()).toMatchObject({ enable_logical_replication: false, allowed_ips: { ips: [] } });

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { type Operation, openBed } from '@keywarden/testkit/sandbox/fixture';
+import { type Operation, openFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
 
@@ -38,7 +38,7 @@ function oldFile(): string {
 }
 
 test('a file of version 1 is brought up to date: nothing is lost, and its projects get the branches that operations name', async () => {
-  const { api, control } = await openBed({ file: oldFile(), adminKey: 'napi_old' });
+  const { api, control } = await openFixture({ file: oldFile(), adminKey: 'napi_old' });
   const { operations } = (await api<{ operations: Operation[] }>('/projects/old-project/operations')).body;
   expect(operations.at(-1)).toMatchObject({ branch_id: 'br-known', status: 'finished' });
   const { branches } = (await api<{ branches: { id: string; default: boolean }[] }>('/projects/old-project/branches'))

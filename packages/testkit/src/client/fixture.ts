@@ -7,7 +7,7 @@ import { expect, onTestFinished } from 'vitest';
 import { createControls } from '../sandbox/controls.ts';
 
 /** A sandbox for one test, with a client whose waits are only written down, in ms. */
-export async function clientBed(options: SandboxOptions = {}) {
+export async function clientFixture(options: SandboxOptions = {}) {
   const sandbox = await createSandbox(options);
   onTestFinished(async () => await sandbox.close());
   const slept: number[] = [];

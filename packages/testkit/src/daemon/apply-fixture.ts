@@ -3,23 +3,30 @@ import { applyPlan, enforce, planKeys, syncKeys } from '@keywarden/daemon';
 import { listIncidents } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, inject } from 'vitest';
-import { type Bed, type BedOptions, connectionOf, makeBed, neverUsedPolicy, neverUsedRule } from './fixture.ts';
+import {
+  connectionOf,
+  type Fixture,
+  type FixtureOptions,
+  makeFixture,
+  neverUsedPolicy,
+  neverUsedRule,
+} from './fixture.ts';
 
 /** What the tests of applying share: bindings that each test finds new. */
 /** The program of a process that applies a plan and dies where it is told. */
 export const applyCrashProcess = new URL('apply-crash-process.ts', import.meta.url);
 
 export let store: TestStore;
-export let bed: Bed;
+export let fixture: Fixture;
 export let organization: string;
 
 /** A store for each test of a file; `prepare` makes the rest. */
-export function useApplyBed(): void {
+export function useApplyFixture(): void {
   beforeEach(async () => {
     store = await createTestStore(inject('postgresUrl'));
   });
   afterEach(async () => {
-    await bed.close();
+    await fixture.close();
     await store.close();
   });
 }
@@ -30,38 +37,43 @@ export interface Minted {
 }
 
 export const mint = (name: string) =>
-  bed.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name });
+  fixture.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name });
 
 /** An organization with these keys, minted 40 days ago and never used but for the one named `busy`, which was just used. */
-export async function prepare(names: string[], options: BedOptions = {}): Promise<Record<string, Minted>> {
-  bed = await makeBed(store, { policy: neverUsedPolicy, ...options });
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+export async function prepare(names: string[], options: FixtureOptions = {}): Promise<Record<string, Minted>> {
+  fixture = await makeFixture(store, { policy: neverUsedPolicy, ...options });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   organization = organizations[0]?.id ?? '';
   const minted: Record<string, Minted> = {};
   for (const name of names) minted[name] = await mint(name);
-  await bed.controls.advance(40 * 86_400);
+  await fixture.controls.advance(40 * 86_400);
   if (minted.busy) await use(minted.busy.key);
-  await bed.reconnect();
+  await fixture.reconnect();
   return minted;
 }
 
 export async function use(key: string): Promise<void> {
-  await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
+  await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
 }
 
 export async function makeStoredPlan() {
-  await syncKeys(bed.context, connectionOf(bed));
-  return await planKeys(bed.context, bed.connections);
+  await syncKeys(fixture.context, connectionOf(fixture));
+  return await planKeys(fixture.context, fixture.connections);
 }
 
 export async function apply({ id, document }: { id: string; document: { items: PlanItem[] } }) {
   const approver = { via: 'command line', approvedBy: 'ada' } as const;
-  return await applyPlan(bed.context, { planId: id, items: document.items, approver, connections: bed.connections });
+  return await applyPlan(fixture.context, {
+    planId: id,
+    items: document.items,
+    approver,
+    connections: fixture.connections,
+  });
 }
 
 export async function revokedNames(): Promise<string[]> {
-  const keys = await bed.controls.keys();
+  const keys = await fixture.controls.keys();
   return keys.filter((key) => key.revoked_at !== null).map((key) => key.name);
 }
 
@@ -81,14 +93,14 @@ export const enforced = (change: object = {}) =>
 
 /** One run of the schedule, an hour or so after the one before. */
 export async function pass(seconds = 3700) {
-  await bed.controls.advance(seconds);
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  return await enforce(bed.context, bed.connections);
+  await fixture.controls.advance(seconds);
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  return await enforce(fixture.context, fixture.connections);
 }
 
 /** Surely more than a day, in seconds: times of the control plane are whole. */
 export const day = 86_460;
 
 export const openIncidents = async () =>
-  (await listIncidents(bed.context.store.db, { isOpen: true, limit: 10 })).map(({ kind }) => kind);
+  (await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 })).map(({ kind }) => kind);

@@ -1,7 +1,7 @@
 import { policySchema } from '@keywarden/core/policy';
 import { syncCredentials, syncKeys } from '@keywarden/daemon';
 import { credentialList, readPage } from '@keywarden/db/report';
-import { bed, day, prepare, store } from './apply-fixture.ts';
+import { day, fixture, prepare, store } from './apply-fixture.ts';
 import { connectionOf } from './fixture.ts';
 
 // What the tests of credentials that are no API keys share: bindings that each test finds new.
@@ -31,9 +31,9 @@ export async function prepareProject(policy: object = {}): Promise<void> {
     },
   };
   await prepare(['busy'], { policy: policySchema.parse(policy), client });
-  const projects = await bed.controls.projects();
+  const projects = await fixture.controls.projects();
   project = projects[0]?.id ?? '';
-  const { branches } = await bed.ask<{ branches: { id: string; default: boolean }[] }>(
+  const { branches } = await fixture.ask<{ branches: { id: string; default: boolean }[] }>(
     'GET',
     `/projects/${project}/branches`,
   );
@@ -41,22 +41,22 @@ export async function prepareProject(policy: object = {}): Promise<void> {
   list = `/projects/${project}/branches/${branch}/credentials`;
   for (const { id } of branches) {
     const path = `/projects/${project}/branches/${id}/credentials`;
-    const { credentials } = await bed.ask<{ credentials: Issued[] }>('GET', path);
-    for (const each of credentials) await bed.ask('DELETE', `${path}/${each.token_id}`);
+    const { credentials } = await fixture.ask<{ credentials: Issued[] }>('GET', path);
+    for (const each of credentials) await fixture.ask('DELETE', `${path}/${each.token_id}`);
   }
 }
 
 export const issue = (name: string) =>
-  bed.ask<Issued>('POST', list, { name, scopes: ['storage:read'], principal_type: 'user' });
+  fixture.ask<Issued>('POST', list, { name, scopes: ['storage:read'], principal_type: 'user' });
 
-export const use = (id: string) => bed.controls.useCredential(id);
+export const use = (id: string) => fixture.controls.useCredential(id);
 
 /** A day later, with the credentials listed. */
 export async function listed() {
-  await bed.controls.advance(day);
-  await bed.reconnect();
-  await syncKeys(bed.context, connectionOf(bed));
-  return await syncCredentials(bed.context, connectionOf(bed));
+  await fixture.controls.advance(day);
+  await fixture.reconnect();
+  await syncKeys(fixture.context, connectionOf(fixture));
+  return await syncCredentials(fixture.context, connectionOf(fixture));
 }
 
 interface Shown {

@@ -12,7 +12,7 @@ import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@key
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { type Controls, createControls } from '../sandbox/controls.ts';
 
-export interface Bed {
+export interface Fixture {
   sandbox: Sandbox;
   context: Context;
   connections: Connection[];
@@ -26,7 +26,7 @@ export interface Bed {
   close(): Promise<void>;
 }
 
-export interface BedOptions {
+export interface FixtureOptions {
   sandbox?: SandboxOptions;
   policy?: Policy;
   /** The connection's clock, sleep and fetch. */
@@ -87,7 +87,7 @@ export function makeContext(
 }
 
 /** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
-export async function makeBed(
+export async function makeFixture(
   store: TestStore,
   {
     sandbox: options = {},
@@ -96,10 +96,10 @@ export async function makeBed(
     keyId = '1',
     channels = [],
     sinks = [],
-  }: BedOptions = {},
-): Promise<Bed> {
+  }: FixtureOptions = {},
+): Promise<Fixture> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
-  const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-bed-')) };
+  const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-fixture-')) };
   const connection = {
     name: 'main',
     url: sandbox.url,
@@ -125,7 +125,7 @@ export async function makeBed(
     if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}`);
     return response.status === 204 ? null : await response.json();
   };
-  const bed: Bed = {
+  const fixture: Fixture = {
     sandbox,
     context,
     connections: [],
@@ -133,22 +133,22 @@ export async function makeBed(
     controls: createControls(sandbox.controlUrl),
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
-      bed.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {
+      fixture.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {
         throw error;
       });
-      return bed.connections;
+      return fixture.connections;
     },
     async close() {
       await sandbox.close();
       rmSync(environment.KEYWARDEN_DATA, { recursive: true, force: true });
     },
   };
-  await bed.reconnect();
-  return bed;
+  await fixture.reconnect();
+  return fixture;
 }
 
-/** The only connection of a bed. */
-export function connectionOf({ connections: [connection] }: Bed): Connection {
-  if (connection === undefined) throw new Error('the bed has no connection');
+/** The only connection of a fixture. */
+export function connectionOf({ connections: [connection] }: Fixture): Connection {
+  if (connection === undefined) throw new Error('the fixture has no connection');
   return connection;
 }

@@ -4,9 +4,9 @@ import type { Sink } from '@keywarden/runtime/config';
 import { expect } from 'vitest';
 import type { Order } from './rotate-crash-process.ts';
 import {
-  bed,
   day,
   everyKey,
+  fixture,
   folder,
   liveNames,
   type Minted,
@@ -20,7 +20,7 @@ import {
   use,
 } from './rotate-fixture.ts';
 
-// A line under faults: weeks of a daemon and of a consumer, and what must be so in the end.
+// A lineage under faults: weeks of a daemon and of a consumer, and what must be so in the end.
 
 export const path = '/organizations/{org_id}/api_keys';
 
@@ -34,7 +34,7 @@ export async function age(): Promise<void> {
 
 /** Weeks of a daemon and of a consumer that reads its sink once a day and uses what it finds. Never does it hold only dead keys. */
 export async function live(bot: Minted, days = 24): Promise<void> {
-  await bed.controls.setFaults([]);
+  await fixture.controls.setFaults([]);
   let held = bot.key;
   for (let each = 0; each < days; each += 1) {
     await age();
@@ -63,7 +63,7 @@ async function expectKnown(): Promise<void> {
   expect(live.filter(({ id }) => !known.some((row) => Number(row.id) === id))).toEqual([]);
 }
 
-/** In the end the line has one live key, the one that its sink has, and whatever else was minted is gone, unused. */
+/** In the end the lineage has one live key, the one that its sink has, and whatever else was minted is gone, unused. */
 export async function expectWhole(bot: Minted): Promise<void> {
   const keys = (await everyKey()).filter(({ name }) => name.startsWith('bot'));
   const live = keys.filter(({ revoked_at: revoked }) => revoked === null);
@@ -106,10 +106,10 @@ export async function exempt(name: string): Promise<void> {
     insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = ${name}`;
 }
 
-export const runVictim = async (sinks: Sink[], killAt: Order['killAt']) =>
+export const runCrashProcess = async (sinks: Sink[], killAt: Order['killAt']) =>
   (await passElsewhere({ sinks, killAt })).signal;
 
 export const organizationId = async () => {
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   return organizations[0]?.id;
 };

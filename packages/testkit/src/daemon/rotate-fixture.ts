@@ -10,24 +10,24 @@ import { listIncidents, listLiveKeys, listRotations } from '@keywarden/db/daemon
 import { parseConfig, type Sink } from '@keywarden/runtime/config';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, inject } from 'vitest';
-import { type Bed, type BedOptions, makeBed } from './fixture.ts';
+import { type Fixture, type FixtureOptions, makeFixture } from './fixture.ts';
 import type { Order } from './rotate-crash-process.ts';
 
 /** What the tests of rotations share: bindings that each test finds new. */
 export let store: TestStore;
-export let bed: Bed;
+export let fixture: Fixture;
 export let organization: string;
 export let project: string;
 export let folder: string;
 
 /** A store and a folder for each test of a file; `prepare` makes the rest. */
-export function useRotateBed(): void {
+export function useRotateFixture(): void {
   beforeEach(async () => {
     store = await createTestStore(inject('postgresUrl'));
     folder = await mkdtemp(join(tmpdir(), 'keywarden-sinks-'));
   });
   afterEach(async () => {
-    await bed.close();
+    await fixture.close();
     await store.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -56,18 +56,18 @@ export const rotating = (rotation: object = {}) => policySchema.parse(rotatingTe
 /** An organization with these keys, minted 100 days ago, and a store that may act by itself. */
 export async function prepare<const Name extends string>(
   names: Name[],
-  options: BedOptions = {},
+  options: FixtureOptions = {},
 ): Promise<Record<Name, Minted>> {
-  bed = await makeBed(store, { policy: rotating(), sinks: fileSinks(), ...options });
-  await bed.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  fixture = await makeFixture(store, { policy: rotating(), sinks: fileSinks(), ...options });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   organization = organizations[0]?.id ?? '';
-  const { projects } = await bed.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
+  const { projects } = await fixture.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
   project = projects[0]?.id ?? '';
   const minted = new Map<Name, Minted>();
   for (const name of names)
-    minted.set(name, await bed.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name }));
-  await resumeEnforcement(bed.context, 'ada');
+    minted.set(name, await fixture.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name }));
+  await resumeEnforcement(fixture.context, 'ada');
   await pass(100 * day, { acts: false });
   // Each name has its key.
   return Object.fromEntries(minted) as Record<Name, Minted>;
@@ -75,7 +75,7 @@ export async function prepare<const Name extends string>(
 
 /** A request of a consumer; answers with the status. */
 export async function use(secret: string): Promise<number> {
-  const response = await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
+  const response = await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
   await response.body?.cancel();
   return response.status;
 }
@@ -85,19 +85,19 @@ export const day = 86_460;
 
 /** One run of the schedule, so many seconds after the one before. */
 export async function pass(seconds = 3700, { acts = true } = {}) {
-  await bed.controls.advance(seconds);
-  await bed.reconnect();
-  for (const connection of bed.connections) await syncKeys(bed.context, connection);
-  return acts ? await rotate(bed.context, bed.connections) : undefined;
+  await fixture.controls.advance(seconds);
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  return acts ? await rotate(fixture.context, fixture.connections) : undefined;
 }
 
 /** A pass in a process of its own: the signal that ended it, and what it logged. */
 export async function passElsewhere(
   order: Pick<Order, 'sinks' | 'killAt' | 'snapshot'>,
 ): Promise<{ signal: unknown; log: string }> {
-  const [connection] = bed.context.config.connections;
-  if (connection === undefined) throw new Error('the bed has no connection');
-  const { KEYWARDEN_DATA: dataFolder } = bed.context.environment;
+  const [connection] = fixture.context.config.connections;
+  if (connection === undefined) throw new Error('the fixture has no connection');
+  const { KEYWARDEN_DATA: dataFolder } = fixture.context.environment;
   const child = fork(new URL('rotate-crash-process.ts', import.meta.url), {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
@@ -112,29 +112,29 @@ export async function passElsewhere(
 
 /** A person asks for the rotation of keys, by their names. */
 export async function ask(names: string[], sink?: string) {
-  const keys = await listLiveKeys(bed.context.store.db);
+  const keys = await listLiveKeys(fixture.context.store.db);
   const chosen = keys.filter(({ name }) => names.includes(name));
-  const { policy } = bed.context.config;
-  return await rotate(bed.context, bed.connections, {
+  const { policy } = fixture.context.config;
+  return await rotate(fixture.context, fixture.connections, {
     keys: chosen,
     wish: (key, run) => ({ key, rule: ruleOf(policy, run, key.number), sink, via: 'command line', by: 'ada' }),
   });
 }
 
 export const states = async () =>
-  (await listRotations(bed.context.store.db, 100)).map(({ state, key }) => `${key.name}: ${state}`);
+  (await listRotations(fixture.context.store.db, 100)).map(({ state, key }) => `${key.name}: ${state}`);
 
-/** The secret that a file sink has for a line. */
-export const secretOf = (line: number | string) => readFileSync(join(folder, `key-${line}`), 'utf8');
+/** The secret that a file sink has for a lineage. */
+export const secretOf = (lineage: number | string) => readFileSync(join(folder, `key-${lineage}`), 'utf8');
 
 /** Every key of the control plane that was ever minted, but for the administrator's. */
-export const everyKey = async () => (await bed.controls.keys()).filter(({ id }) => id !== 1);
+export const everyKey = async () => (await fixture.controls.keys()).filter(({ id }) => id !== 1);
 
 export const liveNames = async () =>
   (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);
 
 export const openIncidents = async () =>
-  (await listIncidents(bed.context.store.db, { isOpen: true, limit: 100 })).map(({ kind, key, detail }) => [
+  (await listIncidents(fixture.context.store.db, { isOpen: true, limit: 100 })).map(({ kind, key, detail }) => [
     kind,
     key?.name ?? null,
     detail.why,

@@ -52,7 +52,7 @@ export function makeFacts(
     hourPriorListedAt: daysAgo(1 / 24),
     nowMs,
     unknownOwnKey: [],
-    unattended: [],
+    automatic: [],
     openIncidents: 0,
     missing: 0,
     goneLately: 0,

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { chromiumPath, openBrowser } from './browser.ts';
-import { type Bed, makeBed } from './fixture.ts';
+import { type Fixture, makeFixture } from './fixture.ts';
 import { listen } from './served.ts';
 
 /** Whether this machine has a Chromium; says so on standard error when it has none, for then the tests of pages do not run. */
@@ -12,7 +12,7 @@ if (!hasBrowser)
   );
 
 /** What the tests of pages share: bindings that `useBrowser` fills before the first of them. */
-export let bed: Bed;
+export let fixture: Fixture;
 export let browser: Browser;
 export let url: string;
 
@@ -20,22 +20,22 @@ export let url: string;
 export function useBrowser(): void {
   let server: Awaited<ReturnType<typeof listen>>;
   beforeAll(async () => {
-    bed = await makeBed(inject('postgresUrl'));
-    server = await listen(bed.app);
+    fixture = await makeFixture(inject('postgresUrl'));
+    server = await listen(fixture.app);
     url = server.url;
     browser = await openBrowser();
   });
   afterAll(async () => {
     await browser.close();
     await server.close();
-    await bed.close();
+    await fixture.close();
   });
 }
 
 /** Signs in with one of the fixture's tokens, by its name. */
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.goto(`${url}/`);
-  await page.getByLabel('Report token').fill(bed.tokens[token] ?? '');
+  await page.getByLabel('Report token').fill(fixture.tokens[token] ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${url}/`);
 }

@@ -27,7 +27,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 const present = '2026-06-01T00:00:00Z';
 export const operationCount = 25;
 
-export interface Bed {
+export interface Fixture {
   /** As its owner: what a test changes behind the apps' backs. */
   store: TestStore;
   /** As the daemon, which fills it. */
@@ -59,7 +59,7 @@ export interface Answer {
   body: { items: Record<string, never>[]; next_cursor: string | null } & Record<string, never>;
 }
 
-export async function makeBed(postgresUrl: string): Promise<Bed> {
+export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   const store = await createTestStore(postgresUrl);
   const daemon = await store.as('keywarden_daemon');
   const { db, sql } = await store.as('keywarden_report');
@@ -76,8 +76,8 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
     peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1',
   });
   const planId = await fill(store, daemon);
-  const tokens: Bed['tokens'] = {};
-  const bed: Bed = {
+  const tokens: Fixture['tokens'] = {};
+  const fixture: Fixture = {
     store,
     daemon,
     app,
@@ -108,10 +108,10 @@ export async function makeBed(postgresUrl: string): Promise<Bed> {
     },
     close: async () => await store.close(),
   };
-  for (const role of ['viewer', 'auditor', 'operator'] as const) await bed.makeToken(role, role);
-  await bed.makeToken('second operator', 'operator');
-  await bed.makeToken('acme', 'operator', ['acme']);
-  return bed;
+  for (const role of ['viewer', 'auditor', 'operator'] as const) await fixture.makeToken(role, role);
+  await fixture.makeToken('second operator', 'operator');
+  await fixture.makeToken('acme', 'operator', ['acme']);
+  return fixture;
 }
 
 /** Two organizations: acme with a project of 25 operations and two keys, other with a project and a key. Answers with the plan's id. */
@@ -250,7 +250,7 @@ export const makeCredential = (
 
 /** Saves a listing of credentials of one kind and project; answers with the store's numbers of those that are there, by id. */
 export async function listCredentials(
-  { store, daemon }: Bed,
+  { store, daemon }: Fixture,
   { organizationId, listedAt, keys }: { organizationId: string; listedAt: string; keys: WireCredential[] },
 ): Promise<Record<string, string>> {
   const [{ number: controlPlane } = {}] = await store.sql`select number from keywarden.control_plane`;

@@ -15,7 +15,7 @@ interface Asking {
 }
 
 /** A sandbox for one test, and ways to ask it: `api` of the service, `control` of its controls. Callers say what shape they expect. */
-export interface Bed {
+export interface Fixture {
   sandbox: Sandbox;
   api: <T = { message: string }>(path: string, asking?: Asking) => Promise<Answer<T>>;
   control: <T = unknown>(path: string, asking?: Omit<Asking, 'key'>) => Promise<Answer<T>>;
@@ -38,13 +38,13 @@ export interface Operation {
 }
 
 /** Opens a sandbox without limits that ends with the test. */
-export async function openBed(options: SandboxOptions = {}): Promise<Bed> {
+export async function openFixture(options: SandboxOptions = {}): Promise<Fixture> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
   onTestFinished(async () => await sandbox.close());
-  return bedOf(sandbox);
+  return fixtureOf(sandbox);
 }
 
-export function bedOf(sandbox: Sandbox): Bed {
+export function fixtureOf(sandbox: Sandbox): Fixture {
   const ask = async <T>(url: string, { method, body, headers }: Asking): Promise<Answer<T>> => {
     const response = await fetch(url, {
       method: method ?? (body === undefined ? 'GET' : 'POST'),
@@ -54,25 +54,25 @@ export function bedOf(sandbox: Sandbox): Bed {
     const text = await response.text();
     return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T };
   };
-  const bed: Bed = {
+  const fixture: Fixture = {
     sandbox,
     api: async (path, { key = sandbox.adminKey, ...asking } = {}) =>
       await ask(`${sandbox.url}${path}`, { ...asking, headers: { authorization: `Bearer ${key}`, ...asking.headers } }),
     control: async (path, asking = {}) => await ask(`${sandbox.controlUrl}${path}`, asking),
     advance: async (seconds) => {
-      await bed.control('/clock', { body: { advance_seconds: seconds } });
+      await fixture.control('/clock', { body: { advance_seconds: seconds } });
     },
     settle: async (projectId) => {
       for (;;) {
         const { operations } = (
-          await bed.api<{ operations: Operation[] }>(`/projects/${projectId}/operations?limit=1000`)
+          await fixture.api<{ operations: Operation[] }>(`/projects/${projectId}/operations?limit=1000`)
         ).body;
         if (!operations.some(isGoingOn)) return operations;
-        await bed.advance(5);
+        await fixture.advance(5);
       }
     },
   };
-  return bed;
+  return fixture;
 }
 
 /** What failed and is tried again says when; a failure of a made-up history does not. */
@@ -81,33 +81,33 @@ function isGoingOn({ status, retry_at: retryAt }: Operation): boolean {
 }
 
 /** A company of two organizations with four projects; `organization` and `project` are the first that lists show. */
-export async function companyBed(options: SandboxOptions = {}) {
-  const bed = await openBed(options);
+export async function companyFixture(options: SandboxOptions = {}) {
+  const fixture = await openFixture(options);
   const company = { organizations: 2, projects: 4, keys: 40, operations: 6000, months: 9, seed: 3 };
-  const { body: counts } = await bed.control<Record<string, number>>('/generate', { body: company });
-  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+  const { body: counts } = await fixture.control<Record<string, number>>('/generate', { body: company });
+  const { organizations } = (await fixture.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
   const organization = organizations[0]?.id ?? '';
-  const { projects } = (await bed.api<{ projects: { id: string }[] }>(`/projects?org_id=${organization}&limit=400`))
+  const { projects } = (await fixture.api<{ projects: { id: string }[] }>(`/projects?org_id=${organization}&limit=400`))
     .body;
-  return { ...bed, counts, organization, project: projects[0]?.id ?? '' };
+  return { ...fixture, counts, organization, project: projects[0]?.id ?? '' };
 }
 
 /** A new project of the first organization of a small company, its first operations done. */
-export async function projectBed(options: SandboxOptions = {}) {
-  const bed = await openBed(options);
-  await bed.control('/generate', { body: { organizations: 2, projects: 0, keys: 0, operations: 0 } });
-  const { organizations } = (await bed.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
+export async function projectFixture(options: SandboxOptions = {}) {
+  const fixture = await openFixture(options);
+  await fixture.control('/generate', { body: { organizations: 2, projects: 0, keys: 0, operations: 0 } });
+  const { organizations } = (await fixture.api<{ organizations: { id: string }[] }>('/users/me/organizations')).body;
   const [organization = '', other = ''] = organizations.map(({ id }) => id);
-  const made = await bed.api<{
+  const made = await fixture.api<{
     project: { id: string };
     branch: { id: string };
     endpoints: { id: string }[];
     operations: Operation[];
   }>('/projects', { body: { project: { org_id: organization, name: 'shop' } } });
   const project = made.body.project.id;
-  await bed.settle(project);
+  await fixture.settle(project);
   return {
-    ...bed,
+    ...fixture,
     organization,
     other,
     project,

@@ -71,7 +71,9 @@ function environmentOf(
     KEYWARDEN_KEY_KIND: target.kind,
     KEYWARDEN_ORGANIZATION_ID: target.organization ?? '',
     KEYWARDEN_PROJECT_ID: target.project ?? '',
-    KEYWARDEN_LINE: target.line,
+    KEYWARDEN_LINEAGE: target.lineage,
+    // Its former name.
+    KEYWARDEN_LINE: target.lineage,
     KEYWARDEN_ROTATION: target.rotation,
     KEYWARDEN_OLD_KEY_ID: target.oldKeyId,
   };

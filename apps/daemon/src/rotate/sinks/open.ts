@@ -25,8 +25,15 @@ export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEn
 }
 
 /** Puts what is known of a key where its name stands in braces. A name is whatever somebody gave: it leads to no other folder, and is no option. */
-function fillIn(text: string, { line, name, organization, project }: Target): string {
-  const values: Record<string, string> = { line, name, organization: organization ?? '', project: project ?? '' };
+function fillIn(text: string, { lineage, name, organization, project }: Target): string {
+  // `line` is the former name of `lineage`.
+  const values: Record<string, string> = {
+    lineage,
+    line: lineage,
+    name,
+    organization: organization ?? '',
+    project: project ?? '',
+  };
   return text.replaceAll(/\{(\w+)\}/g, (_whole, word: string) =>
     (values[word] ?? '').replaceAll(/[^A-Za-z0-9._-]/g, '_').replace(/^[.-]+/, '_'),
   );

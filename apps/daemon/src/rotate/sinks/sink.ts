@@ -2,8 +2,8 @@ import type { SinkAnswer } from '@keywarden/core/rotation';
 
 /** For whom a secret is: what a place may name, and what a command is told. */
 export interface Target {
-  /** The id of the line's first key, which stays the same through all rotations. */
-  line: string;
+  /** The id of the lineage's first key, which stays the same through all rotations. */
+  lineage: string;
   name: string;
   kind: string;
   organization: string | null;
@@ -17,7 +17,7 @@ export type Delivered = { isDelivered: true } | { isDelivered: false; why: strin
 
 /** Where the secrets of one target go. None of its answers repeats the secret, nor what a command printed. */
 export interface OpenSink {
-  /** The file, which is one line's alone; null where the sink itself tells lines apart. */
+  /** The file, which is one lineage's alone; null where the sink itself tells lineages apart. */
   file: string | null;
   /** Why it could take no secret now, as far as that can be seen before there is one. */
   check(): Promise<string | null>;

@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const target: Target = {
-  line: '7',
+  lineage: '7',
   name: '../evil name',
   kind: 'project',
   organization: 'org-1',

@@ -11,12 +11,10 @@ const live = Array.from({ length: 20 }, (_, index) => makeKey(100 + index, { use
 
 /** Why each item waits, null where it goes by itself. */
 function decide(facts: Facts, policy = policyOf()): Record<string, string | null> {
-  return Object.fromEntries(
-    makePlan(policy, facts).unattended.map(({ verdict, waits }) => [verdict.key.number, waits]),
-  );
+  return Object.fromEntries(makePlan(policy, facts).automatic.map(({ verdict, waits }) => [verdict.key.number, waits]));
 }
 const among = (keys: KeyFacts[], change: Partial<ScopeFacts> = {}) => makeFacts([...keys, ...live], change);
-const went = { unattended: [daysAgo(2)] };
+const went = { automatic: [daysAgo(2)] };
 
 test('R6: a key goes by itself only where its rule and its organization are both in mode: enforce', () => {
   const facts = among([makeKey(1)]);
@@ -49,37 +47,39 @@ test('R6: a canary goes first in each scope, and the rest when canary_wait has p
   const others = makeKey(4, { scope: '1/organization:other', organizationId: 'other', use: usedDaysAgo(1) });
   const first = decide(among([...keys, others]), both);
   expect(first).toEqual({ 1: 'one key of its scope goes first, the others 24h later', 2: null, 3: null });
-  const waiting = decide(among([makeKey(2)], { unattended: [daysAgo(0.9)] }));
+  const waiting = decide(among([makeKey(2)], { automatic: [daysAgo(0.9)] }));
   expect(waiting[2]).toMatch(/^a key of its scope went first at .*, and the others follow 24h later$/);
-  expect(decide(among([makeKey(2)], { unattended: [daysAgo(1)] }))).toEqual({ 2: null });
+  expect(decide(among([makeKey(2)], { automatic: [daysAgo(1)] }))).toEqual({ 2: null });
 });
 
 test('R6: a canary of more than 30 days ago is none, and an open incident stops its scope', () => {
   const keys = [makeKey(1), makeKey(2)];
   expect(
-    Object.values(decide(among(keys, { unattended: [daysAgo(31)] }))).filter((waits) => waits === null),
+    Object.values(decide(among(keys, { automatic: [daysAgo(31)] }))).filter((waits) => waits === null),
   ).toHaveLength(1);
   expect(decide(among(keys, { ...went, openIncidents: 1 }))[1]).toMatch(/incident of its scope is open/);
 });
 
 test('R3: over the breaker nothing goes by itself; at the limit it does; the plan says how many of how many', () => {
-  const condemned = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
-  const plan = makePlan(policyOf(), among(condemned, went));
-  expect(plan.document.breakers).toEqual([{ active: 26, condemned: 6, percent: 20, scope: '1/organization:acme' }]);
+  const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
+  const plan = makePlan(policyOf(), among(flagged, went));
+  expect(plan.document.breakers).toEqual([
+    { active: 26, condemned: 6, flagged: 6, percent: 20, scope: '1/organization:acme' },
+  ]);
   expect(plan.document.items).toHaveLength(6);
-  expect(plan.unattended.every(({ waits }) => waits?.startsWith('the breaker of its scope is open') === true)).toBe(
+  expect(plan.automatic.every(({ waits }) => waits?.startsWith('the breaker of its scope is open') === true)).toBe(
     true,
   );
-  const five = decide(among(condemned.slice(0, 5), went));
+  const five = decide(among(flagged.slice(0, 5), went));
   expect(Object.values(five)).toEqual([null, null, null, null, null]);
 });
 
 test('R3: keys that wait for a quota count for the breaker, those of a plan that a person applied do not', () => {
-  const condemned = Array.from({ length: 10 }, (_, index) => makeKey(index + 1));
+  const flagged = Array.from({ length: 10 }, (_, index) => makeKey(index + 1));
   const small = policyOf({ quotas: { per_run: 2 } });
-  const open = decide(among(condemned, went), small);
+  const open = decide(among(flagged, went), small);
   expect(Object.values(open).every((waits) => waits?.startsWith('the breaker') === true)).toBe(true);
-  const known = condemned.map((key) => ({ ...key, isAcknowledged: true }));
+  const known = flagged.map((key) => ({ ...key, isAcknowledged: true }));
   expect(Object.values(decide(among(known, went), small)).filter((waits) => waits === null)).toHaveLength(2);
 });
 
@@ -89,21 +89,21 @@ test('R3: a scope of fewer than ten keys has no breaker', () => {
   expect(makePlan(policyOf(), makeFacts([...nine, makeKey(4)], went)).document.breakers).toHaveLength(1);
 });
 
-test('R3: keys whose notices are not accepted yet are condemned all the same, and so are those seen once', () => {
-  const condemned = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
+test('R3: keys whose notices are not accepted yet are flagged all the same, and so are those seen once', () => {
+  const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
   const announcing = policyOf({ rules: [{ ...rule, notices: ['15d'] }] });
-  expect(makePlan(announcing, among(condemned, went)).document).toMatchObject({
+  expect(makePlan(announcing, among(flagged, went)).document).toMatchObject({
     items: [],
-    breakers: [{ condemned: 6 }],
+    breakers: [{ flagged: 6 }],
   });
-  expect(makePlan(policyOf(), among(condemned, { ...went, priorListedAt: null })).document.breakers).toHaveLength(1);
+  expect(makePlan(policyOf(), among(flagged, { ...went, priorListedAt: null })).document.breakers).toHaveLength(1);
 });
 
 test('R3: a scope does not lose its breaker by shrinking below ten keys within a day', () => {
   const nine = [...live.slice(0, 6), ...Array.from({ length: 3 }, (_, index) => makeKey(index + 1))];
   expect(makePlan(policyOf(), makeFacts(nine, { ...went, goneLately: 1 })).document.breakers).toHaveLength(1);
   expect(makePlan(policyOf(), makeFacts(nine, { ...went, missing: 1 })).document.breakers).toMatchObject([
-    { condemned: 3, active: 10 },
+    { flagged: 3, active: 10 },
   ]);
 });
 
@@ -119,12 +119,12 @@ test('R3: keys that wait for a person take nothing from the quotas of those that
       went,
     ),
   );
-  expect(plan.unattended.filter(({ waits }) => waits === null)).toHaveLength(2);
+  expect(plan.automatic.filter(({ waits }) => waits === null)).toHaveLength(2);
   expect(plan.document.items.map(({ key }) => key.name)).toEqual(['key 5', 'key 4']);
   const waiting = makePlan(small, among(keys.map((key) => ({ ...key, isAcknowledged: true }))));
   expect(waiting.document.items.map(({ key }) => key.name)).toContain('old 2');
   expect(
-    plan.unattended.filter(({ waits }) => waits?.startsWith('it waits: a plan revokes at most 2') === true),
+    plan.automatic.filter(({ waits }) => waits?.startsWith('it waits: a plan revokes at most 2') === true),
   ).toHaveLength(1);
 });
 

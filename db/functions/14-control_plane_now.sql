@@ -1,5 +1,5 @@
 -- The present of each control plane by its own clock, as far as its last listing tells.
-create view keywarden.control_plane_present with (security_invoker = true) as
+create view keywarden.control_plane_now with (security_invoker = true) as
   select c.number as control_plane_number, coalesce(l.listed_at + (now() - l.received_at), now()) as at
   from keywarden.control_plane c left join lateral (
     select listed_at, received_at from keywarden.key_listing where control_plane_number = c.number order by number desc limit 1) l on true;

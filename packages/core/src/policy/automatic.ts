@@ -6,10 +6,12 @@ import { hasSeen } from './guard.ts';
 import { incidentHold, type Verdict } from './holds.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
-/** A scope of which one plan condemns more than the breaker allows (R3). */
+/** A scope of which one plan flags more than the breaker allows (R3). */
 export interface Breaker {
   scope: string;
-  /** Keys that rules condemn and that nothing but a quota holds, less those of a plan that a person has applied. */
+  /** Keys that rules flag and that nothing but a quota holds, less those of a plan that a person has applied. */
+  flagged: number;
+  /** The former name of `flagged`, served for one more version. */
   condemned: number;
   /** All live keys of the scope. */
   active: number;
@@ -19,10 +21,10 @@ export interface Breaker {
 /** Smaller scopes have no breaker: of nine keys one is more than a tenth. */
 const leastKeysForBreaker = 10;
 
-/** Holds behind which a key is condemned all the same: it goes as soon as they end by themselves. */
-const condemnedKinds = ['over_quota', 'unannounced', 'seen_once'];
+/** Holds behind which a key is flagged all the same: it goes as soon as they end by themselves. */
+const flaggedKinds = ['over_quota', 'unannounced', 'seen_once'];
 
-/** Which breakers are open. The share is compared without rounding: `condemned * 100 > percent * active`. */
+/** Which breakers are open. The share is compared without rounding: `flagged * 100 > percent * active`. */
 export function openBreakers(
   { enforcement: { breaker_percent: percent } }: Policy,
   facts: Facts,
@@ -30,14 +32,17 @@ export function openBreakers(
 ): Breaker[] {
   const live = countBy(facts.keys.map(({ scope }) => scope));
   const counted = verdicts.filter(
-    ({ key, held }) => !key.isAcknowledged && (held === null || condemnedKinds.includes(held.kind)),
+    ({ key, held }) => !key.isAcknowledged && (held === null || flaggedKinds.includes(held.kind)),
   );
-  const condemned = countBy(counted.map(({ key }) => key.scope));
+  const flagged = countBy(counted.map(({ key }) => key.scope));
   return facts.scopes
     .map(({ scope, missing, goneLately }) => ({ scope, active: (live.get(scope) ?? 0) + missing, goneLately }))
     .filter(({ active, goneLately }) => active + goneLately >= leastKeysForBreaker)
-    .map(({ scope, active }) => ({ active, condemned: condemned.get(scope) ?? 0, percent, scope }))
-    .filter((each) => each.condemned * 100 > percent * each.active)
+    .map(({ scope, active }) => {
+      const count = flagged.get(scope) ?? 0;
+      return { active, condemned: count, flagged: count, percent, scope };
+    })
+    .filter((each) => each.flagged * 100 > percent * each.active)
     .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 
@@ -48,7 +53,7 @@ function countBy(names: string[]): Map<string, number> {
 }
 
 /** A key that rule and organization would let go without a person, and why it waits; null where it may go now. */
-export interface UnattendedVerdict {
+export interface AutomaticVerdict {
   verdict: Verdict;
   /** Findings that may act by themselves; empty where `waits` is not null. */
   findings: Finding[];
@@ -60,11 +65,11 @@ export interface UnattendedVerdict {
  * listings at least an hour apart show the key, no breaker and no incident is open, and a canary has gone before. The quotas come
  * after. Pure; in the order of the verdicts.
  */
-export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): UnattendedVerdict[] {
+export function automatic(policy: Policy, facts: Facts, verdicts: Verdict[]): AutomaticVerdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   const broken = new Set(openBreakers(policy, facts, verdicts).map(({ scope }) => scope));
   const canaries = new Set<string>();
-  return verdicts.flatMap((verdict): UnattendedVerdict[] => {
+  return verdicts.flatMap((verdict): AutomaticVerdict[] => {
     const scope = scopes.get(verdict.key.scope);
     if (scope === undefined || verdict.held !== null) return [];
     const isIn = modeOf(policy, verdict.key) === 'enforce';
@@ -79,7 +84,7 @@ export function unattended(policy: Policy, facts: Facts, verdicts: Verdict[]): U
   });
 }
 
-const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that condemns these keys';
+const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that flags these keys';
 
 /** What the policy may do by itself to a key, by its organization. */
 export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
@@ -120,7 +125,7 @@ function waitsForCanary(
   canaries: Set<string>,
 ): string | null {
   const nowMs = scope.nowMs ?? Number.NaN;
-  const wentMs = scope.unattended
+  const wentMs = scope.automatic
     .map(toMs)
     .filter((ms) => nowMs - ms <= canaryLastsMs)
     .toSorted((a, b) => a - b);

@@ -1,16 +1,16 @@
-import { projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { createApiClient, EndpointType, OperationStatus } from '@neondatabase/api-client';
 import { expect, test } from 'vitest';
 
 // The control plane's own client package, from the first key to the last.
 
-async function clientBed() {
-  const bed = await projectBed();
-  const client = (apiKey: string) => createApiClient({ apiKey, baseURL: bed.sandbox.url });
-  return { ...bed, client, mine: client(bed.sandbox.adminKey) };
+async function clientFixture() {
+  const fixture = await projectFixture();
+  const client = (apiKey: string) => createApiClient({ apiKey, baseURL: fixture.sandbox.url });
+  return { ...fixture, client, mine: client(fixture.sandbox.adminKey) };
 }
 
-type Client = Awaited<ReturnType<typeof clientBed>>['mine'];
+type Client = Awaited<ReturnType<typeof clientFixture>>['mine'];
 
 /** Asks for one operation until it is at its end, as the document says; the sandbox’s clock is moved instead of waiting. */
 async function watch(
@@ -32,7 +32,7 @@ async function watch(
 }
 
 test('keys of all kinds are minted, seen in lists, used and revoked', async () => {
-  const { client, mine, organization, project } = await clientBed();
+  const { client, mine, organization, project } = await clientFixture();
   const personal = (await mine.createApiKey({ key_name: 'mine' })).data;
   const ours = (await mine.createOrgApiKey(organization, { key_name: 'ours' })).data;
   const scoped = (await mine.createOrgApiKey(organization, { key_name: 'scoped', project_id: project })).data;
@@ -61,7 +61,7 @@ test('keys of all kinds are minted, seen in lists, used and revoked', async () =
 });
 
 test('a project lives: branch, compute, database, role, restore, suspend, delete, each operation watched to its end', async () => {
-  const { mine, advance, organization, branch } = await clientBed();
+  const { mine, advance, organization, branch } = await clientFixture();
   const made = (await mine.createProject({ project: { org_id: organization, name: 'life', pg_version: 17 } })).data;
   const { id } = made.project;
   const watched = async (operations: { id: string; project_id: string }[]) =>

@@ -4,23 +4,23 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectBed } from '@keywarden/testkit/sandbox/fixture';
+import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { openValidatingProxy } from '@keywarden/testkit/sandbox/validating-proxy';
 import { createNeonClient } from '@neon/sdk';
 import { expect, onTestFinished, test } from 'vitest';
 
 /** A sandbox behind a proxy that validates. Work is done by the time that a client asks for it. */
-async function lifeBed() {
-  const bed = await projectBed();
-  const proxy = await openValidatingProxy(bed.sandbox.url, async (route) => {
-    if (route.startsWith('GET ')) await bed.advance(20);
+async function lifeFixture() {
+  const fixture = await projectFixture();
+  const proxy = await openValidatingProxy(fixture.sandbox.url, async (route) => {
+    if (route.startsWith('GET ')) await fixture.advance(20);
   });
   onTestFinished(async () => await proxy.close());
-  return { ...bed, proxy };
+  return { ...fixture, proxy };
 }
 
 test('@neon/sdk runs projects from their making to their recovery, and no answer of 500 and more is against the contract', async () => {
-  const { proxy, sandbox, organization } = await lifeBed();
+  const { proxy, sandbox, organization } = await lifeFixture();
   const wait = { pollIntervalMs: 1, timeoutMs: 20_000 };
   const neon = createNeonClient({
     apiKey: sandbox.adminKey,
@@ -76,7 +76,7 @@ test('@neon/sdk runs projects from their making to their recovery, and no answer
 });
 
 test('neonctl runs a project from its making to its end', async () => {
-  const { proxy, sandbox, organization } = await lifeBed();
+  const { proxy, sandbox, organization } = await lifeFixture();
   const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/package.json')), 'bin/cli.js');
   const home = mkdtempSync(join(tmpdir(), 'keywarden-life-'));
   const env = { PATH: process.env.PATH, HOME: home, CI: '1', NEON_API_KEY: sandbox.adminKey };

@@ -4,7 +4,7 @@ import { type Controls, createControls } from '@keywarden/testkit/sandbox/contro
 import { directTo } from './direct.ts';
 
 /** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
-export interface World {
+export interface Scenario {
   random: Random;
   sandbox: Sandbox;
   projectIds: string[];
@@ -31,7 +31,7 @@ const day = 86_400;
 const lateWithinSettle = 14 * minute;
 const lateOnReplicas = lateWithinSettle - mostLagMs / 1000;
 
-export interface WorldOptions {
+export interface ScenarioOptions {
   seed: number;
   /** Rows of one group at most. */
   largestGroup: number;
@@ -43,7 +43,7 @@ export interface WorldOptions {
   isFrozen?: boolean;
 }
 
-/** When worlds whose time is frozen begin. */
+/** When scenarios whose time is frozen begin. */
 const startMs = Date.parse('2026-06-15T09:30:00.250Z');
 
 /** How lists end and what times look like: services of this shape differ. */
@@ -56,13 +56,13 @@ export function drawSettings(seed: number) {
   };
 }
 
-export async function createWorld({
+export async function createScenario({
   seed,
   largestGroup,
   history,
   hasReplicas = false,
   isFrozen = false,
-}: WorldOptions): Promise<World> {
+}: ScenarioOptions): Promise<Scenario> {
   const random = createRandom(seed);
   const realNowMs = () => (isFrozen ? startMs : Date.now());
   const latest = hasReplicas ? lateOnReplicas : lateWithinSettle;

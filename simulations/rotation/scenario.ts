@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Bed } from '@keywarden/testkit/daemon/fixture';
+import type { Fixture } from '@keywarden/testkit/daemon/fixture';
 
 /** How a consumer comes to a new secret: it reads its sink so many days after that changed; null for one that never does. */
 interface Habit {
@@ -10,20 +10,20 @@ interface Habit {
 
 /** A program that works with a key, and the secret that it holds. */
 interface Consumer extends Habit {
-  line: string;
+  lineage: string;
   held: string;
   /** The secret that it has seen in its sink and will take, and on which day. */
   next: { secret: string; day: number } | null;
 }
 
-interface Line {
+interface Lineage {
   id: string;
   name: string;
   consumers: Consumer[];
 }
 
-export interface World {
-  lines: Line[];
+export interface Scenario {
+  lineages: Lineage[];
   /** Members who created keys and have not left yet, by their member ids. */
   leavers: string[];
   organization: string;
@@ -48,39 +48,39 @@ export function makeRandom(seed: number): () => number {
 /**
  * An organization with so many keys of every kind that can be rotated, some made by members who will leave, each with consumers of its own.
  */
-export async function makeWorld(
-  bed: Bed,
+export async function makeScenario(
+  fixture: Fixture,
   { keys, random, secrets }: { keys: number; random: () => number; secrets: string[] },
-): Promise<World> {
+): Promise<Scenario> {
   const before = secrets.length;
-  await bed.controls.generate({ organizations: 1, projects: 3, keys: 20, operations: 0 });
-  const { organizations } = await bed.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  await fixture.controls.generate({ organizations: 1, projects: 3, keys: 20, operations: 0 });
+  const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   const organization = organizations[0]?.id ?? '';
-  const members = await makers(bed, { organization, made: secrets.slice(before) });
-  const { projects } = await bed.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
-  const lines: Line[] = [];
+  const members = await makers(fixture, { organization, made: secrets.slice(before) });
+  const { projects } = await fixture.ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
+  const lineages: Lineage[] = [];
   for (let index = 0; index < keys; index += 1) {
     const name = `app-${index}`;
     const member = members[index % Math.max(1, members.length)];
     const project = projects[index % projects.length]?.id;
-    const made = await make(bed, { index, name, organization, project, member: member?.secret });
-    lines.push({ id: String(made.id), name, consumers: makeConsumers(made, random) });
+    const made = await make(fixture, { index, name, organization, project, member: member?.secret });
+    lineages.push({ id: String(made.id), name, consumers: makeConsumers(made, random) });
   }
-  return { lines, leavers: members.map(({ memberId }) => memberId), organization };
+  return { lineages, leavers: members.map(({ memberId }) => memberId), organization };
 }
 
 /** Personal keys of members who are no administrators: what they make with them stays when they leave. */
 async function makers(
-  bed: Bed,
+  fixture: Fixture,
   { organization, made }: { organization: string; made: string[] },
 ): Promise<{ memberId: string; secret: string }[]> {
-  const { members } = await bed.ask<{ members: { member: { id: string; user_id: string; role: string } }[] }>(
+  const { members } = await fixture.ask<{ members: { member: { id: string; user_id: string; role: string } }[] }>(
     'GET',
     `/organizations/${organization}/members`,
   );
   const found: { memberId: string; secret: string }[] = [];
   for (const secret of made) {
-    const response = await fetch(`${bed.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
+    const response = await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
     const whose = (await response.json()) as { account_id: string; auth_method: string };
     const member = members.find((each) => each.member.user_id === whose.account_id)?.member;
     if (whose.auth_method === 'api_key_user' && member?.role === 'member') found.push({ memberId: member.id, secret });
@@ -90,7 +90,7 @@ async function makers(
 
 /** Of ten keys six are the organization's, three a project's, of which a member has made two, and one is personal. */
 async function make(
-  bed: Bed,
+  fixture: Fixture,
   {
     index,
     name,
@@ -100,11 +100,11 @@ async function make(
   }: { index: number; name: string; organization: string; project: string | undefined; member: string | undefined },
 ): Promise<Made> {
   const path = `/organizations/${organization}/api_keys`;
-  if (index % 10 === 9) return await bed.ask<Made>('POST', '/api_keys', { key_name: name });
-  if (index % 10 < 6) return await bed.ask<Made>('POST', path, { key_name: name });
+  if (index % 10 === 9) return await fixture.ask<Made>('POST', '/api_keys', { key_name: name });
+  if (index % 10 < 6) return await fixture.ask<Made>('POST', path, { key_name: name });
   if (index % 10 === 6 || member === undefined)
-    return await bed.ask<Made>('POST', path, { key_name: name, project_id: project });
-  const response = await fetch(`${bed.sandbox.url}${path}`, {
+    return await fixture.ask<Made>('POST', path, { key_name: name, project_id: project });
+  const response = await fetch(`${fixture.sandbox.url}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${member}`, 'content-type': 'application/json' },
     body: JSON.stringify({ key_name: name, project_id: project }),
@@ -116,7 +116,7 @@ async function make(
 function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
   const kind = random();
   const consumer = (adoptsAfter: number | null, usesEvery = 1 + Math.floor(random() * 3)): Consumer => ({
-    line: String(id),
+    lineage: String(id),
     held: key,
     next: null,
     adoptsAfter,
@@ -130,17 +130,17 @@ function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
 
 /** One day of all consumers: each looks into its sink, takes what it finds when its time has come, and uses what it holds. */
 export async function liveDay(
-  bed: Bed,
-  world: World,
+  fixture: Fixture,
+  scenario: Scenario,
   { day, folder }: { day: number; folder: string },
 ): Promise<string[]> {
   const outages: string[] = [];
-  for (const { name, consumers } of world.lines) {
+  for (const { name, consumers } of scenario.lineages) {
     for (const consumer of consumers) {
       adopt(consumer, { day, folder });
       if (day % consumer.usesEvery !== 0) continue;
       const headers = { authorization: `Bearer ${consumer.held}` };
-      const response = await fetch(`${bed.sandbox.url}/auth`, { headers });
+      const response = await fetch(`${fixture.sandbox.url}/auth`, { headers });
       await response.body?.cancel();
       if (response.status !== 200) outages.push(`day ${day}: ${name} was answered ${response.status}`);
     }
@@ -149,7 +149,7 @@ export async function liveDay(
 }
 
 function adopt(consumer: Consumer, { day, folder }: { day: number; folder: string }): void {
-  const found = readSink(join(folder, `key-${consumer.line}`));
+  const found = readSink(join(folder, `key-${consumer.lineage}`));
   if (found === null || consumer.adoptsAfter === null) return;
   if (found !== consumer.held && found !== consumer.next?.secret)
     consumer.next = { secret: found, day: day + consumer.adoptsAfter };
