@@ -17,7 +17,7 @@ const nodeFlags = [
   `--import=${pathToFileURL(at('scripts/preload.mjs')).href}`,
 ];
 const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
-const checks = [...turbo, 'types', 'lint', 'formatting', 'unused', 'schema'];
+const checks = [...turbo, 'types', 'lint', 'formatting', 'unused', 'schema', 'prose'];
 const vitest = [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
 

@@ -1,4 +1,4 @@
--- The roles under which the two apps work. A cluster has its roles in common: another database may have made them.
+-- Creates the roles of the two apps. Roles belong to the whole cluster, so another database may have created them already.
 do $$
 declare
   name text;

@@ -1,2 +1,2 @@
--- Views that have another name now. Those of ours that read them are dropped before, and made again after.
+-- Drops views that have been renamed. Our views that read them are dropped earlier and created again later.
 drop view if exists keywarden.control_plane_present;

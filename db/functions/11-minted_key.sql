@@ -1,7 +1,7 @@
--- The key that each mint made, as listings show it. Its id may have been another key's before, or may be since: a row counts that has the mint's
--- name, or that was first seen after the listing before the mint, and the name goes first (docs/adr/0018). The name alone is enough, for the
--- times of two listings are of two servers' clocks. Each mint looks its key up by id: a planner that has seen no statistics would
--- else begin with all keys of a scope.
+-- The key that each mint created, as listings show it. Another key may have had the same id earlier or later. A row counts if it has the
+-- mint's name, or if it was first seen after the listing before the mint. A match by name wins (docs/adr/0018). The name alone is
+-- sufficient, because the times of two listings come from the clocks of two servers. The view looks up the key of each mint by id.
+-- Otherwise a planner without statistics would start with all keys of a scope.
 create view keywarden.minted_key with (security_invoker = true) as
   select k.rotation_number, k.attempt, k.fate, k.key_number
   from (select m.rotation_number, m.attempt, m.fate, (

@@ -1,4 +1,4 @@
--- The lineage of each key that succeeded another.
+-- The lineage of each key that is a successor.
 create view keywarden.key_line with (security_invoker = true) as
   select m.key_number, r.line_number, r.number as rotation_number
   from keywarden.minted_key m join keywarden.rotation r on r.number = m.rotation_number

@@ -1,6 +1,7 @@
--- Who answers for each credential now, and for its line: whom it, or another of its line, was assigned to last, else its line's creator, else
--- the owner of its project. It says what key_line says, key by key. The mints of a key's id are read first, by their index (offset 0 keeps them
--- together): a planner that has seen no statistics would else read all rotations once for each key.
+-- The current owner of each credential, and its lineage. The owner is the one last assigned to the credential or to another key of its
+-- lineage. Otherwise it is the lineage's creator, and otherwise the owner of the credential's project. The lineage is that of key_line,
+-- computed key by key. The mints of a key's id are read first, by their index (offset 0 keeps them together). Otherwise a planner without
+-- statistics would read all rotations once for each key.
 create view keywarden.key_owner_now with (security_invoker = true) as
   select k.number as key_number, f.number as line_number, coalesce(
       (select o.owner from keywarden.key_owner o where o.key_number = f.number or o.key_number = any(array(

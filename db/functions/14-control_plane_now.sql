@@ -1,4 +1,4 @@
--- The present of each control plane by its own clock, as far as its last listing tells.
+-- The current time of each control plane by its own clock, derived from its last listing.
 create view keywarden.control_plane_now with (security_invoker = true) as
   select c.number as control_plane_number, coalesce(l.listed_at + (now() - l.received_at), now()) as at
   from keywarden.control_plane c left join lateral (

@@ -1,5 +1,6 @@
--- Approvals by persons that count still: a day long, until somebody says no, and until one of the plan's was carried out or stopped. A person
--- with two tokens of one name, or with a token and the command line, is one person.
+-- Approvals by persons that are still valid. An approval is valid for one day. It ends earlier if a person rejects the plan, or once one of
+-- the plan's approvals was carried out or stopped. A person with two tokens of the same name, or with a token and the command line, is one
+-- person.
 create view keywarden.standing_approval with (security_invoker = true) as
   select a.number, a.plan_id, a.approved_by, regexp_replace(a.approved_by, ' \(report token [0-9]+\)$', '') as person, a.via, a.approved_at
   from keywarden.plan_approval a

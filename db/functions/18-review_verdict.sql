@@ -1,4 +1,4 @@
--- What the newest signed review that looked at each key decided.
+-- The decision about each key in the newest signed review that included it.
 create view keywarden.review_verdict with (security_invoker = true) as
   select distinct on (d.key_number) d.key_number, d.decision, d.reason, d.decided_by, d.decided_at, d.review_number
   from keywarden.review_decision d join keywarden.review_signature s on s.review_number = d.review_number

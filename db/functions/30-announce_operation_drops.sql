@@ -1,4 +1,4 @@
--- As it was, but for the sizes.
+-- Announces the months that are over their retention. A repeated call updates only the row counts and sizes of months announced before.
 create or replace function keywarden.announce_operation_drops() returns setof keywarden.operation_drop
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
@@ -6,7 +6,7 @@ declare
   first date;
   found_rows bigint;
 begin
-  -- The retention may have been lengthened since.
+  -- The retention may have been extended since the announcement.
   delete from operation_drop d where d.dropped_at is null and not exists (
     select from operation_retention r where (d.month + interval '1 month') at time zone 'UTC' <= now() - r.keep);
   for name in

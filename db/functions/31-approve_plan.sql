@@ -1,5 +1,5 @@
--- An approval by the report: an operator says yes to a plan that was made within a day, and the daemon carries it out within a day. Null
--- for another plan.
+-- Records an approval from the report: an operator approves a plan that was made within the last day. The daemon carries it out within a
+-- day. Returns null for any other plan.
 create or replace function keywarden.approve_plan(approved_plan text, approver text) returns bigint
   language sql security definer set search_path = pg_catalog, pg_temp as
 $$ insert into keywarden.plan_approval (plan_id, approved_by, via)

@@ -1,5 +1,5 @@
--- Drops a month that was announced at least 23 hours ago and is over the retention still; refuses any other. What coverage claimed of it
--- goes too. It gives up rather than make every reader wait behind it.
+-- Drops a month that was announced at least 23 hours ago and is still over the retention. Refuses any other month. Removes the month from
+-- coverage too. Gives up if it cannot lock the table, because every reader would have to wait behind it.
 create or replace function keywarden.drop_operation_month(which date, who text) returns void
 language plpgsql security definer set search_path = keywarden, pg_temp set lock_timeout = '5s' as $$
 declare

@@ -1,4 +1,5 @@
--- Forgets who asked the report for what, if that is longer ago than this, and than a year: whoever has the daemon's role wipes out no tracks.
+-- Deletes access records older than this interval, and never those of the last year. The daemon's role therefore cannot erase its own
+-- tracks.
 create or replace function keywarden.forget_accesses(before interval) returns bigint
 language sql security definer set search_path = keywarden, pg_temp as $$
   with gone as (

@@ -1,4 +1,4 @@
--- Forgets slots and attempts at jobs that nobody asks for any more.
+-- Deletes schedule slots and job attempts that are no longer needed.
 create or replace function keywarden.forget_old_jobs(before interval) returns void
 language sql security definer set search_path = keywarden, pg_temp as $$
   delete from job_run where started_at < now() - greatest(before, interval '30 days');

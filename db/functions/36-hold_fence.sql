@@ -1,4 +1,4 @@
--- Refuses a write of whoever lost its lock, and keeps the next holder from beginning until that write is through.
+-- Refuses a write by a process that has lost its lock. Keeps the next holder from starting until the write has finished.
 create or replace function keywarden.hold_fence(held_name text, held_fence bigint) returns void
 language plpgsql set search_path = keywarden, pg_temp as $$
 begin

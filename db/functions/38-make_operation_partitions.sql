@@ -1,4 +1,4 @@
--- Makes the partitions of both tables for these months; those that exist are left as they are.
+-- Creates the partitions of both tables for these months. Existing partitions stay unchanged.
 create or replace function keywarden.make_operation_partitions(months date[]) returns void
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
@@ -11,7 +11,8 @@ begin
     foreach parent in array array['operation', 'operation_version'] loop
       name := parent || to_char(month, '_YYYY_MM');
       if to_regclass(format('keywarden.%I', name)) is null then
-        -- Attached, for that lets readers of the other months go on; making it as a partition would wait for all of them.
+        -- The partition is attached, because readers of other months can continue meanwhile. Creating it as a partition would wait for all
+        -- of them.
         execute format('create table keywarden.%I (like keywarden.%I including defaults)', name, parent);
         execute format('alter table keywarden.%I attach partition keywarden.%I for values from (%L) to (%L)',
           parent, name, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');

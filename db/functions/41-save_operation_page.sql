@@ -10,8 +10,8 @@ declare
   until timestamptz := newest + interval '1 second';
   terminal constant text[] := '{finished,cancelled,skipped}';
 begin
-  -- Two connections may see one project: the later writer must see what the earlier one wrote. Not by the project's row: where that is a
-  -- reference table of Citus all projects would wait for each other.
+  -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
+  -- lock: where it is in a reference table of Citus, all projects would wait for each other.
   perform pg_advisory_xact_lock(hashtextextended('operations of project ' || project, 2));
   perform 1 from project p where p.number = project;
   if not found then
@@ -19,7 +19,7 @@ begin
   end if;
   perform 1 from operation o where o.project_number = project and o.created_at between since and until limit 1;
   if not found then
-    -- A first walk: nothing to compare with, which is half the work.
+    -- This is a first walk. There is nothing to compare with, which saves half the work.
     insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
       updated_at, total_duration_ms, extra, place)
     select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
@@ -71,7 +71,7 @@ begin
     returning 1
   )
   select count(*) filter (where is_new), count(*) filter (where not is_new) into inserted, changed from differing;
-  -- A page that shows more of an instant than the one before: what lies higher in the list goes up.
+  -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
   update operation o set place = i.place
   from (
     select t.*, row_number() over (partition by created_at order by row) - 1 as place

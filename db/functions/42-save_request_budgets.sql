@@ -1,4 +1,4 @@
--- Writes the budgets that one reservation draws on, all of them or, where another came first, none.
+-- Writes all budgets of one reservation, or none if another writer came first.
 create or replace function keywarden.save_request_budgets(names text[], versions bigint[], states jsonb[]) returns boolean
 language plpgsql set search_path = keywarden, pg_temp as $$
 declare

@@ -1,11 +1,12 @@
--- Of a table and its indexes; of one that Citus has distributed over all nodes.
+-- Returns the size in bytes of a table with its indexes, on all nodes if Citus has distributed it.
 create or replace function keywarden.table_bytes(measured regclass) returns bigint
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
   is_distributed boolean := false;
   bytes bigint := pg_total_relation_size(measured);
 begin
-  -- By their schema: of a name that is nowhere else a caller could make one of its own, and this runs as the owner.
+  -- The names are qualified by schema. This function runs as the owner, so a caller could otherwise supply a function or table of the same
+  -- name.
   if to_regclass('pg_catalog.pg_dist_partition') is not null then
     execute 'select exists (select from pg_catalog.pg_dist_partition where logicalrelid = $1)' into is_distributed using measured;
   end if;

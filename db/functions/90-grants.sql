@@ -1,10 +1,10 @@
--- What each app's role may do, and nothing else: docs/ROLES.md says the same in words.
+-- The complete permissions of each app's role. docs/ROLES.md describes the same in words.
 revoke all on all tables in schema keywarden from keywarden_daemon, keywarden_report;
 revoke all on all functions in schema keywarden from public, keywarden_daemon, keywarden_report;
 alter default privileges in schema keywarden revoke execute on functions from public;
 grant usage on schema keywarden to keywarden_daemon, keywarden_report;
 
--- Both read.
+-- Both apps read these.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
@@ -20,7 +20,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   to keywarden_daemon, keywarden_report;
 grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
 
--- The daemon writes.
+-- The daemon writes these.
 grant delete, insert on keywarden.rejected_row
   to keywarden_daemon;
 grant delete, insert, update on keywarden.replica_policy
@@ -55,7 +55,7 @@ grant execute on function keywarden.announce_operation_drops, keywarden.drop_ope
   keywarden.save_operation_page, keywarden.save_request_budgets
   to keywarden_daemon;
 
--- The report writes.
+-- The report writes these.
 grant insert on keywarden.access_log, keywarden.exemption, keywarden.exemption_key, keywarden.high_water_mark, keywarden.plan_rejection,
   keywarden.review, keywarden.review_decision, keywarden.review_item, keywarden.review_signature
   to keywarden_report;

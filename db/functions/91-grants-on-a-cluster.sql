@@ -1,4 +1,4 @@
--- Citus copies no grants of columns to its nodes: where projects are on all nodes, the table's grant stands for them.
+-- Citus does not copy column grants to its nodes. Where projects are on all nodes, the grant on the table replaces them.
 do $$
 begin
   if to_regclass('pg_catalog.pg_dist_partition') is not null then

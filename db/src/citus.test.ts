@@ -4,7 +4,7 @@ import { distributedTables, distributeOperations, referenceTables } from './citu
 import { makeOperationPartitions } from './daemon.ts';
 import { setOperationRetention } from './store.ts';
 
-// No Citus is at hand where this was written: what it is told is checked on functions of the same names that only remember it.
+// Citus is not available to this test. Functions of the same names record the calls instead, and the test checks the calls.
 
 let store: TestStore;
 beforeAll(async () => {
@@ -12,12 +12,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('without Citus it is refused in one sentence', async () => {
+test('without Citus, distribution is refused in one sentence', async () => {
   await expect(distributeOperations(store.sql)).rejects.toThrow(/^This database has no Citus; /);
 });
 
-test('operations are distributed by project, the projects stand on every node, and again nothing is done', async () => {
-  // Where Citus has its own.
+test('operations are distributed by project, projects are copied to every node, and a second run does nothing', async () => {
+  // The schema in which Citus has its own objects.
   await store.sql
     .unsafe(`
     set allow_system_table_mods = on;
@@ -53,7 +53,7 @@ test('operations are distributed by project, the projects stand on every node, a
     'operation_pruned by project_number beside operation',
   ]);
   expect(await distributeOperations(store.sql)).toEqual([]);
-  // One that a later version brings: what is there already is not prepared again, which a cluster would refuse.
+  // A later version adds a table. Objects that are already distributed are not prepared again, because a cluster would refuse that.
   await store.sql`delete from pg_dist_partition where logicalrelid = 'keywarden.operation_pruned'::regclass`;
   await store.sql`alter table keywarden.project alter column number set generated always`;
   expect(await distributeOperations(store.sql)).toEqual(['operation_pruned']);
@@ -62,7 +62,7 @@ test('operations are distributed by project, the projects stand on every node, a
   expect(column?.identity).toBe('a');
 });
 
-test('the roles of the apps print times in UTC on whatever node', async () => {
+test('the roles of the apps print times in UTC on every node', async () => {
   const rows = await store.sql`
     select setrole::regrole::text as role, setconfig as settings from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
     where d.datname = current_database() order by 1`;
@@ -72,21 +72,21 @@ test('the roles of the apps print times in UTC on whatever node', async () => {
   ]);
 });
 
-test('a retention names the sizes that all nodes have together', async () => {
+test('a retention announces the total size over all nodes', async () => {
   const [row] = await store.sql`
     select keywarden.table_bytes('keywarden.key') as local, keywarden.table_bytes('keywarden.operation_pruned') as distributed`;
   expect(Number(row?.local)).toBeLessThan(1_000_000);
   expect(Number(row?.distributed)).toBe(123_456_789);
 });
 
-test('a table that stands in the cluster in another way is refused with its fix, and nothing is done', async () => {
+test('a table that is distributed in another way is refused with its fix, and nothing is changed', async () => {
   await store.sql`update pg_dist_partition set partmethod = 'h' where logicalrelid = 'keywarden.completed_walk'::regclass`;
   await expect(distributeOperations(store.sql)).rejects.toThrow(
     /undistribute_table\('keywarden.completed_walk'\) first/,
   );
 });
 
-test('every unique index of what is distributed has the project, and no foreign key leads where a cluster takes none', async () => {
+test('every unique index of a distributed table includes the project, and no foreign key is one that a cluster refuses', async () => {
   const [distributed, reference] = [new Set<unknown>(distributedTables), new Set<unknown>(referenceTables)];
   const indexes = await store.sql`
     select c.relname as table, array_agg(a.attname::text) as columns from pg_index i join pg_class c on c.oid = i.indrelid
@@ -104,7 +104,7 @@ test('every unique index of what is distributed has the project, and no foreign 
   expect(between.map(({ from, to }) => `${from} to ${to}`)).toEqual(['completed_walk to project']);
 });
 
-test('the daemon cannot have the owner read a table of its own in the place of a cluster’s', async () => {
+test('the daemon cannot make the owner read a table of the daemon’s own instead of a cluster’s', async () => {
   const plain = await createTestStore(inject('postgresUrl'));
   const { sql } = await plain.as('keywarden_daemon');
   await makeOperationPartitions(sql, ['2020-01']);

@@ -2,14 +2,15 @@ import { UserError } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import type { Sql } from './sql.ts';
 
-/** What operations are joined with, in the order of their foreign keys: a copy on every node. */
+/** The tables that operations are joined with, in the order of their foreign keys. Every node has a copy of them. */
 export const referenceTables = ['project', 'completed_walk'] as const;
-/** Rows of a project lie together, on one node. What a statement on them must be like stands in docs/adr/0017. */
+/** Tables whose rows of one project are on one node. docs/adr/0017 lists what statements on them must observe. */
 export const distributedTables = ['operation', 'operation_version', 'operation_pruned'] as const;
 
 /**
- * Distributes the operations of a migrated store by their project, as the database's owner, on the coordinator of a Citus cluster. What is
- * distributed already stays; answers with the tables that were not. The apps must not run meanwhile. Throws a UserError that names the fix.
+ * Distributes the operations of a migrated store by project. Returns the tables that were not distributed before; distributed ones stay
+ * unchanged. Run it as the database's owner, on the coordinator of a Citus cluster, while the apps are stopped. Throws a UserError that
+ * names the fix.
  */
 export async function distributeOperations(sql: Sql): Promise<string[]> {
   const [found] = await sql`select exists (select from pg_proc where proname = 'create_distributed_table') as is_citus`;
@@ -47,7 +48,9 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
   });
 }
 
-/** Whether a table stands in the cluster as it is to. Throws a UserError for one that stands there in another way. */
+/**
+ * Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way.
+ */
 async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
   const [row] = await tx`
     select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how
@@ -62,9 +65,10 @@ async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' |
 }
 
 /**
- * What Citus does not take along with projects. Foreign keys between local tables and those on all nodes would make half the schema Citus's own;
- * neither app can delete what they point to. A generated number must be one that may be given, and columns' grants are not copied to the nodes: there
- * the table's stands for them. Roles that work on other nodes must be able to log in there, and print times there as the apps have their own sessions do.
+ * Changes what Citus does not accept or copy when projects become a reference table. Foreign keys between local tables and those on all
+ * nodes would turn half the schema into Citus tables. Neither app can delete the rows they refer to. A generated number must accept an
+ * explicit value. Column grants are not copied to the nodes, so the table's grant replaces them there. Roles that work on other nodes must
+ * be able to log in there. They must print times there as the apps' own sessions do.
  */
 async function prepareProjects(tx: postgres.TransactionSql): Promise<void> {
   await tx`alter table keywarden.project drop constraint if exists project_control_plane_number_fkey`;

@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from './sql.ts';
 
-// What we rely on in the driver when sessions end under it: patches/ fixes what it does not do by itself, see docs/adr/0013.
+// The driver behavior that we rely on when sessions end. patches/ fixes what the driver does not do, see docs/adr/0013.
 
 let store: TestStore;
 let line: Awaited<ReturnType<typeof openLine>>;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await store.close();
 });
 
-/** A line to the server that can be cut. */
+/** Opens a connection to the server that the test can cut. */
 async function openLine(url: URL) {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
@@ -57,7 +57,7 @@ const terminate = async () =>
     select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'driver test'`);
 const losses = { 'the server ends it': terminate, 'the line is cut': () => Promise.resolve(line.cut()) };
 
-/** The loss, until the driver has closed its side of the line too. */
+/** Causes the loss and waits until the driver has closed its side of the connection too. */
 async function lose(how: keyof typeof losses): Promise<void> {
   await losses[how]();
   await until(() => line.isClosed());
@@ -66,13 +66,13 @@ async function lose(how: keyof typeof losses): Promise<void> {
 const cases = Object.keys(losses) as (keyof typeof losses)[];
 
 test.each(cases)(
-  'a session lost within a transaction rejects it and all that is asked of it later: %s',
+  'a session lost within a transaction rejects the transaction and all its later statements: %s',
   async (how) => {
     const late = Promise.withResolvers<string>();
     const begun = sql.begin(async (tx) => {
       await tx`insert into written values (1)`;
       await lose(how);
-      // The pool has another session by now; what belongs to this one must not get there.
+      // The pool has another session by now. The statements of this transaction must not reach it.
       await sql`select 1`.catch(() => sql`select 1`);
       await tx`insert into written values (2)`.then(
         () => late.resolve('written'),
@@ -88,15 +88,18 @@ test.each(cases)(
   },
 );
 
-test.each(cases)('a reserved session that was lost is refused, and giving it back harms nobody: %s', async (how) => {
-  const reserved = await sql.reserve();
-  await reserved`select 1`;
-  await lose(how);
-  await sql`select 1`.catch(() => sql`select 1`);
-  await expect(reserved`select 1`.then((rows) => rows)).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
-  reserved.release();
-  expect(await sql`select 7 as seven`).toEqual([{ seven: 7 }]);
-});
+test.each(cases)(
+  'a reserved session that was lost is refused, and releasing it has no side effects: %s',
+  async (how) => {
+    const reserved = await sql.reserve();
+    await reserved`select 1`;
+    await lose(how);
+    await sql`select 1`.catch(() => sql`select 1`);
+    await expect(reserved`select 1`.then((rows) => rows)).rejects.toThrow(/CONNECTION_CLOSED|ECONNRESET/);
+    reserved.release();
+    expect(await sql`select 7 as seven`).toEqual([{ seven: 7 }]);
+  },
+);
 
 test('queries at any moment of many losses end, each with its own answer or with an error', async () => {
   const pool = postgres(line.url, { max: 4, connect_timeout: 5, connection: { application_name: 'driver test' } });

@@ -3,15 +3,17 @@ import { sql as raw } from 'drizzle-orm';
 import { highWaterMark } from './schema/processes.ts';
 import type { Db } from './sql.ts';
 
-// The daemon moves a mark with whatever it governs, the report with whatever persons say through it.
+// The daemon adds a mark with every change that it governs. The report adds one with every decision that a person makes through it.
 
-/** Where a report keeps its last mark, in the data folder: a daemon with the same folder looks there too. */
+/** The file in the data folder where a report keeps its last mark. A daemon with the same folder checks it too. */
 export const reportMarkFile = 'high-water-mark.report';
 
-/** What the store knows of a mark (R10): not at all, that it is the newest, or that others were made since, the last of them lately. */
+/**
+ * What the store records of a mark (R10): it lacks the mark, the mark is the newest, or later marks exist. Of later marks, the age matters.
+ */
 export type MarkState = 'missing' | 'newest' | 'followed' | 'followed_long_ago';
 
-/** Of marks that were made since, those of daemons count: a report governs nothing by itself. */
+/** Returns the state of a mark. Only later marks of daemons count, because a report governs nothing automatically. */
 export async function readMark(db: Db, mark: string): Promise<MarkState> {
   const [row] = await db.execute<{ state: string | null }>(raw`
     select (
@@ -23,14 +25,14 @@ export async function readMark(db: Db, mark: string): Promise<MarkState> {
   return state === 'followed' || state === 'followed_long_ago' ? state : 'newest';
 }
 
-/** Adds a mark, which the caller writes to the file. Until then the file's own is in the store, too. */
+/** Adds a mark, which the caller writes to the file. Until then the mark in the file is in the store too. */
 export async function addMark(db: Db, madeBy: 'daemon' | 'report'): Promise<string> {
   const mark = randomUUID();
   await db.insert(highWaterMark).values({ mark, madeBy });
   return mark;
 }
 
-/** The report has found that the store lacks its last mark: nothing is enforced until a person has looked. */
+/** Records that the store lacks the report's last mark. Nothing is enforced until a person has checked. */
 export async function reportOlderStore(db: Db): Promise<void> {
   await db.execute(raw`select keywarden.report_older_store()`);
 }

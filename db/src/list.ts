@@ -4,12 +4,12 @@ import type { ParameterOrJSON } from 'postgres';
 import type { z } from 'zod';
 import type { Fields } from './item.ts';
 
-/** What reads: the store, or a snapshot of it. */
+/** The source of reads: the store, or a snapshot of it. */
 export interface Reader {
   execute(statement: SQL): PromiseLike<Record<string, unknown>[]>;
 }
 
-/** The place of a page in a list: the values of its last row's sort columns, as text. */
+/** The position of a page in a list: the values of its last row's sort columns, as text. */
 export type Position = string[];
 
 export interface PageRequest {
@@ -22,16 +22,16 @@ interface OrderColumn {
   type: 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int';
 }
 
-/** A question whose answer is rows of JSON, in an order that ends with something unique. */
+/** A query that returns rows of JSON, in an order whose last column is unique. */
 export interface Query {
-  /** The tables and their joins; only the joins where `rows` is given. */
+  /** The tables and their joins; only the joins if `rows` is given. */
   from: SQL;
   /**
-   * Rows that a cluster may keep on other nodes, called o. They are cut to the page there, alone, by `where` and `order`; the rest is then made
-   * of the page.
+   * Rows that a cluster may keep on other nodes, with the alias o. There, `where` and `order` alone cut them to the page. The rest of the
+   * query then reads only the page.
    */
   rows?: SQL;
-  /** What an item has, by name, in order; or its JSON as text, where lists are read by the thousand. */
+  /** The fields of an item by name, in order. For lists that are read by the thousand, its JSON as text. */
   item: Record<string, SQL> | SQL;
   where: (SQL | undefined)[];
   order: OrderColumn[];
@@ -39,7 +39,7 @@ export interface Query {
 }
 
 /**
- * A question whose items have a schema. Postgres writes their JSON as the report serves it, and routes, pages, exports and evidence are derived
+ * A query whose items have a schema. Postgres writes their JSON as the report serves it. Routes, pages, exports and evidence are derived
  * from the schema.
  */
 export interface List<S extends z.ZodObject = z.ZodObject> extends Query {
@@ -47,13 +47,15 @@ export interface List<S extends z.ZodObject = z.ZodObject> extends Query {
   item: Fields<S>;
 }
 
-/** A page of a list: its items as JSON texts, and the place of the next page if there is one. */
+/** A page of a list: its items as JSON texts, and the position of the next page if there is one. */
 export interface Page {
   items: string[];
   next: Position | null;
 }
 
-/** Reads one page by one row comparison, which an index serves at any depth; one row more than asked tells whether others follow. */
+/**
+ * Returns one page. A single row comparison selects it, which an index serves at any depth. One extra row shows whether a next page exists.
+ */
 export async function readPage(db: Reader, list: Query, { limit, after }: PageRequest): Promise<Page> {
   const rows = await db.execute(select(list, { limit: limit + 1, after }));
   const shown = rows.slice(0, limit);
@@ -65,7 +67,8 @@ export async function readPage(db: Reader, list: Query, { limit, after }: PageRe
 }
 
 /**
- * The same page with its items as one text, with commas between: a page of a thousand costs little more then than what Postgres takes to write it.
+ * Returns the same page with its items as one text, separated by commas. A page of a thousand then costs little more than Postgres's
+ * writing of it.
  */
 export async function readPageText(
   db: Reader,
@@ -81,18 +84,18 @@ export async function readPageText(
   return { items: typeof row?.items === 'string' ? row.items : '', next };
 }
 
-/** How many items a list has. */
+/** Counts the items of a list. */
 export async function countItems(db: Reader, list: Query): Promise<number> {
   const [row] = await db.execute(sql`select count(*)::int as n from (${select(list)}) counted`);
   return Number(row?.n);
 }
 
-/** The first item of a list, as its JSON text. */
+/** Returns the first item of a list as its JSON text. */
 export async function readOne(db: Reader, list: Query): Promise<string | undefined> {
   return (await readPage(db, list, { limit: 1, after: null })).items[0];
 }
 
-/** The first items of a list. */
+/** Returns the first items of a list. */
 export async function readItems<S extends z.ZodObject>(
   db: Reader,
   list: List<S>,
@@ -104,14 +107,17 @@ export async function readItems<S extends z.ZodObject>(
 
 const dialect = new PgDialect();
 
-/** A statement for the driver itself: within its own transactions, or by its cursors. */
+/** Returns a statement for the driver itself, for its own transactions or cursors. */
 export function toStatement(statement: SQL): { text: string; params: ParameterOrJSON<never>[] } {
   const { sql: text, params } = dialect.sqlToQuery(statement);
-  // drizzle knows them as unknown; each is a text, a number, null or a list of texts.
+  // drizzle types these as unknown. Each is a text, a number, null or a list of texts.
   return { text, params: params as ParameterOrJSON<never>[] };
 }
 
-/** A list as a statement of its own; each row has its `item`, and its place as `at0`, `at1` and so on. Without a limit it is all of it. */
+/**
+ * Returns a list as one statement. Each row has its `item`, and its position as `at0`, `at1` and so on. Without a limit it returns all
+ * rows.
+ */
 export function select(
   { from, rows, item, where, order, direction }: Query,
   {
@@ -152,7 +158,10 @@ function afterPosition(order: OrderColumn[], direction: Query['direction'], afte
   return direction === 'asc' ? sql`(${left}) > (${right})` : sql`(${left}) < (${right})`;
 }
 
-/** A JSON object as text, its fields in order. One that is `sparse` is left out where it is null; the first is not, and no other is null. */
+/**
+ * Returns the SQL of a JSON object as text, with its fields in order. A `sparse` field is left out if it is null. The first field is not
+ * sparse, and no other field is null.
+ */
 export function objectText(fields: Record<string, SQL | { sparse: SQL }>): SQL {
   const texts = Object.entries(fields).map(([name, value], index) => {
     const opening = sql.raw(`'${index === 0 ? '{' : ','}"${name}":'`);
@@ -161,23 +170,23 @@ export function objectText(fields: Record<string, SQL | { sparse: SQL }>): SQL {
   return sql`${sql.join(texts, sql` || `)} || '}'`;
 }
 
-/** A test that is made only where a filter is given. */
+/** Returns a condition if a filter is given, otherwise undefined. */
 export function when<T>(given: T | undefined | null, test: (value: T) => SQL): SQL | undefined {
   return given === undefined || given === null ? undefined : test(given);
 }
 
-/** Whether a text stands in another, whatever its case; wildcards are only characters. */
+/** Returns the condition that a column contains a text, in any case. Wildcards count as plain characters. */
 export const contains = (column: SQL, text: string): SQL =>
   sql`${column} ilike ${`%${text.replace(/[\\%_]/g, '\\$&')}%`}`;
 
-/** A list of texts as Postgres takes it. */
+/** Converts a list of texts to a Postgres array. */
 const texts = (values: string[]): SQL => sql`${sql.param(values)}::text[]`;
 
-/** Only what is of organizations that the asker may see; null means all. */
+/** Returns the condition that a row belongs to the organizations visible to the caller; null means all. */
 export const visible = (organizationId: SQL, organizations: string[] | null): SQL | undefined =>
   when(organizations, (allowed) => sql`${organizationId} = any(${texts(allowed)})`);
 
-/** Only what lies from an instant on, and before another. */
+/** Returns the conditions that a time is at or after one instant and before another. */
 export const within = (column: SQL, { from, to }: { from?: string | undefined; to?: string | undefined }) => [
   when(from, (at) => sql`${column} >= ${at}::timestamptz`),
   when(to, (at) => sql`${column} < ${at}::timestamptz`),

@@ -15,7 +15,7 @@ afterAll(async () => await store.close());
 
 const never = new AbortController().signal;
 
-/** Work that goes on until it is told to end. */
+/** Returns work that continues until the test ends it. */
 function untilTold() {
   const told = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<Lease>();
@@ -29,7 +29,7 @@ function untilTold() {
   };
 }
 
-/** Ends the session that holds a lock, as a failover would. */
+/** Ends the session that holds a lock, as a failover does. */
 async function endSessionOf(name: string): Promise<void> {
   await store.sql`
     select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
@@ -37,7 +37,7 @@ async function endSessionOf(name: string): Promise<void> {
 }
 
 test.each(['of one process', 'of two'])(
-  'one %s works at a time; who waits hears of it, and can be stopped',
+  'one %s works at a time, and a waiting caller is notified and can be stopped',
   async (which) => {
     const second = which === 'of two' ? other.locks : store.locks;
     const stop = new AbortController();
@@ -57,7 +57,7 @@ test.each(['of one process', 'of two'])(
   },
 );
 
-test('those who share a lock work beside each other, in one process and in two, and who does not share waits for all', async () => {
+test('holders of a shared lock work concurrently, in one process and in two, and an exclusive holder waits for all of them', async () => {
   const sharing = [untilTold(), untilTold(), untilTold()];
   const options = { signal: never, isShared: true };
   const shared = sharing.map(({ work }, index) => (index < 2 ? store : other).locks.hold('b', options, work));
@@ -74,7 +74,7 @@ test('those who share a lock work beside each other, in one process and in two, 
   expect(isAlone).toBe(true);
 });
 
-test('who loses its lock hears of it, and what it writes once another holds the lock is refused', async () => {
+test('a holder is notified when it loses its lock, and its writes are refused once another process holds the lock', async () => {
   const controlPlane = await makeControlPlane(store.sql);
   const project = await makeProject(store.sql, controlPlane);
   await makeOperationPartitions(store.sql, ['2026-05']);
@@ -97,14 +97,14 @@ test('who loses its lock hears of it, and what it writes once another holds the 
   await store.locks.hold('c', { signal: never }, async () => undefined);
 });
 
-test('a process that hangs with a lock is silent, and the server gives the lock to another', async () => {
+test('the server gives the lock of a hanging process to another one', async () => {
   const hanging = createLocks(({ settings }) => store.connect({ max: 1, settings: { ...settings } }), { idleMs: 300 });
-  // Its sign of life comes too late: the process hangs.
+  // Its heartbeat comes too late: the process hangs.
   const { begun, end, work } = untilTold();
   const first = hanging.hold('d', { signal: never }, work);
   await begun;
   const hung = Date.now() + 1500;
-  while (Date.now() < hung); // nothing of this process is done meanwhile
+  while (Date.now() < hung); // this process does nothing meanwhile
   expect(await other.locks.hold('d', { signal: never }, async () => 'taken')).toBe('taken');
   end();
   await first;
@@ -126,7 +126,7 @@ test('a session that was given up and closes late takes nothing from its success
   const lost = await first.begun;
   const [holder] = await store.sql<{ pid: number }[]>`select pid from pg_locks where locktype = 'advisory' and granted
     and (classid::bigint << 32 | objid::bigint) = hashtextextended('e', 0)`;
-  // The server says nothing any more, and the line stays open.
+  // The server sends nothing more, and the connection stays open.
   process.kill(Number(holder?.pid), 'SIGSTOP');
   try {
     await aborted(lost.signal);

@@ -3,33 +3,35 @@ import { within } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import type { PoolOptions, Sql } from './sql.ts';
 
-/** What is held while work under a lock goes on. */
+/** The state of a held lock. */
 export interface Lease {
   name: string;
-  /** Raised whenever the lock is taken: a write that bears it is refused once somebody else has taken it since. */
+  /** A number that is raised whenever the lock is taken. A write with an older fence is refused. */
   fence: string;
-  /** Of the lock under which this one was taken. */
+  /** The lease of the lock under which this one was taken. */
   outer?: Lease | undefined;
-  /** Aborts when the lock was lost: whoever works under it must stop. */
+  /** Aborts when the lock is lost. Work under the lock must then stop. */
   signal: AbortSignal;
 }
 
 export interface LockOptions {
   /** Ends the wait. */
   signal: AbortSignal;
-  /** Called once if somebody else holds the lock. */
+  /** Called once if another process holds the lock. */
   onWait?: () => void;
-  /** Beside others that share it; who does not waits for all of them. */
+  /** Shares the lock with other holders that share it. An exclusive holder waits for all of them. */
   isShared?: boolean;
 }
 
 export interface Locks {
-  /** Runs work that only one process may do at a time, under a lock of the database's that a killed process gives up. */
+  /** Runs work that only one process may do at a time, under a database lock. A killed process releases the lock. */
   hold<T>(name: string, options: LockOptions, work: (lease: Lease) => Promise<T>): Promise<T>;
 }
 
 const pollMs = 200;
-/** The session shows that its process lives as often while it holds locks; the server ends one that is silent for longer. */
+/**
+ * The interval of the heartbeat that a session sends while it holds locks. The server ends a session that is silent for `silentMs`.
+ */
 const aliveMs = 15_000;
 const silentMs = 60_000;
 
@@ -40,7 +42,7 @@ interface Held {
   lost: AbortController;
 }
 
-/** The lock is gone, and with it the right to go on. */
+/** Thrown when the lock is lost. The work under it must stop. */
 class LockLostError extends Error {
   readonly code = 'lock_lost';
   constructor(name: string) {
@@ -50,8 +52,9 @@ class LockLostError extends Error {
 }
 
 /**
- * The locks of one process, all held by one session of its own. Postgres gives them up when the session ends; this process hears of it and
- * stops what it does under them. One that hangs is silent, its session is ended by the server, and the fence refuses what it writes later.
+ * Creates the locks of one process, all held by one session. Postgres releases them when the session ends. The process is notified and
+ * stops its work under them. If the process hangs, its session falls silent and the server ends it. The fence then refuses later writes of
+ * the process.
  */
 export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = silentMs } = {}): Locks {
   const held = new Map<string, Held>();
@@ -65,14 +68,16 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   };
   const open = () => {
     if (session !== undefined) return session;
-    // One that was given up may close late: what another holds by then is not lost with it.
+    // A session that was given up may close late. Locks that another session holds by then are not lost with it.
     const onclose = () => void (session === opened && loseAll());
     const opened: Sql = connect({ max: 1, onclose, settings: { idle_session_timeout: idleMs } });
     session = opened;
     return opened;
   };
 
-  /** A server that does not answer for so long has ended the session on its side, whatever the line says. */
+  /**
+   * Sends a heartbeat. A server that does not answer for that long has ended the session on its side, whatever the connection shows.
+   */
   const showLife = async () => {
     const sql = open();
     const answer = sql`select 1`.then(
@@ -93,7 +98,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
       own.holders += 1;
       return own;
     }
-    // Known before it is asked for: the session itself would grant its own lock twice.
+    // Registered before the lock is requested, because the session would grant itself its own lock twice.
     const taken: Held = { holders: 1, isShared, fence: '', lost: new AbortController() };
     held.set(name, taken);
     try {
@@ -102,7 +107,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
     } catch (error) {
       if (held.get(name) !== taken) throw error;
       held.delete(name);
-      // The lock may have been given although what came with it failed.
+      // The server may have granted the lock although the statement failed.
       await unlock(open(), name, isShared);
       throw error;
     }
@@ -140,7 +145,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   };
 }
 
-/** A session that has ended has given the lock up already. */
+/** Releases a lock. A session that has ended has already released it. */
 async function unlock(sql: Sql, name: string, isShared: boolean): Promise<void> {
   const ended = isShared
     ? sql`select pg_advisory_unlock_shared(hashtextextended(${name}, 0))`
@@ -148,7 +153,7 @@ async function unlock(sql: Sql, name: string, isShared: boolean): Promise<void> 
   await ended.catch(() => undefined);
 }
 
-/** The fence of a lock that was free; undefined for one that is not. A shared one has none to raise. */
+/** Returns the fence of a lock that was free, or undefined if it was taken. A shared lock raises no fence. */
 async function takeFromServer(sql: Sql, name: string, isShared: boolean): Promise<string | undefined> {
   if (isShared) {
     const [tried] = await sql`select pg_try_advisory_lock_shared(hashtextextended(${name}, 0)) as held`;
@@ -162,7 +167,7 @@ async function takeFromServer(sql: Sql, name: string, isShared: boolean): Promis
 }
 
 /**
- * The beginning of a statement that is refused (KW002) once another process has taken the lock under which this one works. What follows
+ * Returns the beginning of a statement that is refused (KW002) once another process has taken this work's lock. The rest of the statement
  * must read `(select count(*) from held)`.
  */
 export function withFence(sql: postgres.ISql, lease: Lease | undefined) {
@@ -172,12 +177,12 @@ export function withFence(sql: postgres.ISql, lease: Lease | undefined) {
     from unnest(${leases.map(({ name }) => name)}::text[], ${leases.map(({ fence }) => fence)}::bigint[]) as l(name, fence))`;
 }
 
-/** The same for a transaction. */
+/** Refuses a transaction once another process has taken this work's lock. */
 export async function holdFence(tx: postgres.ISql, lease: Lease | undefined): Promise<void> {
   for (const { name, fence } of allOf(lease)) await tx`select keywarden.hold_fence(${name}, ${fence}::bigint)`;
 }
 
-/** A lease, with those within which it was taken. */
+/** Returns a lease and the leases within which it was taken. */
 function allOf(lease: Lease | undefined): Lease[] {
   return lease === undefined ? [] : [lease, ...allOf(lease.outer)];
 }

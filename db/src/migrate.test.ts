@@ -12,12 +12,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('a database that is up to date is left as it is, also by two at once', async () => {
+test('an up-to-date database stays as it is, even when two processes migrate at once', async () => {
   const nothing = { migrations: 0, functions: 0 };
   expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([nothing, nothing]);
 });
 
-test('the store has the tables of db/src/schema, with their columns, types and nulls, and no other', async () => {
+test('the store has the tables of db/src/schema, with their columns, types and nulls, and no others', async () => {
   const rows = await store.sql`
     select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || case when a.attnotnull then ' not null' else '' end as line
     from pg_attribute a join pg_class c on c.oid = a.attrelid
@@ -35,7 +35,7 @@ test('the store has the tables of db/src/schema, with their columns, types and n
   expect(rows.map(({ line }) => String(line)).toSorted()).toEqual(declared.toSorted());
 });
 
-test('a function that another version has changed is made as this one has it', async () => {
+test('a function that another version has changed is replaced by this version’s', async () => {
   await store.sql`update keywarden.repeatable set sha256 = 'another' where name like '%hold_fence%'`;
   await store.sql.unsafe('drop function keywarden.hold_fence');
   await expect(assertCurrent(store.sql)).rejects.toThrow(
@@ -48,7 +48,7 @@ test('a function that another version has changed is made as this one has it', a
   ]);
 });
 
-test('a view of somebody else that depends on ours is not dropped: the migration says what to do', async () => {
+test('a foreign view that depends on ours is not dropped, and the migration error explains the fix', async () => {
   await store.sql`update keywarden.repeatable set sha256 = 'another' where name like '%10-key%'`;
   await store.sql.unsafe('create view public.theirs as select number from keywarden.key');
   await expect(migrateStore(store.sql)).rejects.toThrow(
@@ -58,14 +58,14 @@ test('a view of somebody else that depends on ours is not dropped: the migration
   expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1 });
 });
 
-test('a database with other migrations than ours is refused, not passed over', async () => {
+test('a database with other migrations than ours is refused, not skipped', async () => {
   await store.sql`update keywarden.migration set hash = 'of another version'`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/they are not the ones of this version/);
   await store.sql`delete from keywarden.migration`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/run keywarden migrate/);
 });
 
-test('a user who may not migrate is told what it takes', async () => {
+test('a user without permission to migrate gets an error that names the required permissions', async () => {
   const name = `weak_${Date.now()}`;
   await store.sql.unsafe(`create user ${name} password 'weak-password'`);
   await store.sql.unsafe(`create database ${name} owner ${name}`);

@@ -16,14 +16,14 @@ const config = {
 const upgradeFolder = new URL('../upgrade/', import.meta.url);
 const migrationLock = 7_317_002;
 
-/** What a migration did. */
+/** The result of a migration. */
 export interface Migrated {
   migrations: number;
-  /** Files of db/functions that were new or had changed. */
+  /** The number of files in db/functions that were new or had changed. */
   functions: number;
 }
 
-/** Brings the database up to date, one process at a time. */
+/** Updates the database's schema, one process at a time. */
 export async function migrateStore(sql: Sql): Promise<Migrated> {
   const reserved = await sql.reserve();
   try {
@@ -37,12 +37,14 @@ export async function migrateStore(sql: Sql): Promise<Migrated> {
     await assertCurrent(sql);
     return { migrations, functions };
   } finally {
-    await reserved`select pg_advisory_unlock(${migrationLock})`.catch(() => undefined); // the session ends with it
+    await reserved`select pg_advisory_unlock(${migrationLock})`.catch(() => undefined); // the lock ends with the session
     reserved.release();
   }
 }
 
-/** Another's tables, or roles that another database's owner made, are not this user's to change. */
+/**
+ * Throws a UserError if the user may not migrate: another user owns the tables, or another database's owner created the roles.
+ */
 function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
   throw new UserError(
@@ -52,7 +54,7 @@ function refuseWeakUser(error: unknown): never {
   );
 }
 
-/** Refuses a database whose schema is not the one that this version knows. */
+/** Throws if the database's schema is not the one of this version. */
 export async function assertCurrent(sql: Sql): Promise<void> {
   const missing = await countMissing(sql);
   if (missing > 0) {
@@ -78,8 +80,8 @@ export async function assertCurrent(sql: Sql): Promise<void> {
 }
 
 /**
- * The journal's migrations that were not applied. The applied ones must be its first ones, unchanged: the migrator itself
- * compares times alone and would pass over the rest in silence.
+ * Returns the number of the journal's migrations that were not applied. The applied ones must be its first ones, unchanged. The migrator
+ * compares only times and would skip the others silently.
  */
 async function countMissing(sql: Sql): Promise<number> {
   const journal = readMigrationFiles(config);
@@ -105,14 +107,16 @@ async function readApplied(sql: Sql): Promise<string[]> {
   return rows.map((row) => String(row.hash));
 }
 
-/** The hashes of the migrations that the baseline replaced. */
+/** Returns the hashes of the migrations that the baseline replaced. */
 function readEarly(): string[] {
   return JSON.parse(readFileSync(new URL('early-migrations.json', upgradeFolder), 'utf8')) as string[];
 }
 
 const isEarly = (applied: string[]) => applied.length > 0 && isPrefix(applied, readEarly());
 
-/** A database of the migrations that the baseline replaced gets what differs, and counts as made by the baseline from then on. */
+/**
+ * Upgrades a database with the migrations that the baseline replaced. From then on it counts as created by the baseline.
+ */
 async function adoptEarlyMigrations(session: Sql): Promise<void> {
   const applied = await readApplied(session);
   if (!isEarly(applied)) return;

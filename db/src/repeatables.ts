@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { codeOf, UserError } from '@keywarden/runtime';
 import type { Sql } from './sql.ts';
 
-// Functions, views, triggers, roles and grants: db/functions has a file of SQL for each. They are applied again, all and in the order of their
-// names, when the hash of one has changed.
+// Functions, views, triggers, roles and grants: each file in db/functions defines one of them. When the hash of a file has changed, all are
+// applied again in the order of their names.
 
 interface Repeatable {
   name: string;
@@ -26,7 +26,9 @@ function readRepeatables(): Repeatable[] {
   return read;
 }
 
-/** How many files the database has not, has in another version, or has that are not there any more. */
+/**
+ * Returns the number of files that the database lacks, has in another version, or has although they no longer exist.
+ */
 export async function countStaleRepeatables(sql: Sql): Promise<number> {
   const [found] = await sql`select to_regclass('keywarden.repeatable') as name`;
   const applied = found?.name ? await sql`select name, sha256 from keywarden.repeatable` : [];
@@ -36,13 +38,13 @@ export async function countStaleRepeatables(sql: Sql): Promise<number> {
   return ours.filter(({ name, sha256 }) => known.get(name) !== sha256).length + gone.length;
 }
 
-/** Applies all files in one transaction of a session. Throws a UserError where something that is not ours depends on a view. */
+/** Applies all files in one transaction of a session. Throws a UserError if a foreign object depends on a view. */
 export async function applyRepeatables(session: Sql): Promise<void> {
   const files = readRepeatables();
   const views = files.flatMap(({ text }) => /^create view (keywarden\.\w+)/m.exec(text)?.[1] ?? []);
   const rows = files.map(({ name, sha256 }) => `('${name}', '${sha256}')`);
   const steps = [
-    // A view that changed its columns cannot be replaced.
+    // A view with changed columns cannot be replaced.
     `drop view if exists ${views.join(', ')}`,
     ...files.map(({ text }) => text.trimEnd().replace(/;$/, '')),
     'delete from keywarden.repeatable',

@@ -47,7 +47,7 @@ const addedTo = [
   'review_signature',
 ];
 
-test.each([...history, ...addedTo])('neither role can take anything from %s', async (table) => {
+test.each([...history, ...addedTo])('neither role can delete anything from %s', async (table) => {
   for (const sql of [daemon, report]) {
     await expectRefused(sql, `delete from keywarden.${table}`);
     await expectRefused(sql, `truncate keywarden.${table}`);
@@ -55,7 +55,7 @@ test.each([...history, ...addedTo])('neither role can take anything from %s', as
   }
 });
 
-test.each(history)('neither role can write %s but through the functions that keep every version', async (table) => {
+test.each(history)('neither role can write %s except through the functions that keep every version', async (table) => {
   for (const sql of [daemon, report]) {
     await expectRefused(sql, `insert into keywarden.${table} select * from keywarden.${table}`);
     const column = {
@@ -68,7 +68,7 @@ test.each(history)('neither role can write %s but through the functions that kee
   }
 });
 
-test.each(addedTo)('%s is added to and never changed', async (table) => {
+test.each(addedTo)('%s only gets new rows, and existing rows never change', async (table) => {
   const column = {
     key_listing: 'doubt',
     key_observation: 'event',
@@ -88,18 +88,18 @@ test.each(addedTo)('%s is added to and never changed', async (table) => {
   expect(count).toBe(0);
 });
 
-test('the daemon cannot say that an operation is of another project, or walked further than it is', async () => {
+test('the daemon cannot move an operation to another project, or mark one as walked further than it is', async () => {
   for (const column of ['id', 'created_at', 'walked_at', 'first_seen_at']) {
     await expectRefused(daemon, `update keywarden.project set ${column} = ${column}`);
   }
 });
 
-test('the same statement as the owner is carried out: the refusals are the roles’', async () => {
+test('the same statement succeeds for the owner, so the refusals come from the roles', async () => {
   const { count } = await store.sql`update keywarden.operation set status = status`;
   expect(count).toBe(1);
 });
 
-test('the report reads, and writes nothing of what the daemon does', async () => {
+test('the report can read, and cannot write anything that the daemon writes', async () => {
   expect(await report`select status from keywarden.operation`).toHaveLength(1);
   await expectRefused(report, `insert into keywarden.control_plane (base_url) values ('x')`);
   await expectRefused(report, `update keywarden.project set name = 'x'`);
@@ -122,7 +122,7 @@ test('the report reads, and writes nothing of what the daemon does', async () =>
   await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', 'x')`);
 });
 
-test('the daemon cannot lengthen its own arm: retention and functions are the owner’s', async () => {
+test('the daemon cannot extend its own permissions, because retention and functions belong to the owner', async () => {
   await expectRefused(daemon, `insert into keywarden.operation_retention (keep) values ('300 days')`);
   await expectRefused(daemon, 'create table keywarden.mine (a int)');
   await expectRefused(
@@ -131,7 +131,7 @@ test('the daemon cannot lengthen its own arm: retention and functions are the ow
   );
 });
 
-/** What a role may, as docs/ROLES.md has it: of tables, then of functions. */
+/** Returns what a role may do on tables, then on functions, in the form of docs/ROLES.md. */
 async function readGrants(): Promise<string[]> {
   const rows = await store.sql`
     with tables as (
@@ -162,14 +162,14 @@ async function readGrants(): Promise<string[]> {
   return rows.map(({ name, daemon: may, report: mayToo }) => `| ${name} | ${may} | ${mayToo} |`);
 }
 
-test('no function of ours is everybody’s', async () => {
+test('no function of ours is granted to public', async () => {
   const open = await store.sql`
     select f.oid::regprocedure::text as name from pg_proc f, aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) a
     where f.pronamespace::regnamespace::text in ('keywarden', 'keywarden_jobs') and a.grantee = 0`;
   expect(open).toEqual([]);
 });
 
-test('docs/ROLES.md says of every table and function what each role may', async () => {
+test('docs/ROLES.md lists what each role may do with every table and function', async () => {
   const text = readFileSync(new URL('../../docs/ROLES.md', import.meta.url), 'utf8');
   const documented = text.split('\n').filter((line) => line.startsWith('| keywarden'));
   expect(documented).toEqual(await readGrants());

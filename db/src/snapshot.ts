@@ -3,9 +3,11 @@ import type postgres from 'postgres';
 import { type Query, type Reader, select, toStatement } from './list.ts';
 import type { Sql } from './sql.ts';
 
-/** The store as it was at one moment, whatever is written meanwhile. It holds a connection until it is closed. */
+/** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
 export interface Snapshot extends Reader {
-  /** All items of a list, some at a time, in constant memory: the next rows are asked for when the last were taken. */
+  /**
+   * Streams all items of a list in batches, in constant memory. The next rows are requested when the last were taken.
+   */
   stream(list: Query): AsyncGenerator<string[]>;
   close(): Promise<void>;
 }
@@ -13,21 +15,21 @@ export interface Snapshot extends Reader {
 const batch = 1000;
 
 /**
- * Opens a snapshot for an answer of any length. Its cursors are SQL's own: the driver's end without an error where the connection is lost
- * between two reads, and what looks complete would not be.
+ * Opens a snapshot for an answer of any length. Its cursors are SQL's own, because the driver's end without an error if the connection is
+ * lost between two reads. An incomplete answer would look complete.
  */
 export async function openSnapshot(sql: Sql): Promise<Snapshot> {
   const opened = Promise.withResolvers<postgres.TransactionSql>();
   const closing = Promise.withResolvers<void>();
   const ended = sql.begin('isolation level repeatable read read only', async (tx) => {
-    // A plan that hands out rows in the order of an index, and does not sort ten million of them first.
+    // Forces a plan that returns rows in the order of an index. Otherwise Postgres would sort ten million of them first.
     await tx`set local enable_sort = off`;
     await tx`set local enable_hashjoin = off`;
     await tx`set local statement_timeout = 0`;
     opened.resolve(tx);
     await closing.promise;
   });
-  // The transaction rejects when its connection is lost; a statement of it may then wait for ever.
+  // The transaction rejects when its connection is lost. Its running statement may then wait forever.
   let lost: { error: unknown } | undefined;
   let refuse: ((error: unknown) => void) | undefined;
   ended.catch((error: unknown) => {
@@ -36,7 +38,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     refuse?.(error);
   });
   const tx = await opened.promise;
-  // Not a race with a promise that lives as long as the stream: that would keep the rows of every race.
+  // Not a race with a promise that lives as long as the stream: that promise would keep the rows of every race.
   const run = async (statement: SQL) => {
     if (lost !== undefined) throw lost.error;
     const { text, params } = toStatement(statement);
@@ -60,7 +62,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
       await run(fragment`close ${fragment.identifier(name)}`);
     },
     async close() {
-      // On a connection that was lost the driver's commit would end the process.
+      // On a lost connection the driver's commit would end the process.
       if (lost !== undefined) return;
       closing.resolve();
       await ended.catch(() => undefined);

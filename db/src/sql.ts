@@ -9,38 +9,38 @@ export type Tx = postgres.TransactionSql;
 
 const dialect = new PgDialect();
 
-/** The query builder within a transaction of the driver's. */
+/** Returns the query builder within a transaction of the driver. */
 export function builderOf(tx: Tx): Db {
-  // A session asks its client for `unsafe` alone, which a transaction has too; drizzle makes its own transactions like this.
+  // A session calls only `unsafe` on its client, which a transaction also has. drizzle creates its own transactions in the same way.
   return new PostgresJsDatabase(dialect, new PostgresJsSession(tx as unknown as Sql, dialect, undefined), undefined);
 }
 
-/** A pool beside the store's own. */
+/** Options of a pool beside the store's own. */
 export interface PoolOptions {
   max: number;
-  /** Called for each connection that ends, however it does. */
+  /** Called for each connection that ends, for any reason. */
   onclose?: () => void;
-  /** JSON comes parsed and goes as its text. */
+  /** JSON is read as parsed values and written as text. */
   parsesJson?: boolean;
   /** Settings of its sessions. */
   settings?: Record<string, string | number>;
 }
 
-/** SQLSTATE codes that statements here are prepared for. check_violation is also what a row without a partition gets. */
+/** SQLSTATE codes that statements here handle. check_violation is also the error of a row without a partition. */
 export const sqlState = {
   checkViolation: '23514',
   insufficientPrivilege: '42501',
   lockNotAvailable: '55P03',
 } as const;
 
-/** Whether an error says that Postgres refuses a row for what it holds: SQLSTATE classes 22 and 23. */
+/** Returns whether Postgres refused a row because of its content: SQLSTATE classes 22 and 23. */
 export function isRefusedRow(error: unknown): boolean {
   return /^2[23]\d\w\w$/.test(codeOf(error));
 }
 
 /**
- * A value as JSON text that Postgres takes. It has no NUL character in text, and no half of a surrogate pair: those are replaced, in names
- * too, so that one odd row does not keep all others out.
+ * Returns a value as JSON text that Postgres accepts. NUL characters and halves of surrogate pairs are replaced, in names too. One odd row
+ * therefore does not keep all others out.
  */
 export function toJson(value: object): string {
   const text = JSON.stringify(value);
@@ -54,14 +54,14 @@ export function toJson(value: object): string {
 
 const repair = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** One row an id, or of what else tells rows apart, the last: a list whose pages shift while rows arrive shows one twice. */
+/** Returns the last row for each id, or other identity. A list whose pages shift while rows arrive shows one twice. */
 export function lastOfEach<T extends { id: string }>(rows: T[], keyOf: (row: T) => string = ({ id }) => id): T[] {
   return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
 }
 
 /**
- * A column of rows as the text of a Postgres array, which Postgres reads three times as fast as JSON and postgres.js would write
- * slower. Nothing but nulls is the empty array: unnest fills short ones up. NUL is replaced as above.
+ * Returns a column of rows as the text of a Postgres array. Postgres reads that three times as fast as JSON, and postgres.js writes it
+ * slower. A column of only nulls is the empty array, because unnest pads short arrays. NUL is replaced as above.
  */
 export function toArray<T>(rows: readonly T[], valueOf: (row: T) => string | number | null | undefined): string {
   let isEmpty = true;
@@ -76,18 +76,18 @@ export function toArray<T>(rows: readonly T[], valueOf: (row: T) => string | num
 
 const plain = /^[\w:.+-]+$/;
 
-/** Ids, times and single words stand as they are; but the word null would be none. */
+/** Quotes a value if necessary. Ids, times and single words need no quotes, except the word null. */
 function quote(value: string): string {
   if (plain.test(value) && value.length > 'null'.length) return value;
   return `"${repair(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
-/** What a timestamptz gives back letter for letter: UTC, at most six digits of fraction, no zero at its end. */
+/** The times that a timestamptz returns unchanged: UTC, at most six fractional digits, no trailing zero. */
 const canonical = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,5}[1-9])?Z$/;
 
 /**
- * The jsonb of a row: unknown fields, and under their own names the times that the column could not give back as they came.
- * Null when there is neither.
+ * Returns the jsonb of a row: unknown fields, and under their own names the times that the column could not return as received. Returns
+ * null if there are neither.
  */
 export function packExtra(
   extra: Record<string, unknown> | null,

@@ -5,7 +5,7 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { openStore } from './store.ts';
 
-test('an embedded database whose migrations are another version’s is refused, and no connection to it stays open', async () => {
+test('an embedded database with the migrations of another version is refused, and no connection to it stays open', async () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
   const first = await openStore({ databaseUrl: undefined, dataFolder, applicationName: 'first' });
   try {
@@ -19,14 +19,14 @@ test('an embedded database whose migrations are another version’s is refused, 
     }
     const [row] =
       await first.sql`select count(*)::int as n from pg_stat_activity where backend_type = 'client backend'`;
-    expect(Number(row?.n)).toBeLessThanOrEqual(3); // ours, and the one by which the server knows that somebody is here
+    expect(Number(row?.n)).toBeLessThanOrEqual(3); // our connection, and the one by which the server counts its members
   } finally {
     await first.close();
     rmSync(dataFolder, { recursive: true, force: true });
   }
 });
 
-test('R4: what is committed is on disk before a call is made, whatever the server’s or the database’s default', async () => {
+test('R4: what is committed is on disk before a call is made, whatever the default of the server or database is', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;
   await store.sql.unsafe(`alter database ${String(name)} set synchronous_commit = off`);

@@ -13,23 +13,31 @@ export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';
 export type { Db, PoolOptions, Sql } from './sql.ts';
 
-/** The audit store: one pool, through drizzle for what it can say and as SQL for the rest. */
+/** The audit store: one pool, used through drizzle where it suffices and as SQL otherwise. */
 export interface Store {
   sql: Sql;
   db: Db;
-  /** What only one process may do at a time. */
+  /** The locks for work that only one process may do at a time. */
   locks: Locks;
-  /** Another pool on the same database in the same role, for what must not wait behind the first, or must not hold it up. Closed with the store. */
+  /**
+   * Opens another pool on the same database in the same role, for work that must not wait behind the first pool or delay it. It is closed
+   * with the store.
+   */
   connect: (options: PoolOptions) => Sql;
   /** In words, without a secret: "embedded Postgres 18.4", "Postgres 17.2 at db.internal". */
   description: string;
   close(): Promise<void>;
 }
 
-/** auto: the embedded database is migrated and another one must be current; migrate: any is; none: nothing is asked. */
+/**
+ * Whether to migrate:
+ * - auto: the embedded database is migrated, and any other must be current
+ * - migrate: any database is migrated
+ * - none: nothing is checked
+ */
 export type Migrations = 'auto' | 'migrate' | 'none';
 
-/** The least-privileged roles of the two apps; functions/90-grants.sql says what each may. */
+/** The least-privileged roles of the two apps. functions/90-grants.sql lists their permissions. */
 type StoreRole = 'keywarden_daemon' | 'keywarden_report';
 
 export interface StoreOptions {
@@ -37,24 +45,26 @@ export interface StoreOptions {
   dataFolder: string;
   applicationName: string;
   migrations?: Migrations;
-  /** Works as this role; without it as the user of the address. */
+  /** The role to work as; by default the user in the URL. */
   role?: StoreRole;
-  /** How long operations are kept, in ms (null: for ever), set where the database is migrated. Left as it is when absent. */
+  /** How long operations are kept, in ms (null: forever), set when the database is migrated. Unchanged if absent. */
   operationRetentionMs?: number | null;
   maxConnections?: number;
-  /** A statement that takes longer is cancelled; ms, without it none is. */
+  /** Statements that take longer are canceled, in ms. Without it there is no limit. */
   statementTimeoutMs?: number;
 }
 
 const oldestVersion = 150_000;
 
-/** Opens the store. Throws a UserError for a database that cannot be reached, refuses, is too old, or has another schema. */
+/**
+ * Opens the store. Throws a UserError for a database that is unreachable or too old, refuses the connection, or has another schema.
+ */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const embedded = options.databaseUrl === undefined ? await openEmbedded(options.dataFolder) : undefined;
   const url = options.databaseUrl ?? embedded?.url ?? '';
   const migrations = options.migrations ?? 'auto';
   const migrates = migrations === 'migrate' || (migrations === 'auto' && embedded !== undefined);
-  // A connection to the embedded server that stays open would keep a failed process alive.
+  // An open connection to the embedded server would keep a failed process alive.
   if (migrates)
     await migrateAsOwner(url, options).catch(async (error: unknown) => {
       await embedded?.close();
@@ -67,7 +77,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return opened;
   };
   const sql = open({ max: options.maxConnections ?? 10 });
-  // This sets the pool's parsers: times and json pass as text where a query of ours does not map them.
+  // This sets the pool's parsers: times and JSON pass as text unless one of our queries maps them.
   const db = drizzle(sql);
   const locks = createLocks(open);
   const close = async () => {
@@ -87,7 +97,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-/** Migrates as the database's own user; the apps then work as roles that may do less. */
+/** Migrates as the database's own user. The apps then use roles with fewer permissions. */
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
   const sql = connect(url, { ...owner, role: undefined, pool: { max: 2 } });
@@ -116,7 +126,7 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
   return postgres(url, {
     max: pool.max,
     connect_timeout: 10,
-    // A session of its own is there for what it holds; the pool's others come and go with the work.
+    // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
     ...(pool.max === 1 ? { idle_timeout: 0, max_lifetime: null } : { idle_timeout: 60 }),
     onnotice: () => undefined,
     ...(pool.onclose === undefined ? {} : { onclose: pool.onclose }),
@@ -148,7 +158,7 @@ async function readVersion(
   }
 }
 
-/** The sentence for a database that cannot be used; never the URL, which holds a password. */
+/** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
   const { host, pathname, username } = new URL(url);
   const code = codeOf(error);
@@ -190,8 +200,8 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
 }
 
 /**
- * Settings of the server by which what was committed may be lost in a crash, in words: an intent or an approval that is gone would let a key be
- * revoked again, or more than a day allows. What the sessions of this store set for themselves is looked at, too.
+ * Lists, in words, the server settings under which a crash may lose committed data. A lost intent or approval could let a key be revoked
+ * again, or let more keys be revoked than a day allows. The check includes what the sessions of this store set for themselves.
  */
 export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
   const rows = await sql`

@@ -8,7 +8,7 @@ import { openStore } from './store.ts';
 
 const early = new URL('../../packages/testkit/data/early-store.sql', import.meta.url);
 
-/** Everything that a schema is made of, one line each, without what a migration records of itself. */
+/** Returns every part of a schema, one line each, without the records that a migration keeps of itself. */
 async function describeSchema(sql: Sql): Promise<string[]> {
   const rows = await sql`
     with relations as (
@@ -66,7 +66,7 @@ test('a store that the early migrations made keeps every row, and has the schema
   await fresh.close();
 });
 
-test('a store that has some of the early migrations only is refused with what to do, and left as it is', async () => {
+test('a store with only some of the early migrations is refused with the steps to fix it, and stays unchanged', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [first] = JSON.parse(
     readFileSync(new URL('../upgrade/early-migrations.json', import.meta.url), 'utf8'),

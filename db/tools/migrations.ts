@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type DrizzleSnapshotJSON, generateDrizzleJson, generateMigration } from 'drizzle-kit/api';
 import * as schema from '../src/schema/index.ts';
 
-// `check`: fails when the tables of db/src/schema are not what the migrations make. `generate NAME`: writes the migration that makes them so, to be
-// read and, where drizzle cannot say something (partitions, storage parameters), completed before it is committed.
+// `check` fails if the tables of db/src/schema differ from what the migrations create. `generate NAME` writes the migration for the
+// difference. Read it before you commit it, and complete what drizzle cannot express (partitions, storage parameters).
 
 interface Journal {
   entries: { idx: number; version: string; when: number; tag: string; breakpoints: boolean }[];

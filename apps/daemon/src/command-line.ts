@@ -25,7 +25,7 @@ const syncDescriptions: Record<RunKind, string> = {
   credentials: 'one pass over the credentials of projects and branches',
 };
 
-/** Runs the command that these words name, and returns its exit code. Throws a UserError for words that name none. */
+/** Runs the command that `words` name and returns its exit code. Throws a UserError if they name no command. */
 export async function runCommandLine(words: string[]): Promise<number> {
   let code: number = exitCode.done;
   try {
@@ -41,7 +41,7 @@ export async function runCommandLine(words: string[]): Promise<number> {
   return code;
 }
 
-/** Describes the command line; each command's exit code goes to `done`. */
+/** Returns the command line's description. Each command passes its exit code to `done`. */
 function describe(done: (code: number) => void): Command {
   const program = new Command('keywarden')
     .description("Governs a hosted-Postgres control plane's API keys and keeps its operations history.")
@@ -52,7 +52,7 @@ function describe(done: (code: number) => void): Command {
     .command('run')
     .description('the daemon: syncs, plans and announces by schedule, and revokes what is in mode: enforce')
     .action(async () => {
-      // With the queues it takes a while to load, which no other command needs.
+      // The queues take a while to load, and no other command needs them.
       const { runCommand } = await import('./commands/run.ts');
       done(await runCommand());
     });
@@ -210,7 +210,7 @@ function describe(done: (code: number) => void): Command {
   }
 }
 
-/** Commander's message as one sentence on one line. */
+/** Returns Commander's message as one sentence on one line. */
 function sentence(message: string): string {
   const text = message
     .replace(/^error: /, '')

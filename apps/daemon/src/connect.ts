@@ -22,34 +22,34 @@ import type { Observer } from './observe/observer.ts';
 /** A connection that has authenticated. */
 export interface Connection {
   name: string;
-  /** What the store knows its control plane by. */
+  /** The identity by which the store recognizes the control plane. */
   identity: string;
   client: ControlPlaneClient;
   /** Shared by all connections of its account in this process. */
   limiter: Limiter;
-  /** How many requests the connection has made so far. */
+  /** Returns the number of requests that the connection has made so far. */
   requests: () => number;
-  /** The number of its control plane in the store. */
+  /** The control plane's number in the store. */
   controlPlane: string;
   accountId: string;
   authMethod: string;
   isPersonal: boolean;
   ownKeyId: string | null;
-  /** Where its key stands, if in a file. */
+  /** The path of the key's file, or null. */
   keyFile: string | null;
   isSandbox: boolean;
-  /** The control plane's clock less ours, in ms, by its `Date`. */
+  /** The control plane's clock, as its `Date` gives it, minus the local clock, in ms. */
   skewMs: number;
-  /** The clock and sleep of its client. */
+  /** The clock and sleep function of its client. */
   time: Time;
-  /** The Date of the last answer of each list, in ms, and when it was there, by our clock. */
+  /** For each list, the Date of its last response in ms, and when that response arrived by the local clock. */
   lastDates: Map<string, { dateMs: number; endedMs: number }>;
 }
 
-/** What a connection learns when it authenticates, before anything is stored. */
+/** The facts that a connection learns when it authenticates, before anything is stored. */
 export type Identity = Omit<Connection, 'controlPlane'>;
 
-/** One limiter an account (L1), for as long as the process lives. */
+/** One limiter an account (L1), for the lifetime of the process. */
 export type Limiters = Map<string, Limiter>;
 
 export interface OpenOptions {
@@ -58,17 +58,17 @@ export interface OpenOptions {
   signal: AbortSignal;
   replica: string | null;
   time?: Time;
-  /** For tests: what a client sends with, and its chance from 0 to 1. */
+  /** For tests: the client's fetch function, and its random number from 0 to 1. */
   fetch?: typeof fetch;
   random?: () => number;
   observer?: Observer;
-  /** Where requests are counted, over all processes of the store. */
+  /** Counts requests across all processes of the store. */
   budgets?: LimiterStore;
 }
 
 /**
- * Authenticates every connection. One that fails does not stop the others (R7): it goes to `onFailure`, which may throw. Throws
- * the first failure when none is left.
+ * Authenticates every connection. A connection that fails does not stop the others (R7): its error is passed to `onFailure`, which may
+ * throw. Throws the first failure if no connection is left.
  */
 export async function openConnections(
   sql: Sql,
@@ -91,7 +91,9 @@ export async function openConnections(
   return connections;
 }
 
-/** Where a process counts its requests, beside all others of the store: by a session of its own, so that no request waits behind pages. */
+/**
+ * Opens the request counter that all processes of the store share. It has its own session, so that no request waits behind pages.
+ */
 export function openBudgets({ connect }: Pick<Store, 'connect'>): LimiterStore {
   return createSharedStore(createBudgetRows(connect({ max: 1 })), {
     localMs: () => performance.now(),
@@ -99,7 +101,7 @@ export function openBudgets({ connect }: Pick<Store, 'connect'>): LimiterStore {
   });
 }
 
-/** With a clock of their own, tests count by that. */
+/** Returns the shared counter. Tests that bring their own clock count by that clock. */
 function sharedBudgets(sql: Sql, time: Time | undefined): LimiterStore {
   const rows = createBudgetRows(sql);
   if (time === undefined) return createSharedStore(rows, { localMs: () => performance.now() });
@@ -112,7 +114,7 @@ async function save(sql: Sql, connection: Identity, replica: string | null): Pro
   return await saveConnection(sql, { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica });
 }
 
-/** Asks whose the credential is. Throws a UserError that names the fix. */
+/** Asks the control plane whose credential it is. Throws a UserError that names the fix. */
 export async function identify(
   { name, url, identity, apiKey, keyId, keyFile, share }: ConnectionConfig,
   {
@@ -136,7 +138,7 @@ export async function identify(
       'control_plane',
       `The control plane at ${url} sends no Date, and its time cannot be known; check CONTROL_PLANE_URL.`,
     );
-  // Only a loopback address may call itself a sandbox: its time is moved and its limits may be off.
+  // Only a loopback address is accepted as a sandbox: its time can be moved and its limits may be off.
   const isSandbox =
     answer.server === 'keywarden-sandbox' && ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
   const limiter =
@@ -171,7 +173,7 @@ export async function identify(
   };
 }
 
-/** The account's limiter. The request that told whose the credential is counts too. */
+/** Returns the account's limiter. It also counts the request that identified the credential. */
 async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<Limiter> {
   const limiter = limiters.get(options.account) ?? createLimiter(options);
   limiters.set(options.account, limiter);
@@ -179,7 +181,7 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
-/** The sentence for a connection that does not answer as it should. */
+/** Returns the sentence for a connection that does not respond as it should. */
 function describeFailure(
   error: unknown,
   { name, url, usesSandbox }: { name: string; url: string; usesSandbox: boolean },
@@ -213,8 +215,8 @@ function describeFailure(
 }
 
 /**
- * All connections, or those that are named; each has authenticated. A command ends at the first that cannot; with
- * `skipFailing` such a one is logged and left out, and only when none is left it is an error.
+ * Returns all connections, or the named ones, each authenticated. Throws at the first that cannot authenticate. With `skipFailing`, logs
+ * and skips such a connection, and throws only if none is left.
  */
 export async function connectionsOf(
   context: OpenOptions & { store: Store; log: Logger },
@@ -239,8 +241,8 @@ export async function connectionsOf(
 }
 
 /**
- * The connections that can be used, and of the others one sentence each: what a person says must not wait for all of them. Throws when
- * none can.
+ * Returns the usable connections, and one sentence for each of the others. A person's command must not wait until every connection works.
+ * Throws if none is usable.
  */
 export async function usableConnections(
   context: OpenOptions & { store: Store },

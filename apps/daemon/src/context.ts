@@ -6,7 +6,7 @@ import type { Limiters } from './connect.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Progress } from './progress.ts';
 
-/** What every job of one process works with. */
+/** Everything that the jobs of one process share. */
 export interface Context {
   store: Store;
   config: Config;
@@ -14,19 +14,21 @@ export interface Context {
   log: Logger;
   progress: Progress;
   signal: AbortSignal;
-  /** Our own clock, in ms since 1970; the control plane's is a connection's (control-plane-clock.ts). */
+  /** The local clock, in ms since 1970. A connection has the control plane's clock (control-plane-clock.ts). */
   now: () => number;
   limiters: Limiters;
-  /** The configuration as its file is now; absent for what reads it once, as commands do. Throws a UserError. */
+  /** Reads the configuration file again. Absent for commands, which read it once. Throws a UserError. */
   rereadConfig?: () => Config;
-  /** Where requests are counted; in the store where it is left out. */
+  /** Counts requests; by default, in the store. */
   budgets?: LimiterStore;
-  /** Hears of requests and jobs; nobody does where it is left out. */
+  /** Observes requests and jobs; by default, there is no observer. */
   observer?: Observer;
-  /** The environment as it is, for the commands that are given some of it. */
+  /** The process environment, for the commands that get part of it. */
   variables: NodeJS.ProcessEnv;
-  /** This process among those that stay and share the store; null for a command. */
+  /** This process's id among the long-running ones that share the store; null for a command. */
   replica: string | null;
-  /** Of the innermost lock that this work is under: what it writes is refused once another has taken that. */
+  /**
+   * The lease of the innermost lock that this work holds. Writes are refused once another process has taken that lock.
+   */
   lease?: Lease;
 }

@@ -3,14 +3,15 @@ import { staleWords } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from './connect.ts';
 
-/** Returns the control plane's time by its own clock, RFC 3339. */
+/** Returns the current time by the control plane's own clock, as RFC 3339. */
 export function controlPlaneNow({ skewMs, time }: Pick<Connection, 'skewMs' | 'time'>): string {
   return new Date(time.now() + skewMs).toISOString();
 }
 
 /**
- * The present of each control plane by its own clock (R1): null, so that nothing is judged, where no connection of this process
- * has asked for it, or where our clock is off it by more than allowed. A sandbox's time is moved on purpose.
+ * Returns a function that gives each control plane's current time by its own clock (R1). It gives null, so that nothing is judged, if no
+ * connection of this process has asked for that time. It also gives null if the local clock is off by more than allowed. A sandbox's time
+ * is moved on purpose.
  */
 export function clockOf(policy: Policy, connections: Connection[]): (controlPlane: string) => number | null {
   return (controlPlane) => {
@@ -28,8 +29,9 @@ export function isClockTrusted(
 }
 
 /**
- * One wrong Date that a walk began with would be claimed for good, and one that a listing bears would outlive all later ones, so that nothing is
- * stored through a connection whose control plane and we are minutes apart: one of both clocks is wrong. A sandbox's time is moved on purpose.
+ * Throws if the control plane's clock and the local clock are minutes apart: one of them is wrong, so nothing may be stored through the
+ * connection. A walk that begins with a wrong Date would claim its coverage permanently. A listing with one would outlive all later
+ * listings. A sandbox's time is moved on purpose.
  */
 export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
@@ -39,15 +41,17 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   );
 }
 
-/** An answer of the control plane itself is made after it was asked for; clocks drift by seconds, and a Date has whole ones. */
+/**
+ * The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds.
+ */
 const driftMs = 30_000;
 
-/** A Date has whole seconds: after this time, in ms, another answer has another. */
+/** A Date has whole seconds: after this time, in ms, a new response has another Date. */
 const dateMovesMs = 2000;
 
 /**
- * Why an answer shows a time that is over, and not the present: a cache between has kept it. Null for a fresh one. A named `list` is compared with
- * its last answer, too.
+ * Returns why a response is stale because a cache between has kept it; null for a fresh one. Also compares a named `list` with its last
+ * response.
  */
 export function whyStale(
   { skewMs, lastDates, time }: Pick<Connection, 'skewMs' | 'lastDates' | 'time'>,
@@ -63,12 +67,12 @@ export function whyStale(
   return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;
 }
 
-/** How far an answer's Date may lie from where the control plane's clock must be by now. */
+/** How far, in ms, a response's Date may be from the expected time of the control plane's clock. */
 const dateToleranceMs = 300_000;
 
 /**
- * The Date of an answer as RFC 3339. One wrong Date that was stored would spoil every later judgement, so that one which does
- * not fit what the connection knows of the control plane's clock is refused. A sandbox's time is moved on purpose.
+ * Returns a response's Date as RFC 3339. Throws if it does not fit what the connection has seen of the control plane's clock. One wrong
+ * Date in the store would spoil every later judgement. A sandbox's time is moved on purpose.
  */
 export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: number | null): string {
   const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (time.now() + skewMs));

@@ -21,7 +21,7 @@ import { jobs } from './schedule/jobs.ts';
 
 useApplyFixture();
 
-test('R6: a daemon that runs goes by the configuration file as it is now; while that cannot be used it judges and revokes nothing', async () => {
+test('R6: a running daemon applies the current configuration file; while the file cannot be used, it judges and revokes nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-reload-'));
@@ -54,7 +54,7 @@ test('R6: a daemon that runs goes by the configuration file as it is now; while 
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('R6: replicas with different policies revoke nothing by themselves until they agree', async () => {
+test('R6: replicas with different policies revoke nothing automatically until they agree', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   const { db } = fixture.context.store;
@@ -78,7 +78,7 @@ test('R6: replicas with different policies revoke nothing by themselves until th
   expect(await openIncidents()).toEqual([]);
 });
 
-test('R6: what a replica went by that is not heard of any more holds nothing back', async () => {
+test('R6: the policy of a replica that is no longer running holds nothing back', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await sayPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });

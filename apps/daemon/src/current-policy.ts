@@ -12,8 +12,8 @@ import type { Config } from '@keywarden/runtime/config';
 import type { Context } from './context.ts';
 
 /**
- * The context with the policy, channels and sinks that the configuration file has now: what a person has written there holds from the next
- * job on, without a restart. Null while the file cannot be used: then nothing is judged or revoked, and an incident says why.
+ * Returns the context with the policy, channels and sinks of the current configuration file. A change takes effect with the next job,
+ * without a restart. Returns null while the file cannot be used: then nothing is judged or revoked, and an incident gives the reason.
  */
 export async function withCurrentPolicy(context: Context): Promise<Context | null> {
   const current = rereadPolicy(context);
@@ -31,7 +31,7 @@ export async function withCurrentPolicy(context: Context): Promise<Context | nul
   return { ...context, config: { ...context.config, policy, channels, sinks } };
 }
 
-/** What the configuration file says now, or why it cannot be used. */
+/** Returns the current configuration, or why its file cannot be used. */
 function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | 'config'>): Config | UserError {
   try {
     return rereadConfig?.() ?? config;
@@ -41,7 +41,9 @@ function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | '
   }
 }
 
-/** Tells the other replicas what this one goes by. While all that are heard of do not agree, an incident is open. */
+/**
+ * Records for the other replicas which policy this one applies. While the running replicas do not agree, an incident is open.
+ */
 export async function sayCurrentPolicy(
   context: Pick<Context, 'store' | 'replica' | 'rereadConfig' | 'config'>,
   current: Config | UserError = rereadPolicy(context),
@@ -58,13 +60,15 @@ export async function sayCurrentPolicy(
   else await openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
 }
 
-/** Why replicas with different policies let nothing go by themselves; null where all that are heard of go by this one. */
+/**
+ * Returns why replicas with different policies prevent automatic actions; null if all running replicas apply this one.
+ */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
   const own = { replica: '', policySha256: hashRules(config), why: null, saidAt: '' };
   return describeDisagreement([own, ...(await listReplicaPolicies(store.db))]);
 }
 
-/** The policy, and the channels by which its notices must be accepted. */
+/** Hashes the policy and the channels that must accept its notifications. */
 const hashRules = ({ policy, channels }: Pick<Config, 'policy' | 'channels'>): string =>
   sha256(canonicalJson([hashPolicy(policy), channels.map(({ name }) => name).toSorted()]));
 

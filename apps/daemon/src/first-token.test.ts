@@ -28,7 +28,7 @@ afterAll(async () => {
 const kept = () => readDataFile(folder, 'report-token') ?? '';
 const holder = async () => await authenticateToken(report.sql, kept());
 
-test("the first token is kept for its owner alone, an operator's on the sandbox, and only a viewer's elsewhere", async () => {
+test("the first token is readable by its owner only; it is an operator's on the sandbox, and a viewer's elsewhere", async () => {
   await ensureFirstToken(fixture.context, { isSandbox: true });
   const first = kept();
   expect(statSync(join(folder, 'report-token')).mode & 0o077).toBe(0);
@@ -38,7 +38,7 @@ test("the first token is kept for its owner alone, an operator's on the sandbox,
   expect(await holder()).toMatchObject({ role: 'viewer' });
 });
 
-test('a first token that was revoked stays so, and another takes its place', async () => {
+test('a revoked first token stays revoked, and another one replaces it', async () => {
   const dead = kept();
   await revokeToken(fixture.context.store.db, (await holder())?.token ?? '');
   await ensureFirstToken(fixture.context, { isSandbox: true });
@@ -47,7 +47,7 @@ test('a first token that was revoked stays so, and another takes its place', asy
   expect(await holder()).toMatchObject({ role: 'operator' });
 });
 
-test('REPORT_TOKEN is taken as it is given', async () => {
+test('REPORT_TOKEN is used as it is given', async () => {
   fixture.context.environment.REPORT_TOKEN = 'given-by-the-environment';
   await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).toBe('given-by-the-environment');

@@ -6,9 +6,8 @@ import { readDataFile, usageError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**
- * Makes sure of a first report token: REPORT_TOKEN, else the one that the data folder keeps, else a new one that is kept there;
- * one that was revoked is replaced.
- * On a sandbox it is an operator's, elsewhere a viewer's.
+ * Ensures a first report token: REPORT_TOKEN, else the one in the data folder, else a new one that is kept there. A revoked one is
+ * replaced. On a sandbox it is an operator's, elsewhere a viewer's.
  */
 export async function ensureFirstToken(
   { store, environment }: Context,

@@ -1,4 +1,4 @@
-// What simulations, benchmarks and the test kit drive: the parts of a pass.
+// The parts of a pass that simulations, benchmarks and the testkit drive.
 export { type Connection, type OpenOptions, openConnections } from './connect.ts';
 export { type Context } from './context.ts';
 export { applyPlan } from './enforce/apply.ts';

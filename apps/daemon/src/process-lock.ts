@@ -2,8 +2,8 @@ import { linkSignals } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**
- * Work that only one process may do at a time: `what` names it in the database and, if one has to wait, to the user. The work's own context
- * ends when the lock is lost.
+ * Runs work that only one process may do at a time. `what` names it in the database and, if the work has to wait, for the user. The work's
+ * own context is aborted when the lock is lost.
  */
 export async function withProcessLock<T>(
   context: Context,

@@ -1,13 +1,13 @@
 import { SingleBar } from 'cli-progress';
 
-/** Says how far a job is: a bar on a terminal, a plain line at the end of a part elsewhere. Goes to standard error. */
+/** Shows a job's progress on standard error: a bar on a terminal, elsewhere a plain line at the end of a part. */
 export interface Progress {
   part(label: string, unit: string): ProgressPart;
   note(line: string): void;
 }
 
 interface ProgressPart {
-  /** `note` is what else is worth seeing: rows so far, perhaps. */
+  /** `note` is optional text, such as the rows so far. */
   update(done: number, total: number, note?: string): void;
   end(summary: string): void;
 }

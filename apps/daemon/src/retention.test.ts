@@ -5,7 +5,7 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { enforceRetention } from './retention.ts';
 
-test('the daily look forgets who asked the report for what only where that is configured', async () => {
+test("the daily retention check deletes the report's access log only where that is configured", async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const daemon = await store.as('keywarden_daemon');
   const { number: token } = await createToken(daemon.db, { name: 'ada', role: 'viewer', organizationIds: null });
@@ -20,7 +20,7 @@ test('the daily look forgets who asked the report for what only where that is co
   await enforceRetention(makeContext(daemon, config));
   expect(await accesses()).toBe(1);
   const retention = { access_log: { text: '400d', ms: 400 * 86_400_000 } };
-  // The database keeps operations for ever: of that the job complains, and this is done all the same.
+  // The database keeps operations forever: the job fails on that, and this deletion is done all the same.
   const operations = { text: '300d', ms: 300 * 86_400_000 };
   const working = enforceRetention(makeContext(daemon, { ...config, retention: { ...retention, operations } }));
   await expect(working).rejects.toThrow(/run keywarden migrate/);

@@ -8,7 +8,9 @@ import {
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
-/** The dry run: months of operations that are over `retention.operations`. Throws where the database holds to another retention. */
+/**
+ * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention.
+ */
 export async function findExpiredMonths({ store, config }: Pick<Context, 'store' | 'config'>): Promise<ExpiredMonth[]> {
   const configured = config.retention.operations;
   const enforced = await readOperationRetention(store.sql);
@@ -21,7 +23,9 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
   return await announceExpiredMonths(store.sql);
 }
 
-/** Drops the months that a dry run has named a day ago: until then a person may look, and lengthen the retention. */
+/**
+ * Drops the months that a dry run named at least a day ago. Until then, a person can review them and lengthen the retention.
+ */
 export async function dropDueMonths(
   { store, log }: Pick<Context, 'store' | 'log'>,
   { months, by }: { months: ExpiredMonth[]; by: string },
@@ -32,10 +36,10 @@ export async function dropDueMonths(
   }
 }
 
-/** The daemon's daily look. */
+/** Runs the daemon's daily retention check. */
 export async function enforceRetention(context: Context): Promise<void> {
   const { access_log: accessLog } = context.config.retention;
-  // First: that one retention cannot be held to is no reason to keep what another is over.
+  // Do this first: a retention that cannot be applied is no reason to keep data that exceeds another one.
   const rows = accessLog === undefined ? 0 : await forgetAccesses(context.store.sql, accessLog.ms);
   if (rows > 0)
     context.log.info({ rows }, 'forgot who asked the report for what, longer ago than retention.access_log');

@@ -10,11 +10,11 @@ export interface SeenConnection {
   ownKeyId: string | null;
   isSandbox: boolean;
   checkedAt: string;
-  /** This process, by a number of its own, if it is one that stays. */
+  /** The number of this process, if it is one that keeps running. */
   replica: string | null;
 }
 
-/** Records a connection that has just authenticated; answers with the number of its control plane. */
+/** Records a connection that has just authenticated. Returns the number of its control plane. */
 export async function saveConnection(
   sql: Sql,
   { name, baseUrl, accountId, authMethod, ownKeyId, isSandbox, checkedAt, replica }: SeenConnection,
@@ -51,7 +51,10 @@ export async function saveConnection(
   });
 }
 
-/** The accounts of these connections, each by a name of its own, with its connections; one that has never authenticated is its own account. */
+/**
+ * Lists the accounts of these connections, each with a unique name and its connections. A connection that never authenticated is its own
+ * account.
+ */
 export async function listAccounts(sql: Sql, names: string[]): Promise<{ account: string; connections: string[] }[]> {
   const rows = await sql`
     select coalesce(c.control_plane_number || '/' || c.account_id, n.name) as account, array_agg(n.name order by n.ordinality) as connections
@@ -60,7 +63,7 @@ export async function listAccounts(sql: Sql, names: string[]): Promise<{ account
   return rows.map((row) => ({ account: String(row.account), connections: row.connections as string[] }));
 }
 
-/** A process ends, and works with no key and by no policy any more. */
+/** Records the end of a process, which then uses no key and no policy. */
 export async function endReplica(db: Db, replica: string): Promise<void> {
   await db.delete(replicaPolicy).where(eq(replicaPolicy.replica, replica));
   await db.update(replicaCredential).set({ endedAt: fragment`now()` }).where(eq(replicaCredential.replica, replica));

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { columnsOf, instant, jsonOf, time } from '../item.ts';
 import { type List, type Reader, visible } from '../list.ts';
 
-/** What no connection sees of a scope. */
+/** A part of a scope that no connection sees. */
 const blindSpot = z.strictObject({
   kind: z.enum(['personal_keys', 'members_unknown', 'listing_old', 'own_key_unknown']),
   scope: z.string().nullable(),
@@ -28,7 +28,7 @@ export const connectionItem = z
   })
   .meta({ id: 'Connection' });
 
-/** Configured control planes with what each connection sees, and what it does not. */
+/** Lists the configured control planes, each with what its connections see and do not see. */
 export function connectionList(): List<typeof connectionItem> {
   return {
     schema: connectionItem,
@@ -49,7 +49,7 @@ export function connectionList(): List<typeof connectionItem> {
   };
 }
 
-/** All blind spots of the organizations that the asker may see, as JSON objects. */
+/** Lists all blind spots of the organizations visible to the caller, as JSON objects. */
 export async function listBlindSpots(db: Reader, organizations: string[] | null): Promise<object[]> {
   const rows = await db.execute(sql`
     select json_build_object('kind', b.kind, 'control_plane', c.base_url, 'scope', b.scope, 'connection', b.connection,
@@ -57,6 +57,6 @@ export async function listBlindSpots(db: Reader, organizations: string[] | null)
     from keywarden.blind_spot b join keywarden.control_plane c on c.number = b.control_plane_number
     where ${visible(sql`substring(b.scope from '^organization:(.*)$')`, organizations) ?? sql`true`}
     order by c.base_url, b.scope, b.kind, b.connection`);
-  // Postgres wrote it.
+  // Postgres wrote this JSON.
   return rows.map((row) => JSON.parse(String(row.item)) as object);
 }

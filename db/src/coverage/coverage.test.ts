@@ -21,7 +21,7 @@ afterAll(async () => await store.close());
 
 const day = (number: number) => `2026-05-${String(number).padStart(2, '0')}T00:00:00Z`;
 
-/** A project of 1 May, last listed on 20 May, with these proofs. */
+/** Returns the coverage of a project that was created on 1 May and last listed on 20 May, with these proofs. */
 async function coverageOf(
   proofs: [from: number, below: number][],
   { isWalked = true, goneAt = null }: { isWalked?: boolean; goneAt?: string | null } = {},
@@ -39,14 +39,14 @@ async function coverageOf(
   return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
 }
 
-test('what lies before the first proof was pruned, what lies after the last is recent', async () => {
+test('what is before the first proof was pruned, and what is after the last proof is recent', async () => {
   expect(await coverageOf([[5, 19]])).toEqual([
     [day(1), day(5), 'pruned'],
     [day(19), day(20), 'recent'],
   ]);
 });
 
-test('an instant between two proofs, a gap, and a first walk that has not come so far are told apart', async () => {
+test('an instant between two proofs, a gap and an unfinished first walk have different reasons', async () => {
   expect(
     await coverageOf([
       [1, 5],
@@ -63,7 +63,7 @@ test('an instant between two proofs, a gap, and a first walk that has not come s
   expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), day(20), 'not_walked']]);
 });
 
-test('a project that was walked minutes after it was made is recent, and one with rows that cannot be read is named as that', async () => {
+test('a project that was walked minutes after its creation is recent, and one with unreadable rows is reported as unreadable', async () => {
   const project = await makeProject(daemon.sql, controlPlane);
   const [row] = await store.sql`
     update keywarden.project set created_at = ${day(1)}, last_seen_at = '2026-05-01T00:03:00Z', walked_at = '2026-05-01T00:03:00Z'
@@ -80,11 +80,11 @@ test('a project that was walked minutes after it was made is recent, and one wit
   expect(await reasons()).toEqual(['unreadable']);
 });
 
-test('what was not walked before a project was deleted is named as that', async () => {
+test('what was not walked before a project was deleted is reported as deleted', async () => {
   expect((await coverageOf([[1, 15]], { goneAt: day(18) }))?.at(-1)).toEqual([day(15), day(18), 'deleted']);
 });
 
-test('A6: what is served no more is marked with the last walk that found it', async () => {
+test('A6: what is no longer served is marked with the last walk that found it', async () => {
   const project = await makeProject(daemon.sql, controlPlane);
   await makeOperationPartitions(daemon.sql, ['2026-05']);
   const operations = [makeWireOperation(86_400 * 5), makeWireOperation(86_400)];
@@ -106,7 +106,7 @@ test('A6: what is served no more is marked with the last walk that found it', as
   ]);
 });
 
-test('digits below the millisecond are kept', async () => {
+test('digits below the millisecond are preserved', async () => {
   const project = await makeProject(daemon.sql, controlPlane);
   const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
   await saveOperationPage(daemon.sql, { project, operations: [], proof });

@@ -3,16 +3,20 @@ import { z } from 'zod';
 import { instant, time } from '../item.ts';
 import { type Reader, visible, when } from '../list.ts';
 
-/** Times from `from` to `to`; a bound that is not included is an instant outside. */
+/** The times from `from` to `to`. A bound that is not included is an instant outside the interval. */
 const interval = z.strictObject({ from: instant, to: instant, from_included: z.boolean(), to_included: z.boolean() });
 export type Interval = z.output<typeof interval>;
 
 /**
- * Why the archive does not claim to have every operation of an interval. recent: not walked since, or too young to be sure of;
- * deleted: the project went, or was hidden, before a walk came; not_walked: the first walk has not come so far; pruned: the control plane no longer
- * served them when the project was first walked; gap: no walk came while they were served; instant: operations of that one time could not be proved whole, mostly
- * because more bear it than a page can show; unreadable: a walk met rows of the project that cannot be read, and this is not claimed, perhaps for them;
- * retention: dropped by our own retention.
+ * Why the archive does not claim to have every operation of an interval:
+ * - recent: not walked since, or too young to be certain
+ * - deleted: the project was deleted or hidden before a walk reached it
+ * - not_walked: the first walk has not reached it yet
+ * - pruned: the control plane no longer served the operations when the project was first walked
+ * - gap: no walk reached it while the operations were served
+ * - instant: the operations of one time could not be proved complete, mostly because a page cannot show that many
+ * - unreadable: a walk met unreadable rows of the project; they may be the reason that this interval is not claimed
+ * - retention: dropped by our own retention
  */
 const holeReason = z.enum(['recent', 'deleted', 'not_walked', 'pruned', 'gap', 'instant', 'unreadable', 'retention']);
 export type HoleReason = z.output<typeof holeReason>;
@@ -26,7 +30,7 @@ export const operationCoverage = z
     created_at: instant,
     walked_at: instant.nullable(),
     gone_at: instant.nullable(),
-    // Of later times nothing is asked.
+    // Coverage ends here: later times are outside the requested range.
     last_listed_at: instant,
     known: z.array(interval),
     unknown: z.array(interval.extend({ reason: holeReason })),
@@ -35,7 +39,7 @@ export const operationCoverage = z
 
 export type ProjectCoverage = z.output<typeof operationCoverage>;
 
-/** What is asked: from the project's creation to when it was last listed, or to when it was found missing. */
+/** The requested range: from the project's creation until it was last listed, or until it was found missing. */
 const asked = sql`tstzmultirange(tstzrange(p.created_at, greatest(p.created_at, coalesce(p.missing_since, p.last_seen_at)), '[]'))`;
 const dropped = sql`coalesce((select range_agg(tstzrange(d.month::timestamp at time zone 'UTC',
   (d.month + interval '1 month') at time zone 'UTC')) from keywarden.operation_drop d where d.dropped_at is not null), '{}')`;
@@ -44,10 +48,12 @@ const intervals = (
 ) => sql`coalesce((select json_agg(json_build_object('from', ${time(sql`lower(r)`)}, 'to', ${time(sql`upper(r)`)},
   'from_included', lower_inc(r), 'to_included', upper_inc(r)) order by r) from unnest(${of}) r), '[]')`;
 
-/** A project's coverage, and its number in the store: its place in the list. */
+/** A project's coverage with its number in the store, which is its cursor position in the list. */
 export type ListedCoverage = ProjectCoverage & { number: string };
 
-/** What the archive is known to hold of each project, and where it is not, in the order of their numbers. */
+/**
+ * Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers.
+ */
 export async function listCoverage(
   db: Reader,
   {
@@ -85,7 +91,7 @@ function toCoverage({ number, dropped, has_rejected: hasRejected, ...row }: Reco
   const coverage = operationCoverage.parse({ ...row, known: parse(row.known), unknown: [] });
   const { known, created_at: createdAt, walked_at: walkedAt, gone_at: goneAt } = coverage;
   const [first, last] = [known[0]?.from, known.at(-1)?.to];
-  // Nothing of a project that was made a moment before its walk is old enough to be sure of.
+  // If a project was created moments before its walk, none of its operations is old enough to be certain.
   const isYoung = Date.parse(walkedAt ?? '') - Date.parse(createdAt) < youngMs;
   const reasonOf = (hole: Interval): HoleReason => {
     if (hole.from === hole.to) return 'instant';
@@ -103,7 +109,7 @@ function toCoverage({ number, dropped, has_rejected: hasRejected, ...row }: Reco
   return { ...coverage, number: String(number), unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)) };
 }
 
-/** Intervals as Postgres wrote them. */
+/** Returns intervals parsed from Postgres's JSON. */
 function parse(json: unknown): Interval[] {
   return z.array(interval).parse(typeof json === 'string' ? JSON.parse(json) : json);
 }

@@ -19,10 +19,10 @@ import { setTimeout } from 'node:timers/promises';
 import { codeOf, readDataFile, UserError } from '@keywarden/runtime';
 import type { Launch } from './launch.ts';
 
-/** The cluster's superuser, whose password lies in the data folder. */
+/** The cluster's superuser. Its password is in the data folder. */
 export const superuser = 'keywarden';
 
-/** Makes the cluster if there is none. Several processes may try at once: the first rename wins. */
+/** Creates the cluster if there is none. Several processes may try at once: the first rename wins. */
 export function ensureCluster(dataFolder: string, launch: Launch): void {
   if (existsSync(join(launch.cluster, 'PG_VERSION'))) return;
   removeLeftovers(launch);
@@ -60,7 +60,7 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   }
 }
 
-/** What a killed process had begun to make. */
+/** Removes what a killed process left half made. */
 function removeLeftovers({ cluster }: Launch): void {
   for (const name of readdirSync(dirname(cluster))) {
     const pid = Number(/^postgres\.new-(\d+)/.exec(name)?.[1] ?? '0');
@@ -68,12 +68,12 @@ function removeLeftovers({ cluster }: Launch): void {
   }
 }
 
-/** The password of the cluster, made once. */
+/** Returns the password of the cluster. It is created once. */
 function ensurePassword(dataFolder: string): string {
   const made = join(dataFolder, `postgres-password.${process.pid}`);
   writeFileSync(made, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    linkSync(made, join(dataFolder, 'postgres-password')); // whole at once, and only if there is none
+    linkSync(made, join(dataFolder, 'postgres-password')); // written whole in one step, and only if there is none
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   } finally {
@@ -86,20 +86,20 @@ export function readPassword(dataFolder: string): string {
   return readDataFile(dataFolder, 'postgres-password') ?? '';
 }
 
-/** The postmaster's process id and port, as it wrote them itself; undefined when no lock file is there. */
+/** Returns the postmaster's process id and port from its own lock file, or undefined if there is none. */
 export function readPostmaster({ cluster }: Launch): { pid: number; port: number } | undefined {
   try {
     const lines = readFileSync(join(cluster, 'postmaster.pid'), 'utf8').split('\n');
     const [pid, port] = [Number(lines[0]), Number(lines[3])];
     return pid > 0 && port > 0 ? { pid, port } : undefined;
   } catch {
-    return undefined; // none, or one that is being written
+    return undefined; // there is none, or it is being written
   }
 }
 
 /**
- * Starts the postmaster, unless another process is about to: one at a time, or their probes of the port would meet. Comes back
- * when it is ready, or was refused, or is somebody else's to start.
+ * Starts the postmaster, unless another process is starting it. Starts run one at a time, because concurrent probes of the port would
+ * collide. Returns when Postgres is ready, when it refused to start, or when another process is starting it.
  */
 export async function startPostmaster(dataFolder: string, launch: Launch): Promise<void> {
   const release = takeStarterLock(dataFolder);
@@ -112,10 +112,10 @@ export async function startPostmaster(dataFolder: string, launch: Launch): Promi
   }
 }
 
-/** No start takes longer than this. */
+/** The maximum duration of a start. */
 const startMs = 60_000;
 
-/** A file with our process id, made only if it is not there; that of a process that is gone, or an old one, is taken over. */
+/** Creates a lock file with our process id if there is none. Takes over a file that is old or whose process is gone. */
 function takeStarterLock(dataFolder: string): (() => void) | undefined {
   const file = join(dataFolder, 'postgres-starter');
   const holder = Number(readDataFile(dataFolder, 'postgres-starter') ?? '0');
@@ -130,7 +130,9 @@ function takeStarterLock(dataFolder: string): (() => void) | undefined {
   return () => rmSync(file, { force: true });
 }
 
-/** After a reboot the lock file's process id may be another program's, and Postgres would wait for that one for ever. */
+/**
+ * Removes a lock file whose process id belongs to another program after a reboot. Postgres would wait for that program forever.
+ */
 function removeForeignLock(launch: Launch): void {
   const postmaster = readPostmaster(launch);
   if (postmaster === undefined || !isAlive(postmaster.pid)) return;
@@ -139,7 +141,7 @@ function removeForeignLock(launch: Launch): void {
     rmSync(join(launch.cluster, 'postmaster.pid'));
 }
 
-/** Runs it in a session of its own, so that it outlives whoever started it. */
+/** Runs the postmaster in a session of its own, so that it outlives the process that started it. */
 async function launchPostmaster(dataFolder: string, launch: Launch): Promise<void> {
   const port = await choosePort(dataFolder);
   const log = openSync(join(dataFolder, 'postgres.log'), 'a', 0o600);
@@ -151,7 +153,7 @@ async function launchPostmaster(dataFolder: string, launch: Launch): Promise<voi
     shared_buffers: '128MB',
     max_wal_size: '2GB',
     log_min_messages: 'warning',
-    // A statement that fails may hold parameters; the log is kept.
+    // A failing statement may hold parameters, and the log is kept.
     log_min_error_statement: 'panic',
     log_parameter_max_length_on_error: '0',
   };
@@ -169,7 +171,7 @@ async function launchPostmaster(dataFolder: string, launch: Launch): Promise<voi
     child.once('exit', () => resolve('ended'));
     child.once('error', () => resolve('ended'));
   });
-  // A postmaster that is refused (another one is up, or the last one's memory is still held) ends at once.
+  // A postmaster that is refused ends at once: another one is running, or the last one's memory is still held.
   const deadline = performance.now() + 5000;
   while (performance.now() < deadline) {
     if ((await Promise.race([ended, setTimeout(25, 'waiting')])) === 'ended') return;
@@ -186,8 +188,8 @@ function isReady({ cluster }: Launch): boolean {
 }
 
 /**
- * The port of the last start, so that pools that lost their server find it again: what is left of a killed server may hold it
- * for a moment. Any other if it stays taken.
+ * Returns the port of the last start, so that pools that lost their server find it again. Remains of a killed server may hold it for a
+ * moment. Returns another port if it stays taken.
  */
 async function choosePort(dataFolder: string): Promise<number> {
   const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
@@ -198,7 +200,7 @@ async function choosePort(dataFolder: string): Promise<number> {
       writeFileSync(join(dataFolder, 'postgres-port'), `${port}\n`, { mode: 0o600 });
       return port;
     } catch {
-      await setTimeout(100); // taken
+      await setTimeout(100); // the port is taken
     }
   }
 }
@@ -214,7 +216,7 @@ function tryListen(port: number): Promise<number> {
   });
 }
 
-/** Stops the postmaster without waiting for its clients, and waits until it is gone. */
+/** Stops the postmaster without waiting for its clients. Returns when it has ended. */
 export async function stopPostmaster(launch: Launch): Promise<void> {
   const postmaster = readPostmaster(launch);
   if (postmaster === undefined) return;
@@ -223,7 +225,7 @@ export async function stopPostmaster(launch: Launch): Promise<void> {
   while (performance.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
 }
 
-/** Whether a process is there, whoever owns it. */
+/** Returns whether a process exists, whoever owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -238,12 +240,12 @@ function runProgram({ prefix, programs }: Launch, program: string, args: string[
   return spawnSync(command, rest, { encoding: 'utf8', cwd: '/', env: cleanEnvironment() });
 }
 
-/** Postgres gets no variable of ours: it needs none, and some are secret. */
+/** Returns an environment without our variables. Postgres needs none of them, and some are secret. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 }
 
-/** The last line that a program of Postgres or its log has written. */
+/** Returns the last line of a Postgres program's output or log. */
 export function lastLine(text: string | null): string {
   return (text ?? '').trim().split('\n').at(-1) ?? '';
 }

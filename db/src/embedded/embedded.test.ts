@@ -21,7 +21,7 @@ const opened: EmbeddedPostgres[] = [];
 const folders: string[] = [];
 afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
-  // Whatever a test did to it: after a clean stop no server is left.
+  // After a clean stop no server is left, whatever the test did to it.
   for (const folder of folders.splice(0)) expect(readPostmaster(planLaunch(folder))).toBeUndefined();
 });
 
@@ -46,14 +46,14 @@ async function ask(url: string, text: string): Promise<unknown> {
   }
 }
 
-/** The postmaster of a folder, which must be there. */
+/** Returns the process id of a folder's postmaster, which must exist. */
 function postmasterOf(folder: string): number {
   const postmaster = readPostmaster(planLaunch(folder));
   if (postmaster === undefined) throw new Error('no postmaster');
   return postmaster.pid;
 }
 
-test('two that start at once share one server, and the last that leaves stops it', async () => {
+test('two processes that start at once share one server, and the last one to leave stops it', async () => {
   const folder = newFolder();
   const [first, second] = await Promise.all([open(folder), open(folder)]);
   const pid = postmasterOf(folder);
@@ -65,7 +65,7 @@ test('two that start at once share one server, and the last that leaves stops it
   expect(readdirSync(folder).filter((name) => name.includes('.new-'))).toEqual([]);
 });
 
-test('after a kill -9 of the server its members start it again, on the same port, with what was stored', async () => {
+test('after a kill -9 of the server its members start it again, on the same port, with the stored data', async () => {
   const folder = newFolder();
   const [{ url }] = await Promise.all([open(folder), open(folder), open(folder)]);
   await ask(url, 'create table kept as select 42 as answer');
@@ -78,7 +78,7 @@ test('after a kill -9 of the server its members start it again, on the same port
   expect(postmasterOf(folder)).not.toBe(killed);
 });
 
-test('a server that was killed while nobody was there starts again, at once', async () => {
+test('a server that was killed while it had no members starts again at once', async () => {
   const folder = newFolder();
   const first = await open(folder);
   await ask(first.url, 'create table kept as select 42 as answer');
@@ -89,7 +89,7 @@ test('a server that was killed while nobody was there starts again, at once', as
 });
 
 test.runIf(process.platform === 'linux')(
-  'a lock file whose process id is another program’s now keeps nobody waiting',
+  'a lock file whose process id now belongs to another program delays no process',
   async () => {
     const folder = newFolder();
     const first = await open(folder);
@@ -101,7 +101,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('the password is in its file alone, which only its owner reads', async () => {
+test('the password is only in its file, which only its owner can read', async () => {
   const folder = newFolder();
   const { url } = await open(folder);
   const password = new URL(url).password;
@@ -116,7 +116,7 @@ test('the password is in its file alone, which only its owner reads', async () =
 const isRoot = process.getuid?.() === 0;
 
 test.runIf(isRoot)(
-  'as root, where user namespaces are forbidden, it runs as nobody in a folder of its own',
+  'for root, where user namespaces are forbidden, Postgres runs as the user `nobody` in a folder of its own',
   async () => {
     const folder = newFolder();
     const launch = planLaunch(folder, { canMapUser: false });

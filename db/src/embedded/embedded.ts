@@ -15,19 +15,21 @@ import {
 } from './cluster.ts';
 import { type Launch, planLaunch } from './launch.ts';
 
-/** The lock that each process of a checkout holds shared while it uses the cluster; who gets it alone may stop it. */
+/**
+ * The lock that each process of a checkout holds shared while it uses the cluster. Only its exclusive holder may stop the cluster.
+ */
 const presenceLock = 7_317_001;
 const startTimeoutMs = 60_000;
 
 export interface EmbeddedPostgres {
   url: string;
-  /** Leaves; the last process that leaves stops Postgres. */
+  /** Leaves the cluster. The last process to leave stops Postgres. */
   close(): Promise<void>;
 }
 
 /**
- * Joins the embedded Postgres of a data folder, and starts it if nobody runs it. While this process is a member it starts it
- * again if it dies.
+ * Joins the embedded Postgres of a data folder, and starts it if it is not running. While this process is a member, it restarts a Postgres
+ * that dies.
  */
 export async function openEmbedded(
   dataFolder: string,
@@ -40,7 +42,7 @@ export async function openEmbedded(
     enter(dataFolder, launch, () => {
       if (isClosing) return;
       presence = join();
-      presence.catch(() => undefined); // queries fail until somebody starts Postgres; each says so itself
+      presence.catch(() => undefined); // queries fail until a member starts Postgres, and each reports its own error
     });
   let presence = join();
   const { url } = await presence;
@@ -71,7 +73,7 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
         last = error; // dead, starting, stopping, or another cluster on its port
       }
     }
-    // Refused by its port, or by another cluster that has the port now: nobody serves ours.
+    // Its port refuses the connection, or another cluster has the port now. Our cluster is not running.
     if (postmaster === undefined || !isAlive(postmaster.pid) || ['ECONNREFUSED', '28P01'].includes(codeOf(last))) {
       await startPostmaster(dataFolder, launch);
     }
@@ -93,7 +95,7 @@ async function takePresence(dataFolder: string, port: number, onLost: () => void
     connect_timeout: 5,
     idle_timeout: 0,
     max_lifetime: null,
-    // Asked for by itself when it connects, and rejected where nobody catches it if the server dies meanwhile.
+    // The driver would send this query when it connects. If the server dies meanwhile, its rejection is not caught.
     fetch_types: false,
     onnotice: () => undefined,
     connection: { application_name: 'keywarden presence' },
@@ -117,10 +119,11 @@ async function leave(sql: postgres.Sql, launch: Launch): Promise<void> {
   try {
     await sql`select pg_advisory_unlock_shared(${presenceLock})`;
     const [row] = await sql<{ alone: boolean }[]>`select pg_try_advisory_lock(${presenceLock}) as alone`;
-    // Held alone until Postgres is gone: who comes meanwhile waits for the lock, is refused, and starts it anew.
+    // The exclusive lock is held until Postgres is gone. A process that comes meanwhile waits for the lock, is refused, and starts Postgres
+    // again.
     if (row?.alone) await stopPostmaster(launch);
   } catch {
-    // Postgres is gone already, which is what leaving may end in
+    // Postgres is already gone, which is one valid end of leaving
   } finally {
     await sql.end({ timeout: 0 });
   }

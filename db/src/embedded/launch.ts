@@ -5,21 +5,21 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { UserError } from '@keywarden/runtime';
 
-/** How Postgres's programs are run on this machine, and where the cluster lives. */
+/** How to run Postgres's programs on this machine, and where the cluster is. */
 export interface Launch {
   programs: string;
-  /** Put before a program's path: Postgres refuses to run as root. */
+  /** The command prefix of each program, because Postgres refuses to run as root. */
   prefix: string[];
   cluster: string;
-  /** The owner that files of the cluster must have; undefined when it is the caller itself. */
+  /** The owner that the cluster's files must have; undefined when it is the caller. */
   owner: number | undefined;
 }
 
 const nobody = 65_534;
 
 /**
- * Plans the launch. As root, a user namespace makes Postgres believe that it is not; where the kernel forbids those, it runs
- * as nobody, with its programs and data in a folder of /var/tmp that this user can enter.
+ * Plans the launch. For root, a user namespace makes Postgres run as another user. Where the kernel forbids user namespaces, Postgres runs
+ * as the user `nobody`. Its programs and data are then in a folder of /var/tmp that this user can enter.
  */
 export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {}): Launch {
   const programs = findPrograms();
@@ -29,7 +29,7 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
   const name = `keywarden-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 16)}`;
   const folder = join('/var/tmp', name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
-  // Anybody can make a folder of this name first, and would then hand us programs to run.
+  // Any user can create a folder of this name first, and could then supply the programs that we run.
   const { uid, mode } = lstatSync(folder);
   if (uid !== 0 || (mode & 0o170022) !== 0o040000) {
     throw new UserError(
@@ -38,7 +38,7 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
     );
   }
   const copied = join(folder, 'native');
-  // Links as they are: made absolute, they would lead into a folder that nobody may not enter.
+  // Links are copied as they are. Made absolute, they would lead into a folder that the user `nobody` cannot enter.
   if (!existsSync(join(copied, 'bin', 'postgres')))
     cpSync(dirname(programs), copied, { recursive: true, verbatimSymlinks: true });
   const home = join(folder, 'data');

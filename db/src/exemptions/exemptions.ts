@@ -1,13 +1,13 @@
 import { exemption } from '../schema/exemptions.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 
-// The daemon's command line and the report both grant and end them.
+// The daemon's command line and the report both grant and end exemptions.
 
 export interface NewExemption {
-  /** The store's numbers of the keys that it covers: those that exist now. */
+  /** The numbers of the keys that it covers in the store. Only keys that exist now are covered. */
   keys: string[];
   rules: string[] | null;
-  /** How the keys were chosen, in words; null where they were named. */
+  /** The description of how the keys were chosen; null if they were named. */
   pattern: string | null;
   reason: string;
   grantedBy: string;
@@ -15,12 +15,12 @@ export interface NewExemption {
   until: string;
 }
 
-/** Grants an exemption; answers with its number. */
+/** Grants an exemption. Returns its number. */
 export async function grantExemption(sql: Sql, granted: NewExemption): Promise<string> {
   return await sql.begin(async (tx) => await insertExemption(tx, granted));
 }
 
-/** Grants an exemption within a transaction. */
+/** Grants an exemption within a transaction. Returns its number. */
 export async function insertExemption(tx: Tx, granted: NewExemption): Promise<string> {
   const { keys, rules, pattern, reason, grantedBy, grantedAt, until } = granted;
   const db = builderOf(tx);
@@ -34,7 +34,7 @@ export async function insertExemption(tx: Tx, granted: NewExemption): Promise<st
   return number;
 }
 
-/** Ends an exemption before its time. False when there is none that is open. */
+/** Ends an exemption before its time. Returns false if no such exemption is open. */
 export async function endExemption(sql: Sql, { number, by }: { number: string; by: string }): Promise<boolean> {
   const ended = await sql`
     update keywarden.exemption e set ended_by = ${by}, ended_at = greatest(e.granted_at, coalesce((

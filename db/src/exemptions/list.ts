@@ -7,7 +7,7 @@ import { type List, type Reader, visible, when } from '../list.ts';
 export const exemptionItem = z
   .strictObject({
     id: z.string(),
-    rules: z.array(z.string()).nullable().meta({ description: 'null: from every rule' }),
+    rules: z.array(z.string()).nullable().meta({ description: 'null means every rule' }),
     reason: z.string(),
     pattern: z.string().nullable(),
     granted_by: z.string(),
@@ -22,24 +22,24 @@ export const exemptionItem = z
 
 export type Exemption = z.output<typeof exemptionItem>;
 
-/** An exemption's own present: that of the control plane of its keys. */
+/** An exemption's current time: that of its keys' control plane. */
 const present = sql`(select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
   join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number where x.exemption_number = e.number)`;
 const state = sql`case when e.ended_at is not null then 'ended' when e.until <= ${present} then 'lapsed' else 'in_force' end`;
 
 export interface ExemptionFilter {
   number?: string | undefined;
-  /** The store's number of a key. */
+  /** The key's number in the store. */
   key?: string | undefined;
   state?: 'in_force' | 'ended' | 'lapsed' | undefined;
-  /** Their time ends before this. */
+  /** Exemptions that end before this time. */
   lapsesBefore?: string | undefined;
-  /** In force at some time between these. */
+  /** Exemptions in force at some time between these two. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/** Exceptions from rules, newest first, with those of their keys that the asker may see. */
+/** Lists exemptions, newest first, each with those of its keys that are visible to the caller. */
 export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List<typeof exemptionItem> {
   const sees = visible(sql`k.organization_id`, organizations) ?? sql`true`;
   return {
@@ -67,7 +67,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
   };
 }
 
-/** Whether every key that an exemption covers is of organizations that the asker may see. */
+/** Returns whether every key of an exemption belongs to organizations that are visible to the caller. */
 export async function coversOnly(db: Reader, number: string, organizations: string[] | null): Promise<boolean> {
   const [row] = await db.execute(sql`
     select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations) ?? sql`true`}, false)), false) as covers

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Reader, visible } from '../list.ts';
 
-/** One bar of a chart: how many of a group. */
+/** One bar of a chart: the number of keys or rotations in a group. */
 export interface Figure {
   group: string;
   count: number;
@@ -16,7 +16,7 @@ async function read(db: Reader, query: SQL): Promise<Figure[]> {
   return rows.map((row) => ({ group: String(row.group), count: Number(row.count) }));
 }
 
-/** Live keys by how long ago they were created, and by how long ago they were used; ages by the control plane's clock. */
+/** Counts live keys by time since creation and by time since last use. Ages use the control plane's clock. */
 export async function countKeysByAge(
   db: Reader,
   of: 'created' | 'used',
@@ -36,7 +36,7 @@ export async function countKeysByAge(
   );
 }
 
-/** Keys of the newest plan by the rules that hold for them. */
+/** Counts the keys of the newest plan by the rules that match them. */
 export async function countFindingsByRule(db: Reader, organizations: Organizations): Promise<Figure[]> {
   return await read(
     db,
@@ -46,7 +46,7 @@ export async function countFindingsByRule(db: Reader, organizations: Organizatio
   );
 }
 
-/** Keys that were revoked, or rotations that ended well, in each of the last months. */
+/** Counts keys that were revoked, or rotations that succeeded, in each of the last months. */
 export async function countByMonth(
   db: Reader,
   of: 'revoked' | 'rotated',
@@ -69,7 +69,9 @@ export async function countByMonth(
   );
 }
 
-/** The time of the control planes as the store knows it; of several the latest. */
+/**
+ * Returns the current time of the control planes as recorded in the store. Of several control planes the latest counts.
+ */
 export async function readControlPlaneNow(db: Reader): Promise<string> {
   const [row] = await db.execute(sql`
     select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_now`);

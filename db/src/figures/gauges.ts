@@ -1,13 +1,13 @@
 import type { Sql } from '../sql.ts';
 
-/** One figure with the labels that tell it from its like. */
+/** One metric value with the labels that identify it. */
 export interface Gauge {
   name: GaugeName;
   labels: Record<string, string>;
   value: number;
 }
 
-/** What is measured, with what it means. Times are the database's; those of coverage the control plane's. */
+/** The metrics and their meanings. Times are the database's; those of coverage are the control plane's. */
 export const gauges = {
   keywarden_sync_age_seconds: 'Since the last pass of a kind that finished through a connection',
   keywarden_operations_unknown_age_seconds:
@@ -26,7 +26,7 @@ export const gauges = {
 } as const;
 type GaugeName = keyof typeof gauges;
 
-/** What the store says of the work, as it stands. */
+/** Returns the metrics of the store's current state. */
 export async function readGauges(sql: Sql): Promise<Gauge[]> {
   const rows = await sql`
     with live as (

@@ -3,7 +3,10 @@ import { incident } from '../schema/incidents.ts';
 import type { Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
-/** What stops enforcement in a scope, or everywhere where it is empty. One is opened while none of its kind is open there. */
+/**
+ * Opens an incident that stops enforcement in a scope, or everywhere if the scope is empty. Does nothing while one of its kind is open
+ * there.
+ */
 export async function openIncident(
   db: Db,
   opened: {
@@ -20,7 +23,7 @@ type KeyIncident = { key: string; scope: string } & (
   | { kind: 'key_changed'; detail: { was: string; is: string; listed_at: string } }
 );
 
-/** What a person must look at of one key. While one of its kind is open, that tells the newest. */
+/** Opens an incident about one key. While one of its kind is open, that incident gets the newest detail. */
 export async function openIncidentOfKey(db: Db, { kind, key, scope, detail }: KeyIncident): Promise<void> {
   await db
     .insert(incident)
@@ -33,7 +36,7 @@ export async function openIncidentOfKey(db: Db, { kind, key, scope, detail }: Ke
     });
 }
 
-/** What a person was told of a key last: whether that is open, and whether the person has closed it. */
+/** Returns the last incident of a kind about a key: whether it is open, and whether a person closed it. */
 export async function readIncidentOfKey(
   db: Db,
   { kind, key }: Pick<KeyIncident, 'kind' | 'key'>,
@@ -53,7 +56,7 @@ export async function readIncidentOfKey(
   return row && { isOpen: row.closedAt === null, why: row.why };
 }
 
-/** Who closes what has settled without a person. */
+/** The name recorded as the closer of incidents that are settled without a person. */
 const ourselves = 'keywarden';
 
 type Which = Parameters<typeof and>;
@@ -66,7 +69,7 @@ async function close(db: Db, which: Which, { by = ourselves, note }: { by?: stri
     .returning({ number: incident.number });
 }
 
-/** Ends the incidents of a key that were settled. */
+/** Closes the incidents of a key that are settled. */
 export async function closeIncidentsOfKey(
   db: Db,
   { kind, key, note }: { kind: KeyIncident['kind']; key: string; note: string },
@@ -74,7 +77,7 @@ export async function closeIncidentsOfKey(
   await close(db, [eq(incident.kind, kind), eq(incident.keyNumber, key)], { note });
 }
 
-/** A person has looked. False when there is no such open incident. */
+/** Closes an incident that a person has checked. Returns false if no such incident is open. */
 export async function closeIncident(
   db: Db,
   { number, by, note }: { number: string; by: string; note: string | null },
@@ -82,17 +85,17 @@ export async function closeIncident(
   return (await close(db, [eq(incident.number, number)], { by, note })).length > 0;
 }
 
-/** Whether an incident of a kind is open anywhere. */
+/** Returns whether an incident of a kind is open anywhere. */
 export async function hasOpenIncident(db: Db, kind: IncidentKind): Promise<boolean> {
   return (await db.$count(incident, and(eq(incident.kind, kind), isNull(incident.closedAt)))) > 0;
 }
 
-/** A person has seen all of a kind. */
+/** Closes all incidents of a kind, which a person has checked. */
 export async function closeIncidentsOf(db: Db, { kind, by }: { kind: IncidentKind; by: string }): Promise<void> {
   await close(db, [eq(incident.kind, kind)], { by });
 }
 
-/** Ends what was open of a kind in a scope, and has passed. */
+/** Closes the incidents of a kind in a scope whose cause has passed. */
 export async function closeIncidentsOfScope(
   db: Db,
   { kind, scope, note }: { kind: IncidentKind; scope: string; note: string },
@@ -100,7 +103,7 @@ export async function closeIncidentsOfScope(
   await close(db, [eq(incident.kind, kind), eq(incident.scope, scope)], { note });
 }
 
-/** Ends the incidents of breakers that were found shut in these scopes: another flood there is another incident. */
+/** Closes the incidents of breakers that are now shut in these scopes. Another flood is then another incident. */
 export async function closeSettledBreakers(db: Db, shutScopes: string[]): Promise<void> {
   const note = 'the breaker is shut';
   await close(db, [eq(incident.kind, 'breaker'), inArray(incident.scope, shutScopes)], { note });

@@ -28,13 +28,13 @@ export type Incident = z.output<typeof incidentItem>;
 export interface IncidentFilter {
   kind?: IncidentKind | undefined;
   state?: 'open' | 'closed' | undefined;
-  /** The store's number of a key. */
+  /** The key's number in the store. */
   key?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/** What a person has to look at, or had, newest first. */
+/** Lists the incidents that a person has to check or has checked, newest first. */
 export function incidentList(filter: IncidentFilter, organizations: string[] | null): List<typeof incidentItem> {
   return {
     schema: incidentItem,
@@ -64,7 +64,7 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
   };
 }
 
-/** Open ones first, then the newest; `limit` at most. */
+/** Lists at most `limit` incidents: open ones first, then the newest. */
 export async function listIncidents(
   db: Reader,
   { isOpen, limit }: { isOpen: boolean; limit: number },

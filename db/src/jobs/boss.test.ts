@@ -10,12 +10,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('the queues that a database has are named by the version of the library that made them', () => {
+test('the schema comment names the version of the library that created the queues', () => {
   const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
   expect(installedQueues).toMatch(new RegExp(`^pg-boss ${dependencies['pg-boss']}, `));
 });
 
-test('of one account one job of a kind waits or runs, as the daemon’s role', async () => {
+test('at most one job of a kind waits or runs for an account, under the daemon’s role', async () => {
   const { connect } = await store.as('keywarden_daemon');
   const sql = connect({ max: 1, parsesJson: true });
   const boss = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds: 60, listens: true });

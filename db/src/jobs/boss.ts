@@ -6,10 +6,12 @@ import { jobSchema } from './queues.ts';
 
 type IDatabase = NonNullable<ConstructorOptions['db']>;
 
-/** pg-boss's statements over our driver. The pool must be of one connection: scripts of several statements open transactions of their own. */
+/**
+ * Runs pg-boss's statements with our driver. The pool must have one connection: scripts of several statements open their own transactions.
+ */
 export function overPostgres(sql: Sql | postgres.ISql, { listens = false } = {}): IDatabase {
   const executeSql = async (text: string, values: unknown[] = []) => {
-    // Without values it is the simple protocol, which alone takes several statements at once; their rows come in one list.
+    // A call without values uses the simple protocol. Only that protocol takes several statements at once; their rows come in one list.
     const answer =
       values.length === 0 ? await sql.unsafe(text).simple() : await sql.unsafe(text, values.map(toParameter));
     return { rows: [...answer].flat() };
@@ -24,13 +26,17 @@ export function overPostgres(sql: Sql | postgres.ISql, { listens = false } = {})
   };
 }
 
-/** pg-boss binds what any driver takes, and JSON as an object or as its text; ours takes the text. The types of both meet here. */
+/**
+ * Converts a pg-boss parameter. pg-boss binds JSON as an object or as its text; our driver takes the text. The types of both meet here.
+ */
 function toParameter(value: unknown): never {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
   return (isObject ? JSON.stringify(value) : value) as never;
 }
 
-/** A pg-boss that makes no schema and has no schedules of its own. Its errors and warnings must have a listener each. */
+/**
+ * Creates a pg-boss that creates no schema and has no schedules of its own. Its errors and warnings must have a listener each.
+ */
 export function createBoss(db: IDatabase, options: { superviseSeconds: number | null; listens: boolean }): PgBoss {
   return new PgBoss({
     db,
@@ -42,13 +48,13 @@ export function createBoss(db: IDatabase, options: { superviseSeconds: number | 
     useListenNotify: options.listens,
     superviseIntervalSeconds: options.superviseSeconds ?? 60,
     monitorIntervalSeconds: options.superviseSeconds ?? 60,
-    // These ask for more than the daemon's role may, and are the owner's: see docs/OPERATIONS.md.
+    // These need more permissions than the daemon's role has. They are tasks of the owner: see docs/OPERATIONS.md.
     reindex: false,
     monitorVacuum: false,
   });
 }
 
-/** What pg-boss says of a schema that is not its own version's, as ours. */
+/** Converts pg-boss's error about a schema of another version to our own error. */
 export function describeBossError(error: unknown): unknown {
   if (!(error instanceof Error) || !/pg-boss (is not installed|database requires migrations)/.test(error.message))
     return error;

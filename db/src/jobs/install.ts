@@ -1,10 +1,10 @@
 import type { Sql } from '../sql.ts';
 import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
 
-/** What the schema's comment says once its queues are these. A test holds the version to that of the package. */
+/** The schema's comment once these queues are installed. A test compares the version with that of the package. */
 export const installedQueues = 'pg-boss 12.35.0, queues 2';
 
-/** Whether the database has the queues of this version. */
+/** Returns whether the database has the queues of this version. */
 export async function hasQueues(sql: Sql): Promise<boolean> {
   const [found] = await sql`
     select obj_description(oid, 'pg_namespace') as says from pg_namespace where nspname = ${jobSchema}`;
@@ -12,11 +12,11 @@ export async function hasQueues(sql: Sql): Promise<boolean> {
 }
 
 /**
- * Makes the queues, or brings them up to date, and lets the daemon work with them: the owner does, within one session. The daemon's
- * role may use them, and make or drop none.
+ * Creates or updates the queues and grants the daemon's role access to them. The owner runs it in one session. The daemon's role may use
+ * the queues, but not create or drop any.
  */
 export async function installQueues(session: Sql): Promise<void> {
-  // Loaded here, for every command comes by this file and few of them migrate.
+  // Loaded here because every command imports this file and few of them migrate.
   const [{ PgBoss }, { overPostgres }] = await Promise.all([import('pg-boss'), import('./boss.ts')]);
   const boss = new PgBoss({
     db: overPostgres(session),

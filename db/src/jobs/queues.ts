@@ -1,19 +1,19 @@
-/** What the daemon does by schedule. Each kind is a queue of its own, so that a long one holds up no other. */
+/** The scheduled jobs of the daemon. Each kind has a queue of its own, so that a long job delays no other kind. */
 export const jobKinds = ['keys', 'operations', 'credentials', 'sweep', 'enforce', 'rotate', 'retention'] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 /** The schema of pg-boss, beside our own. */
 export const jobSchema = 'keywarden_jobs';
 
-/** Where a job goes that failed as often as it is tried. */
+/** The queue of jobs that failed in all their attempts. */
 export const failedQueue = 'failed';
 
-/** Without a sign of life for so long, a job's process counts as dead, and another takes the job. */
+/** A process is dead if its job sends no heartbeat for this many seconds. Another process then takes the job. */
 const heartbeatSeconds = 30;
 
 /**
- * `exclusive`: of one account at most one job of a kind waits or runs, over all replicas. A first sync of a large control plane may take hours;
- * a job that another takes over goes on where it stood.
+ * `exclusive`: at most one job of a kind waits or runs for an account, over all replicas. The first sync of a large control plane may take
+ * hours. A process that takes over a job continues where it stopped.
  */
 export const queueSettings = {
   policy: 'exclusive',

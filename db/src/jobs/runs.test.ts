@@ -29,7 +29,7 @@ const done = async (account: string, connections: string[]) =>
   await finishJobRun(daemon, { number: await begin(randomUUID(), account), outcome: 'done', connections });
 const openIncidents = async () => await store.sql`select scope, detail from keywarden.incident where closed_at is null`;
 
-test('a job whose processes died is an incident without an error, however often others of its account were done before', async () => {
+test('a job whose processes died is an incident without an error, even if other jobs of its account succeeded before', async () => {
   await done('1/a', ['main']);
   const jobId = randomUUID();
   for (let attempt = 0; attempt < 4; attempt += 1) await begin(jobId, '1/a');
@@ -41,14 +41,14 @@ test('a job whose processes died is an incident without an error, however often 
   expect(await openIncidents()).toEqual([]);
 });
 
-test('one that was told late, when a later job has been done, is none', async () => {
+test('a late report of a failed job opens no incident if a later job has succeeded', async () => {
   const diedAt = new Date(Date.now() - 60_000);
   await done('1/a', ['main']);
   await openJobIncident(daemon, { kind: 'keys', account: '1/a', connections: ['main'], jobId: null, diedAt });
   expect(await openIncidents()).toEqual([]);
 });
 
-test('a connection that authenticates again, as another account, settles what was told of it before', async () => {
+test('a connection that authenticates again, as another account, settles its earlier incidents', async () => {
   const told = { kind: 'keys', jobId: null, diedAt: new Date() };
   await openJobIncident(daemon, { ...told, account: 'main', connections: ['main'] });
   await openJobIncident(daemon, { ...told, account: 'other', connections: ['other'] });

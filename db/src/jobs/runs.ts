@@ -5,21 +5,23 @@ export interface NewJobRun {
   jobId: string;
   kind: string;
   account: string;
-  /** The time of its schedule, RFC 3339; null for what no schedule asked for. */
+  /** The time of its schedule, RFC 3339; null for a job without a schedule. */
   slotAt: string | null;
-  /** From 1. */
+  /** Starts at 1. */
   attempt: number;
   replica: string;
 }
 
-/** Begins an attempt at a job. */
+/** Records the start of an attempt at a job. Returns its number. */
 export async function startJobRun(db: Db, run: NewJobRun): Promise<string> {
   const [row] = await db.insert(jobRun).values(run).returning({ number: jobRun.number });
   if (row === undefined) throw new Error('the run was not stored');
   return row.number;
 }
 
-/** Ends it; one that was done settles what a person was told of earlier ones of its account, or of its connections by another name. */
+/**
+ * Records the end of an attempt. A success closes earlier incidents of its account, or of its connections under another name.
+ */
 export async function finishJobRun(
   sql: Sql,
   {
@@ -41,7 +43,10 @@ export async function finishJobRun(
         and incident.detail -> 'connections' <> '[]' and incident.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)`;
 }
 
-/** A job failed as often as it is tried: an incident, with its last error if it had one, unless another of its account was done since. */
+/**
+ * Opens an incident for a job that failed in all its attempts, with its last error if it had one. Does nothing if another job of its
+ * account has succeeded since.
+ */
 export async function openJobIncident(
   sql: Sql,
   {
@@ -62,7 +67,7 @@ export async function openJobIncident(
     on conflict (kind, scope) where closed_at is null and key_number is null do update set detail = excluded.detail`;
 }
 
-/** Forgets the times and attempts that are older than this. */
+/** Deletes schedule times and job attempts that are older than this. */
 export async function forgetOldJobs(sql: Sql, beforeMs: number): Promise<void> {
   await sql`select keywarden.forget_old_jobs(make_interval(secs => ${beforeMs / 1000}))`;
 }

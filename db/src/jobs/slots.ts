@@ -2,13 +2,13 @@ import { and, eq } from 'drizzle-orm';
 import { scheduleSlot } from '../schema/jobs.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 
-/** The database's present, in ms since 1970, and of each schedule the last time up to `at` that was enqueued. */
+/** The database's current time in ms since 1970, and the last enqueued time of each schedule up to `at`. */
 export interface SlotState {
   nowMs: number;
   lastMs: Map<string, number>;
 }
 
-/** `at`, in ms since 1970, stands in for the database's present: for simulations. */
+/** Returns the state of the slots. `at`, in ms since 1970, replaces the database's current time in simulations. */
 export async function readSlots(sql: Sql, at: number | null = null): Promise<SlotState> {
   const [now] = await sql`
     select coalesce(${at}::float8, extract(epoch from clock_timestamp())::float8 * 1000) as ms`;
@@ -21,7 +21,7 @@ export async function readSlots(sql: Sql, at: number | null = null): Promise<Slo
 
 const slotOf = (slotMs: number) => new Date(slotMs).toISOString();
 
-/** Takes a time of a schedule for whoever asks first; false for everybody else. */
+/** Claims a time of a schedule. Returns true for the first caller and false for all others. */
 export async function claimSlot(
   tx: Tx,
   { schedule, slotMs, replica }: { schedule: string; slotMs: number; replica: string | null },
@@ -34,7 +34,7 @@ export async function claimSlot(
   return claimed.length > 0;
 }
 
-/** How many jobs a slot enqueued. */
+/** Records how many jobs a slot enqueued. */
 export async function recordSlotJobs(
   tx: Tx,
   { schedule, slotMs, jobs }: { schedule: string; slotMs: number; jobs: number },

@@ -1,16 +1,16 @@
 import type { Sql } from '../sql.ts';
 import { jobSchema } from './queues.ts';
 
-/** What waits or runs in a queue. */
+/** The jobs that wait or run in a queue. */
 export interface QueueState {
   kind: string;
   waiting: number;
   running: number;
-  /** Of those that wait, since when the oldest may begin, in seconds; null where none waits. */
+  /** For how many seconds the oldest waiting job could have started; null if none waits. */
   oldestSeconds: number | null;
 }
 
-/** How many jobs of these kinds wait for their first attempt, or run, on whatever replica. */
+/** Counts the jobs of these kinds that wait for their first attempt or run, over all replicas. */
 export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promise<number> {
   const [row] = await sql`
     select count(*)::int as jobs from ${sql(jobSchema)}.job
@@ -18,7 +18,7 @@ export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promis
   return Number(row?.jobs);
 }
 
-/** Every queue that has jobs which wait or run. */
+/** Lists every queue that has waiting or running jobs. */
 export async function readQueues(sql: Sql): Promise<QueueState[]> {
   const rows = await sql`
     select name, count(*) filter (where state < 'active')::int as waiting, count(*) filter (where state = 'active')::int as running,

@@ -41,7 +41,7 @@ const memberOf = (userId: string): WireMember => ({
   email: `${userId}@acme.example`,
 });
 
-/** What is known of the creators of keys 1 to 3 after a listing of these members. */
+/** Returns the states of the creators of keys 1 to 3 after a listing of these members. */
 async function creatorsAfter(at: string, members: string[]) {
   await saveMembers(daemon.sql, { controlPlane, seenAt: at, organizationId: 'acme' }, members.map(memberOf));
   const { keys } = await readFacts(daemon, {
@@ -58,7 +58,7 @@ async function creatorsAfter(at: string, members: string[]) {
   return keys.map(({ creator }) => creator);
 }
 
-test('a creator nobody has ever listed is unknown for a key that is younger than the listings', async () => {
+test('a creator who was never listed is unknown for a key that is younger than the listings', async () => {
   await creatorsAfter(hour(1), ['ada', 'bela']);
   await creatorsAfter(hour(2), ['ada', 'bela']);
   await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
@@ -69,7 +69,7 @@ test('a creator nobody has ever listed is unknown for a key that is younger than
   await store.sql`delete from keywarden.member_listing`;
 });
 
-test('A7: members of whom most are suddenly absent have not left before a day of it', async () => {
+test('A7: when most members are suddenly absent, none counts as having left until a day has passed', async () => {
   const many = ['ada', 'bela', 'carl', 'dora', 'emil', 'fay'];
   await creatorsAfter(hour(1), many);
   await creatorsAfter(hour(2), ['fay']);
@@ -80,7 +80,7 @@ test('A7: members of whom most are suddenly absent have not left before a day of
 });
 
 test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
-  // Carl had left before anybody looked: one listing does not say so, two do.
+  // Carl had left before the first listing. One listing does not prove that, but two do.
   expect(await creatorsAfter(hour(1), ['ada', 'bela'])).toEqual(['member', 'member', 'unknown']);
   expect(await creatorsAfter(hour(2), ['ada'])).toEqual(['member', 'unknown', 'left']);
   expect(await creatorsAfter(hour(3), [])).toEqual(['member', 'unknown', 'left']);
@@ -98,13 +98,13 @@ test('A7: a listing that is believed after one that was suddenly short is the fi
   expect(await creatorsAfter(hour(5), many.slice(8))).toEqual(['left', 'left', 'left']);
 });
 
-test('R1: whether a creator has left is unknown where no list names one', async () => {
+test('R1: whether a creator has left is unknown if no list names a creator', async () => {
   await store.sql`update keywarden.key set creator_id = ${unknownCreator} where creator_id = 'carl'`;
   for (const at of [1, 2, 3]) expect((await creatorsAfter(hour(at), ['ada', 'bela']))[2]).toBe('unknown');
   await store.sql`update keywarden.key set creator_id = 'carl' where creator_id = ${unknownCreator}`;
 });
 
-test('A7: a creator nobody ever listed has not left by lists that are suddenly short', async () => {
+test('A7: lists that are suddenly short do not prove that a never-listed creator has left', async () => {
   await store.sql`delete from keywarden.member`;
   await store.sql`delete from keywarden.member_listing`;
   const many = Array.from({ length: 10 }, (_, index) => `user-${index}`);
@@ -116,7 +116,7 @@ test('A7: a creator nobody ever listed has not left by lists that are suddenly s
   await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
 });
 
-test('A7: a list of members that proves no absence says so: it is empty, or suddenly much shorter', async () => {
+test('A7: a list of members that is empty or suddenly much shorter is marked as proving no absence', async () => {
   const organization = { id: 'cut off', name: 'cut off', createdAt: '2026-01-01T00:00:00Z', extra: null };
   await saveOrganizations(daemon.sql, { controlPlane, seenAt: '2026-06-01T00:00:00Z' }, [organization]);
   const save = async (at: string, count: number) =>

@@ -24,7 +24,7 @@ import { factScope } from './key-listing.ts';
 import { type FactsAsked, readScopes, type ScopePlace } from './scope-facts.ts';
 
 /**
- * Reads what keys are judged on: those that are there, and of each scope its last listings that are believed and who sees it.
+ * Reads the facts that keys are judged on: the existing keys, the last believed listings of each scope, and the connections that see it.
  */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
   const { db, sql } = store;
@@ -81,7 +81,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   };
 }
 
-/** Keys whose id was another's, while no person has looked. */
+/** Returns the keys whose id belonged to another key before, as long as no person has checked. */
 async function readChanged(db: Db): Promise<Set<string | null>> {
   const rows = await db
     .select({ key: incident.keyNumber })
@@ -97,8 +97,8 @@ async function readOrganizationsCreated(db: Db): Promise<Map<string, string>> {
 }
 
 /**
- * Of live keys that lists of two scopes show, as one whose rows come from another list does, the other one. A scope that nothing lists any more
- * says nothing.
+ * Returns the other scope of each live key that the lists of two scopes show. That happens if the rows of one scope come from another list.
+ * A scope that is no longer listed does not count.
  */
 async function readOtherScopes(
   sql: Sql,
@@ -119,10 +119,12 @@ async function readOtherScopes(
 }
 
 const dayMs = 86_400_000;
-/** No key of any such service is older, RFC 3339. */
+/** No key of a supported service is older than this, RFC 3339. */
 const oldest = '2000-01-01T00:00:00Z';
 
-/** Whether a key may have been created when its record says: not before its organization, nor after it was first seen. */
+/**
+ * Returns whether a record's creation time is plausible: not before its organization existed, and not after the key was first seen.
+ */
 function isPlausible(
   { createdAt, firstSeenAt, controlPlaneNumber, organizationId }: KeyRow,
   organizations: Map<string, string>,
@@ -140,7 +142,7 @@ const withLineage = (lineage: Lineage | undefined) => (lineage === undefined ? {
 
 type CredentialRow = typeof credential.$inferSelect;
 type OfOthers = 'branchId' | 'holder' | 'expiresAt';
-/** The row of any credential, or of a key, which has less. */
+/** The row of any credential, or of a key, which has fewer columns. */
 type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthers>>;
 type Known =
   | 'isCreationUnknown'
@@ -156,7 +158,7 @@ type Known =
   | 'hasFailedLately'
   | 'addresses';
 
-/** What a key's own row says of it. */
+/** Returns the facts in a key's own row. */
 export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
   const scope = factScope(row.controlPlaneNumber, row.scope);
@@ -174,8 +176,8 @@ export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
 }
 
 /**
- * A last use that went backwards, lies before the key's creation (by more than a rounded second), or has an address and no time, says
- * nothing.
+ * Returns a key's use, or unknown. A last use proves nothing if it moved backwards or has an address but no time. The same holds if it is
+ * before the key's creation (by more than a rounded second).
  */
 function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
   if (!showsUse(kind)) return { state: 'unknown' };
@@ -185,7 +187,7 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
 }
 
 /**
- * Revocations of the last 24 hours by each control plane's own clock. Whatever was sent counts while it may have
+ * Counts the revocations of the last 24 hours by each control plane's own clock. Every call that was sent counts as long as it may have
  * revoked.
  */
 async function countRevokedLastDay(

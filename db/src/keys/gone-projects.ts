@@ -3,8 +3,9 @@ import { reconcileIntents } from '../revocations/revocations.ts';
 import type { Sql } from '../sql.ts';
 
 /**
- * Ends the credentials of projects that are gone, or that are another organization's and were not listed under the old one for two days: with a project
- * go all that gives access to it, and no list of it is asked for again. The intents that this decides end, too.
+ * Ends the credentials of projects that are gone, and the open intents that this decides. A deleted project takes all access to it along.
+ * No list of the project is requested again. A project that moved to another organization counts too, if the old one has not listed it for
+ * two days.
  */
 export async function endCredentialsOfGoneProjects(
   sql: Sql,

@@ -11,12 +11,12 @@ import { toKeyFacts } from './facts.ts';
 import { readLineages, readOwners } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
 
-/** Everything that the store remembers of keys, gone ones too, for a replay from a time on. */
+/** Returns everything that the store has on keys, including gone ones, for a replay that starts at a given time. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
   const ownerOf = await readOwners(db, await readLineages(sql, undefined));
   const uses = await readUses(sql, from);
-  // A replay judges by all that is remembered, however old.
+  // A replay judges by all stored facts, however old.
   const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
   const left = await readLeavers(db);
   const ownKeys = await db
@@ -46,7 +46,7 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
   };
 }
 
-/** Of each key its uses from a time on, and the last one before. */
+/** Returns each key's uses since a time, and the last use before it. */
 async function readUses(sql: Sql, from: string): Promise<Map<string, KeyHistory['uses']>> {
   const rows = await sql`
     select key_number, last_used_at, address from keywarden.key_use where last_used_at >= ${from}::timestamptz
@@ -71,7 +71,7 @@ async function readLeavers(db: Db): Promise<Map<string, string | null>> {
   return new Map(rows.map((row) => [`${row.controlPlaneNumber}/${row.organizationId}/${row.userId}`, row.leftAt]));
 }
 
-/** The complete listings of each scope, one an hour at most: more say nothing more about a day. */
+/** Returns the complete listings of each scope, at most one an hour. More would add nothing about a day. */
 async function readListingDays(sql: Sql, from: string): Promise<Map<string, string[]>> {
   const rows = await sql`
     select control_plane_number, scope, max(listed_at) as at from keywarden.key_listing

@@ -6,22 +6,26 @@ import { type Reader, visible } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Inventoried } from './source.ts';
 
-/** Times of which nobody knows whether other keys came and went in a scope. Null: since ever, or until now. */
+/**
+ * The times for which it is unknown whether other keys came and went in a scope. Null: without a start, or until now.
+ */
 export const inventoryHole = z
   .strictObject({ control_plane: z.string(), scope: z.string(), from: instant.nullable(), to: instant.nullable() })
   .meta({
     id: 'InventoryHole',
-    description: 'Of these times nobody knows whether other keys came and went there',
+    description: 'The times for which it is unknown whether other keys came and went there',
   });
 
 export type InventoryHole = z.output<typeof inventoryHole>;
 
-/** The organization of a scope: `organization:ID`, or `KIND:ORGANIZATION/PROJECT`; null for a user's. */
+/** The organization of a scope (`organization:ID`, or `KIND:ORGANIZATION/PROJECT`); null for a user's scope. */
 const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;
 
 const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
 
-/** Of each inventory: its listings, how long after one the next is due, when the last was, and what was never listed. */
+/**
+ * Each inventory's listings, how long after a listing the next is due, when the last one was, and what was never listed.
+ */
 const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL }> = {
   keys: {
     isListing: isOfKeys,
@@ -33,7 +37,7 @@ const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; ne
   credentials: {
     isListing: sql`not ${isOfKeys}`,
     due: sql`interval '2 days'`,
-    // With its project what gave access to it is gone, too.
+    // When a project goes, the credentials that gave access to it go too.
     over: sql`(select p.gone_at from keywarden.project p where p.control_plane_number = listing.control_plane_number
       and p.id = regexp_replace(listing.scope, '^.*/', ''))`,
     never: sql`select p.control_plane_number, n.kind || ':' || p.organization_id || '/' || p.id, null::timestamptz, p.gone_at
@@ -48,9 +52,11 @@ const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; ne
 };
 
 /**
- * Where the inventory of keys, or of other credentials, is not known between two times (or at one), scope by scope: before its first complete listing,
- * where more than a day (of other credentials two) lies between two, and after the last one once that is as old; what was never listed whole is one
- * hole.
+ * Lists, for each scope, the times between which (or at which) the inventory of keys or of other credentials is unknown:
+ * - before the first complete listing
+ * - where more than a day (two days for other credentials) is between two listings
+ * - after the last listing, once that is as old
+ * A scope that was never listed completely is one hole.
  */
 export async function listInventoryHoles(
   db: Reader,

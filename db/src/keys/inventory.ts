@@ -3,26 +3,26 @@ import { instant } from '../item.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
 
-/** When a scope's keys were listed completely, and between which listings more than a day lies. */
+/** The times of a scope's complete listings, and the listings between which more than a day passed. */
 export const inventoryCoverage = z
   .strictObject({
     control_plane: z.string(),
     scope: z.string().meta({ description: 'user:ID or organization:ID' }),
-    first_listed_at: instant.nullable().meta({ description: 'Null where no listing could be believed so far' }),
+    first_listed_at: instant.nullable().meta({ description: 'Null if no listing could be believed so far' }),
     last_listed_at: instant.nullable(),
     listings: z.int(),
     gaps: z.array(z.strictObject({ from: instant, to: instant })).meta({
-      description: 'A key that came and went within one of these may never have been seen',
+      description: 'A key that came and went within one of these times may never have been seen',
     }),
     doubt: z.strictObject({ since: instant, why: z.string() }).nullable().meta({
-      description: 'Why the newest listings conclude nothing, and since when',
+      description: 'Why the newest listings are suspect, and since when',
     }),
   })
   .meta({ id: 'InventoryCoverage' });
 
 export type InventoryCoverage = z.output<typeof inventoryCoverage>;
 
-/** Scopes that some connection lists and whose newest listing is doubted, with since when and why. */
+/** Lists the scopes that a connection lists and whose newest listing is suspect, with the start and the reason. */
 export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
   const rows = await sql`
     select s.scope, since.listed_at as since, newest.doubt as why from (
@@ -41,7 +41,9 @@ export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; sinc
   return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
 }
 
-/** The coverage of the key inventory: each complete listing proves its own time, and says something of the day around it. */
+/**
+ * Returns the coverage of the key inventory. Each complete listing proves its own time, and is evidence for the day around it.
+ */
 export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage[]> {
   const rows = await sql`
     with listing as (

@@ -9,10 +9,10 @@ import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** The lineage of a key, by its number; undefined for a key that is a lineage of its own. */
+/** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
 export type LineageOf = (number: string) => Lineage | undefined;
 
-/** The lineages that rotations have made, and which of their keys are in an open one. */
+/** Returns the lineages that rotations have created, and which of their keys are in an open rotation. */
 export async function readLineages(
   sql: Sql,
   one: { controlPlane: string; scope: string } | undefined,
@@ -44,8 +44,8 @@ export async function readLineages(
 }
 
 /**
- * Who answers for each key: whom it, or another of its lineage, was assigned to last, else its lineage's creator, by e-mail where members are
- * listed. Of other credentials nothing says who made them: the owner of their project answers for those.
+ * Returns each key's owner: the last one assigned to the key or to another key of its lineage. Otherwise it is the creator of the lineage,
+ * by e-mail where members are listed. Other credentials record no creator: their owner is the owner of their project.
  */
 export async function readOwners(db: Db, lineageOf: LineageOf): Promise<(row: Owned) => string> {
   const rows = await db
@@ -83,8 +83,8 @@ interface Owned {
 const firstOf = (lineageOf: LineageOf, number: string) => lineageOf(number)?.number ?? number;
 
 /**
- * The exemptions in force for each key and its whole lineage (T4), by the control plane's own clock; where that is not known, by ours. A record that
- * another scope's list has shown, or shows, is the same key: it may have moved there.
+ * Returns the exemptions in force for each key and its whole lineage (T4). Times use the control plane's own clock, or ours if that is
+ * unknown. A record that another scope's list shows or has shown is the same key, because the key may have moved there.
  */
 export async function readExemptions(
   sql: Sql,
@@ -111,7 +111,7 @@ export async function readExemptions(
   return (number) => exemptionsOf(firstOf(lineageOf, number));
 }
 
-/** The open announcements of each key, with the steps that every channel has accepted. */
+/** Returns the open announcements of each key, with the steps that every channel has accepted. */
 export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(number: string) => Announcement[]> {
   const rows = await sql`
     select a.key_number, a.rule, a.basis, coalesce(json_agg(json_build_object('step', s.step, 'at', s.accepted_at)
@@ -130,8 +130,8 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
 }
 
 /**
- * Keys that stand in a plan which a person has had carried out in the last 90 days, under the policy in force: to go, or to wait for a
- * quota, a notice or a second listing.
+ * Returns the keys in a plan that a person approved and that was carried out in the last 90 days, under the policy in force. Those keys
+ * were to be revoked, or to wait for a quota, a notice or a second listing.
  */
 export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
   const rows = await sql`
@@ -143,7 +143,7 @@ export async function readAcknowledged(sql: Sql, policySha256: string): Promise<
   return new Set(rows.map((row) => String(row.key_number)));
 }
 
-/** Keys of which an attempt was refused, or led to nothing, in the last three days. */
+/** Returns the keys with a refused or unsuccessful attempt in the last three days. */
 export async function readFailedLately(db: Db): Promise<Set<string>> {
   const { outcome, detail, at } = revocationOutcome;
   const rows = await db
@@ -160,7 +160,7 @@ export async function readFailedLately(db: Db): Promise<Set<string>> {
   return new Set(rows.map(({ key }) => key));
 }
 
-/** Keys that the newest signed access review that looked at them wants gone. */
+/** Returns the keys that the newest signed access review that includes them wants revoked. */
 export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
   const rows = await sql`
     select key_number, review_number, decided_by, decided_at, reason from keywarden.review_verdict where decision = 'revoke'`;
@@ -173,7 +173,7 @@ export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable
   return new Map(rows.map((row) => [String(row.key_number), toDecision(row)]));
 }
 
-/** From where each key was used since a time, newest use of each address. */
+/** Returns the addresses that each key was used from since a time, with the newest use of each address. */
 export async function readAddresses(
   db: Db,
   sinceMs: number,

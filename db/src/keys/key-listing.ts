@@ -1,10 +1,10 @@
 import type { WireCredential, WireKey } from '@keywarden/core/wire';
 import type { Lease } from '../locks.ts';
 
-/** What one list of a scope's keys, or of its other credentials, showed. */
+/** The content of one list of a scope's keys, or of its other credentials. */
 export interface KeyListing {
   controlPlane: string;
-  /** `user:ID`, `organization:ID`, or of credentials that are no keys `KIND:ORGANIZATION/PROJECT`. */
+  /** `user:ID` or `organization:ID`; for credentials other than keys, `KIND:ORGANIZATION/PROJECT`. */
   scope: string;
   organizationId: string | null;
   connection: string;
@@ -13,20 +13,27 @@ export interface KeyListing {
   listedAt: string;
   /** Our database's clock before the first request. */
   begunAt: string;
-  /** Why it does not show the present; null where it does. Then nothing of it is stored but that it came. */
+  /**
+   * Why the listing does not show the current state; null if it does. Of a stale listing only its arrival is stored.
+   */
   stale?: string | null;
-  /** Rows that cannot be read, beside `keys`: any key that is not in it may be one of them, and any that is may be used by their word. */
+  /**
+   * The number of rows beside `keys` that cannot be read. Any absent key may be one of them, and any listed key may have a later use in
+   * them.
+   */
   unreadable?: number;
-  /** Why not all of the list was shown; null where it was. What was shown is stored, and nothing is concluded from what was not. */
+  /** Why only a part of the list was shown; null if all of it was. What was shown is stored; absences prove nothing. */
   partial?: string | null;
   keys: (WireKey | WireCredential)[];
-  /** What the list shows as revoked: its absence from `keys` is no sudden one, and its last use may be news. */
+  /**
+   * The keys that the list shows as revoked. Their absence from `keys` is not sudden, and their last use may be new information.
+   */
   ended?: WireCredential[];
-  /** Of the scope: the listing is refused if another process has taken its lock since. */
+  /** The scope's lease: the listing is refused if another process has taken the lock since. */
   lease?: Lease | undefined;
 }
 
-/** The name of a scope in facts and plans: its control plane's number and its own name. */
+/** Returns the name of a scope in facts and plans: its control plane's number and its own name. */
 export function factScope(controlPlane: string, scope: string): string {
   return `${controlPlane}/${scope}`;
 }

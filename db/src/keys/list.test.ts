@@ -23,7 +23,7 @@ afterAll(async () => await store.close());
 const day = (number: number, hour = 0) =>
   `2026-03-${String(number).padStart(2, '0')}T${String(hour).padStart(2, '0')}:00:00Z`;
 
-/** A listing of an organization at a time, with these keys. */
+/** Saves a listing of an organization at a time, with these keys. */
 async function list(organizationId: string, at: string, keys: ReturnType<typeof makeWireKey>[]): Promise<void> {
   const scope = `organization:${organizationId}`;
   const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
@@ -39,7 +39,7 @@ interface Shown {
   owner: string;
 }
 
-/** The keys of an organization at a time: id, name and state. */
+/** Lists the keys of an organization at a time: id, name and state. */
 async function keysAt(organizationId: string, asOf?: string): Promise<Shown[]> {
   const asked = { organizationId, ...(asOf === undefined ? {} : { asOf }) };
   const { items } = await readPage(report.db, keyList(asked, { organizations: null }), { limit: 100, after: null });
@@ -49,7 +49,7 @@ async function keysAt(organizationId: string, asOf?: string): Promise<Shown[]> {
 const statesAt = async (organizationId: string, asOf: string) =>
   (await keysAt(organizationId, asOf)).map(({ id, name, state }) => `${id} ${name} ${state}`);
 
-test('as of a past time keys are what listings showed then: names, states, and nobody who came later', async () => {
+test('as of a past time, the list shows the names and states of that time, and no key that came later', async () => {
   const old = (change = {}) => makeWireKey('1', { name: 'old', createdAt: day(1), ...change });
   const other = makeWireKey('2', { name: 'other', createdAt: day(1) });
   await list('past', day(3), [old(), other]);
@@ -60,7 +60,7 @@ test('as of a past time keys are what listings showed then: names, states, and n
   expect(await statesAt('past', day(2))).toEqual(['1 old active', '2 other active']);
   expect(await statesAt('past', day(4))).toEqual(['1 old active', '2 other active']);
   expect(await statesAt('past', day(5))).toEqual(['1 renamed active', '2 other active']);
-  // Shown on the 5th and absent on the 7th: when it went nobody knows.
+  // Shown on the 5th and absent on the 7th: the time at which it went is unknown.
   expect(await statesAt('past', day(6))).toEqual(['1 renamed unknown', '2 other active', '3 young active']);
   expect(await statesAt('past', day(8))).toEqual(['1 renamed missing', '2 other active', '3 young active']);
   expect((await keysAt('past', day(9)))[0]).toMatchObject({ last_seen_at: day(5) });
@@ -69,7 +69,7 @@ test('as of a past time keys are what listings showed then: names, states, and n
   expect((await keysAt('past', day(8)))[0]).toMatchObject({ last_used_at: day(4), last_seen_at: day(5) });
 });
 
-test('a use later in the same hour hides none that was before the asked time', async () => {
+test('a later use in the same hour does not hide a use before the requested time', async () => {
   const used = (at: string) => makeWireKey('40', { createdAt: day(1), lastUsedAt: at, lastUsedFromAddr: '192.0.2.1' });
   await list('hour', day(3, 1), [used('2026-03-03T00:10:00Z')]);
   await list('hour', day(3, 2), [used('2026-03-03T00:50:00Z')]);
@@ -114,7 +114,7 @@ test('where no listing was within a day, the inventory has a hole at that time',
   expect(await holesAt(day(20))).toEqual([[day(8), null]]);
 });
 
-test('the owner that a list shows is the one that the policy judges', async () => {
+test('the owner shown in a list is the one that the policy judges', async () => {
   await list('owned', day(3), [
     makeWireKey('30'),
     makeWireKey('31'),
@@ -138,7 +138,7 @@ test('the owner that a list shows is the one that the policy judges', async () =
   await assign('30', 'grace');
   await assign('31', 'grace');
   await assign('31', null);
-  // A successor of 30 is of its line, and so is its owner.
+  // A successor of key 30 belongs to its lineage, and so does its owner.
   await store.sql`
     insert into keywarden.rotation (id, key_number, line_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
     select 'abcd2345', number, number, 's', '7 days', '7 days', 'command line', 'ada', 'x' from keywarden.key where id = '30'`;

@@ -8,10 +8,11 @@ import { keyReference } from './reference.ts';
 import { type Inventoried, keysAsOf, keysNow } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
-  description: 'missing: one listing lacks it, two say gone. unknown: at that past time it may have been gone',
+  description:
+    'missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone',
 });
 
-/** A key as every list of ours shows it. Ids are int64, so they are text. */
+/** An API key as every list of ours shows it. Ids are int64, so they are text. */
 export const keyItem = z
   .strictObject({
     number: keyReference.shape.number,
@@ -34,53 +35,53 @@ export const keyItem = z
   })
   .meta({ id: 'Key' });
 
-/** What else than an API key lets somebody in, as every list of ours shows it. */
+/** A credential other than an API key, as every list of ours shows it. */
 export const credentialItem = keyItem
   .extend({
     kind: z.enum(otherKinds).meta({
       description:
-        'branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: who of the organization may do what in a project; jwks: a key set whose tokens a project believes',
+        'branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: the permissions of a member of the organization in a project; jwks: a key set whose tokens a project trusts',
     }),
-    created_at: instant.nullable().meta({ description: 'Null where upstream does not say it' }),
+    created_at: instant.nullable().meta({ description: 'Null if the control plane does not report it' }),
     branch_id: z.string().nullable(),
-    holder: z.string().nullable().meta({ description: 'Who may get in by it, where upstream says' }),
+    holder: z.string().nullable().meta({ description: 'Who can use the credential, if the control plane reports it' }),
     expires_at: instant.nullable(),
-    detail: json.nullable().meta({ description: 'What else its list says; no secret' }),
+    detail: json.nullable().meta({ description: 'The other fields of its list entry, without secrets' }),
   })
   .meta({ id: 'Credential' });
 
 export interface KeyFilter {
-  /** The store's own number of a key. */
+  /** The key's number in the store. */
   number?: string | undefined;
   organizationId?: string | undefined;
   projectId?: string | undefined;
   kind?: CredentialKind | undefined;
   state?: z.output<typeof states> | undefined;
-  /** There, or perhaps: of every state but gone. */
+  /** Keys that exist or may exist: every state but gone. */
   isThere?: boolean | undefined;
-  /** In no access review that was signed since this time. */
+  /** Keys in no access review that was signed since this time. */
   notReviewedSince?: string | undefined;
   creatorId?: string | undefined;
   owner?: string | undefined;
-  /** Part of a name, whatever its case. */
+  /** A part of the name, in any case. */
   text?: string | undefined;
-  /** Not used for longer than this, or never used and created longer ago; ms. */
+  /** Keys not used for longer than this, or never used and created longer ago; ms. */
   idleMs?: number | undefined;
-  /** Its creator is no member of its organization any more. */
+  /** Keys whose creator is no longer a member of their organization. */
   creatorLeft?: boolean | undefined;
-  /** Created longer ago than this; ms. */
+  /** Keys created longer ago than this; ms. */
   ageMs?: number | undefined;
-  /** Of credentials: expires before so long has passed, or has expired; ms. */
+  /** Credentials that have expired or expire within this time; ms. */
   expiresWithinMs?: number | undefined;
-  /** Of credentials: whether it expires at all. */
+  /** Credentials that do, or do not, expire. */
   expires?: boolean | undefined;
   branchId?: string | undefined;
   holder?: string | undefined;
-  /** As they were at this time of the control plane's; now without it. */
+  /** Keys as they were at this time of the control plane; without it, as they are now. */
   asOf?: string | undefined;
 }
 
-/** What keys are sorted by; the number of their first sight where nothing is said. */
+/** The sort order of keys. The default is the number, which is the order in which they were first seen. */
 export type KeyOrder = 'number' | 'name' | 'created_at' | 'last_used_at';
 
 interface Shown {
@@ -89,13 +90,13 @@ interface Shown {
   direction?: 'asc' | 'desc' | undefined;
 }
 
-/** Keys that were ever seen, or that there were at a time. */
+/** Lists keys that were ever seen, or that existed at a time. */
 export function keyList(filter: KeyFilter, shown: Shown): List<typeof keyItem> {
   const { item, ...query } = inventoryQuery(filter, shown, 'keys');
   return { schema: keyItem, item, ...query };
 }
 
-/** Credentials that are no API keys, as keys are listed. */
+/** Lists credentials other than API keys, in the same way as keys. */
 export function credentialList(filter: KeyFilter, shown: Shown): List<typeof credentialItem> {
   const { item, ...query } = inventoryQuery(filter, shown, 'credentials');
   const { branch_id, holder, expires_at } = columnsOf(credentialItem, 'k');
@@ -107,7 +108,7 @@ export function credentialList(filter: KeyFilter, shown: Shown): List<typeof cre
   };
 }
 
-/** Either of them. */
+/** Lists keys or other credentials. */
 export function inventoryList(
   of: Inventoried,
   filter: KeyFilter,
@@ -175,13 +176,13 @@ function inventoryQuery(
   };
 }
 
-/** What no upstream says of a credential is not its age. */
+/** Whether the creation time is known. A placeholder for a missing creation time is not an age. */
 const isCreationKnown = sql`k.created_at >= '2000-01-01'`;
 
-/** Of other kinds nothing says when they were used. */
+/** Whether the kind has a last use. Other kinds do not record when they were used. */
 const hasUse = sql`k.kind in ('personal', 'organization', 'project', 'branch_credential')`;
 
-/** Keys that were never used stand before those that were. */
+/** The sort columns of each order. Keys that were never used come before those that were. */
 const sorted: Record<KeyOrder, Query['order']> = {
   number: [],
   name: [{ by: sql`k.name`, type: 'text' }],
@@ -198,7 +199,7 @@ export const keyObservation = z
   })
   .meta({ id: 'KeyObservation' });
 
-/** What was seen of a key, oldest first: each version of its record, and when it was missing, gone or back. */
+/** Lists a key's observations, oldest first: each version of its record, and when it was missing, gone or back. */
 export function keyObservationList(key: string): List<typeof keyObservation> {
   return {
     schema: keyObservation,
@@ -214,7 +215,7 @@ export const keyUse = z
   .strictObject({ last_used_at: instant, address: z.string().nullable(), hour: instant })
   .meta({ id: 'KeyUse' });
 
-/** The use of a key that was seen, newest first: one item an hour and address. */
+/** Lists the observed uses of a key, newest first: one item an hour and address. */
 export function keyUseList(key: string): List<typeof keyUse> {
   return {
     schema: keyUse,
@@ -229,7 +230,9 @@ export function keyUseList(key: string): List<typeof keyUse> {
   };
 }
 
-/** Whether a key or another credential (of those one alone where `of` says which) of this number is there for who may see these organizations. */
+/**
+ * Returns whether a key or another credential with this number exists and belongs to these organizations. `of` restricts the kind.
+ */
 export async function seesKey(
   db: Reader,
   number: string,

@@ -7,13 +7,13 @@ import { factScope, type KeyListing } from './key-listing.ts';
 
 type Tx = postgres.TransactionSql;
 
-/** What every reason says for which an answer is stale: such listings are no evidence of a drop either. */
+/** The words in every reason for a stale listing. Stale listings are not evidence of a drop either. */
 export const staleWords = 'a cache between answered';
 
-/** What every doubt of a listing says whose rows cannot all be read. */
+/** The words in every doubt about a listing with unreadable rows. */
 const unreadableWords = 'cannot be read';
 
-/** Every doubt of an incomplete listing has these words. */
+/** The words in every doubt about an incomplete listing. */
 const partialWords = 'not all of it was shown';
 
 const describePartial = ({ partial = null }: KeyListing): string | null =>
@@ -23,8 +23,8 @@ const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
   unreadable === 0 ? null : `${unreadable} of its rows ${unreadableWords}; keywarden coverage --rejected names them`;
 
 /**
- * Why absences in a listing prove nothing, or null: a part of it is missing, a row cannot be read, or it is suddenly shorter, which is doubted until
- * listings a day apart show it. Keys that we revoked are not missed.
+ * Returns why absences in a listing prove nothing, or null: a part is missing, a row cannot be read, or the listing is suddenly shorter. A
+ * sudden drop is doubted until listings a day apart show it. Keys that we revoked do not count as absent.
  */
 export async function findDoubt(tx: Tx, listing: KeyListing, ids: string[]): Promise<string | null> {
   const { controlPlane, scope, listedAt, keys } = listing;
@@ -44,10 +44,13 @@ export async function findDoubt(tx: Tx, listing: KeyListing, ids: string[]): Pro
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
 }
 
-/** For so long doubts may come and go before a person hears of them, in s of the control plane's time. */
+/** How long doubts may come and go before an incident is opened, in s of the control plane's time. */
 const doubtsLastS = 86_400;
 
-/** A person hears of a scope of which no listing could be believed for long: until then it is governed by nobody. */
+/**
+ * Opens an incident for a scope whose listings have all been suspect for long, because nothing governs the scope until then. Closes it once
+ * a listing is believed.
+ */
 export async function reportDoubt(
   tx: Tx,
   { controlPlane, scope, listedAt }: KeyListing,
@@ -67,12 +70,12 @@ export async function reportDoubt(
     await openIncident(builderOf(tx), { ...incident, detail: { why: doubt, since } });
 }
 
-/** Fewer rows than this may go between two lists without a doubt. */
+/** A drop of fewer rows than this between two lists raises no doubt. */
 const leastSuddenDrop = 4;
 
 /**
- * Whether a list is so much shorter than the last one that it proves no absence (A7): it is empty, less than half, or shorter and of a number at
- * which services cut lists off. `ids` are those of its rows as they came: some may come twice.
+ * Returns whether a list is so much shorter than the last one that it proves no absence (A7). It is empty, less than half as long, or
+ * shorter with a row count at which services cut lists off. `ids` are the ids of its rows as received, possibly with repetitions.
  */
 export function isSuddenDrop({ known, ids }: { known: number; ids: readonly string[] }): boolean {
   const there = new Set(ids).size;
@@ -82,5 +85,7 @@ export function isSuddenDrop({ known, ids }: { known: number; ids: readonly stri
   return dropped >= leastSuddenDrop && there * 2 < known;
 }
 
-/** Largest pages are 100, 200, 250, 400, 500, 1000 and their like. */
+/**
+ * Returns whether a row count looks like a page limit. Largest pages are 100, 200, 250, 400, 500, 1000 and similar numbers.
+ */
 export const isCutOff = (count: number) => count >= 100 && count % 50 === 0;

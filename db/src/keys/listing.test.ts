@@ -43,7 +43,7 @@ async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {
   });
 }
 
-/** What was observed of the scope's keys, oldest first. */
+/** Returns the observations of the scope's keys, oldest first. */
 async function events(): Promise<string[]> {
   const rows = await store.sql`
     select k.id, o.event from keywarden.key_observation o join keywarden.key k on k.number = o.key_number
@@ -65,7 +65,7 @@ test('A7: a key is gone after two listings in a row without it, not after one', 
   expect(await events()).toEqual(['1 first_seen', '2 first_seen', '2 missing', '2 gone']);
 });
 
-test('A7: a key that is missing once and then there again was never gone', async () => {
+test('A7: a key that is missing from one listing and shown by the next was never gone', async () => {
   await list(['1', '2']);
   await list(['1']);
   await list(['1', '2']);
@@ -82,7 +82,7 @@ test('a key that comes back after it was gone is back', async () => {
   expect((await events()).at(-1)).toBe('2 back');
 });
 
-test('A7: a listing that is suddenly empty or much shorter concludes nothing, until it has stayed so for a day', async () => {
+test('A7: a listing that is suddenly empty or much shorter proves no absence until it has stayed so for a day', async () => {
   const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
   await list(all);
   expect((await list([])).doubt).toBe('0 keys where 12 were expected');
@@ -94,7 +94,7 @@ test('A7: a listing that is suddenly empty or much shorter concludes nothing, un
   expect(await gone()).toHaveLength(10);
 });
 
-test('A5: listing the same again writes no observation; another name does', async () => {
+test('A5: saving the same listing again writes no observation, and a new name writes one', async () => {
   await list(['1']);
   await list(['1']);
   expect(await events()).toEqual(['1 first_seen']);
@@ -102,12 +102,12 @@ test('A5: listing the same again writes no observation; another name does', asyn
   expect(await events()).toEqual(['1 first_seen', '1 changed']);
 });
 
-test('ids beyond 2^53 stay apart', async () => {
+test('ids beyond 2^53 stay distinct', async () => {
   await list(['9007199254740992', '9007199254740993']);
   expect(await events()).toEqual(['9007199254740992 first_seen', '9007199254740993 first_seen']);
 });
 
-test('the use is kept by hour and address; a use that goes backwards is marked and lost by nothing', async () => {
+test('uses are kept by hour and address, and a use that moves backwards is marked and loses no recorded use', async () => {
   await list(['1'], { lastUsedAt: '2026-06-01T01:10:00Z', lastUsedFromAddr: '203.0.113.7' });
   await list(['1'], { lastUsedAt: '2026-06-01T01:50:00.123456Z', lastUsedFromAddr: '203.0.113.7' });
   await list(['1'], { lastUsedAt: '2026-06-01T02:10:00Z', lastUsedFromAddr: '198.51.100.4' });
@@ -126,7 +126,7 @@ test('the use is kept by hour and address; a use that goes backwards is marked a
   expect(await state()).toMatchObject({ use_went_back: false });
 });
 
-test('a listing that is older than the last one is left out', async () => {
+test('a listing that is older than the last one is ignored', async () => {
   await list(['1', '2']);
   hour -= 1;
   expect((await list(['1'], {}, 0)).number).toBeNull();
@@ -138,7 +138,7 @@ test('a list whose pages shifted shows a key twice, and it is stored once', asyn
   expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
 });
 
-test('A7: a shorter list of a number at which services cut lists off proves no absence; any other number does', async () => {
+test('A7: a shorter list proves no absence if its length is one at which services cut lists off, and any other length does prove it', async () => {
   const ids = Array.from({ length: 190 }, (_, index) => String(index + 1));
   await list(ids);
   for (let listings = 0; listings < 3; listings += 1) expect((await list(ids.slice(0, 100))).doubt).not.toBeNull();
@@ -148,7 +148,7 @@ test('A7: a shorter list of a number at which services cut lists off proves no a
   expect(await gone()).toHaveLength(39);
 });
 
-test('R1: a key of which a list does not say who made it is the same key; no one is taken for its creator, and one who is known stays', async () => {
+test('R1: a key whose list does not name its creator is the same key, gets no creator, and keeps a creator that is already recorded', async () => {
   const creators = async () =>
     await store.sql`select id, creator_id, superseded_at is null as is_live from keywarden.key where scope = ${scope} order by number`;
   const unnamed = { createdBy: { id: unknownCreator, name: null } };
@@ -157,7 +157,7 @@ test('R1: a key of which a list does not say who made it is the same key; no one
   await list(['1']);
   await list(['1'], unnamed);
   expect([...(await creators())]).toEqual([{ id: '1', creator_id: 'ada', is_live: true }]);
-  // A list that goes on to name no creator writes nothing new.
+  // A list that still names no creator writes nothing new.
   expect(await events()).toEqual(['1 first_seen', '1 changed']);
   const incidents =
     await store.sql`select 1 from keywarden.incident where kind = 'key_changed' and scope = ${`${controlPlane}/${scope}`}`;

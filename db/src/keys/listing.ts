@@ -10,17 +10,17 @@ import type { KeyListing } from './key-listing.ts';
 import { findDoubt, reportDoubt } from './listing-doubts.ts';
 
 export interface SavedListing {
-  /** Null when a later listing of the scope was already there. */
+  /** Null if a later listing of the scope is already stored. */
   number: string | null;
   /** Why absences in it prove nothing; null for a listing that is believed. */
   doubt: string | null;
-  /** It is the first, or the first after a doubted one: inactivity is judged on two in a row. */
+  /** True for the first listing, or the first after a suspect one. Inactivity is judged on two listings in a row. */
   isAlone: boolean;
 }
 
 /**
- * Saves a complete listing of a scope: what is new, changed or back, the use, and what is missing. A key is gone after two
- * listings in a row without it (A7); a listing that is suddenly empty or much shorter is doubted, and proves no absence.
+ * Saves a complete listing of a scope: new, changed and returned keys, their uses, and missing keys. A key is gone after two listings in a
+ * row without it (A7). A listing that is suddenly empty or much shorter is suspect, and proves no absence.
  */
 export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
   const listing = { ...given, keys: lastUsedOfEach(given.keys) };
@@ -43,7 +43,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
-      // Of what is not revoked from here a change is nothing to look at: names of roles are given again.
+      // Changes of credentials that Keywarden does not revoke need no person: names of roles are reused.
       if (isOfKeys(listing.scope) || listing.scope.startsWith('branch_credential:'))
         await reportChanged(tx, listing, changed);
       await saveUse(tx, listing);
@@ -55,7 +55,9 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
   });
 }
 
-/** Of rows with one id the one that was used last: a key in use must not look unused because a list shows it twice. */
+/**
+ * Returns, of rows with the same id, the one that was used last. A key in use must not look unused because a list shows it twice.
+ */
 function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
   const chosen = new Map<string, T>();
   for (const each of keys) {
@@ -85,14 +87,14 @@ async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null):
   return String(row?.number);
 }
 
-/** SQL: whether a stored key may have been created when its row says; a later listing may say better. */
+/** SQL: whether the creation time in a stored key's row is possible. A later listing may correct an impossible one. */
 const isPossible = (tx: Tx, row: 'k') => tx`(
   ${tx(row)}.created_at >= '2000-01-01' and ${tx(row)}.created_at <= ${tx(row)}.first_seen_at + interval '1 day')`;
 
 /**
- * Ends the rows of keys whose ids this listing shows with another creation time, creator or kind: such a record is another key, and gets none of
- * the age, use, owner or exemptions of the one before. One that was there before that, with the same, is there again. Times are compared by
- * the second: digits come and go between answers.
+ * Ends the rows of keys whose ids this listing shows with another creation time, creator or kind. Such a record is another key. It gets
+ * none of the age, use, owner or exemptions of the previous key. If an earlier row of the id has the same values, that row is current
+ * again. Times are compared by the second, because the number of digits varies between answers.
  */
 async function supersede(
   tx: Tx,
@@ -138,7 +140,7 @@ interface Changed {
   is: string;
 }
 
-/** A person must look at each: until then nothing of that id is revoked. */
+/** Opens an incident for each changed key. Until a person has checked it, nothing of that id is revoked. */
 async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListing, changed: Changed[]): Promise<void> {
   for (const { id, ...what } of changed) {
     const db = builderOf(tx);
@@ -163,12 +165,12 @@ async function reportChanged(tx: Tx, { controlPlane, scope, listedAt }: KeyListi
   }
 }
 
-/** What only other credentials than keys have. */
+/** The columns that only credentials other than keys have. */
 const otherFields = ['branch_id', 'holder', 'expires_at'];
 
 const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWith('organization:');
 
-/** Inserts the new and updates the changed; each leaves an observation with the record as it came. */
+/** Inserts new rows and updates changed ones. Each change adds an observation with the record as received. */
 async function saveKeys(
   tx: Tx,
   { controlPlane, scope, organizationId, run, listedAt, keys }: KeyListing,
@@ -245,8 +247,8 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
 }
 
 /**
- * Of what is shown as revoked the last use. One that is later than what the last listing showed was in flight (R5) where an intent is open: it was
- * judged on that listing.
+ * Saves the last use of keys that the list shows as revoked. With an open intent, a use later than the last listing showed was in flight
+ * (R5): the intent was judged on that listing.
  */
 async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing): Promise<void> {
   const rows = toJson(

@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { jsonOf } from '../item.ts';
 
-/** A key as items that concern it name it: enough to find it, and to recognize it. */
+/** A reference to a key in items that concern it: enough to find and to recognize the key. */
 export const keyReference = z.strictObject({
-  number: z.string().meta({ description: "The store's own number of the key: the one in its address here" }),
+  number: z.string().meta({ description: "The key's own number in the store, which is used in its address here" }),
   scope: z.string(),
   id: z.string(),
   kind: z.enum(credentialKinds),
@@ -18,10 +18,10 @@ const fields = { number: sql`k.number::text`, id: sql`k.id::text` };
 /** The reference to the credential or key `k`. */
 export const referenceToKey = jsonOf(keyReference, 'k', fields);
 
-/** What is left of a reference where the item itself says the rest. */
+/** The fields of a reference that an item does not already have itself. */
 export const shortReference = keyReference.pick({ number: true, id: true, name: true });
 export const shortReferenceToKey = jsonOf(shortReference, 'k', fields);
 
-/** The same, with the organization: for items of several. */
+/** The same with the organization, for items of several organizations. */
 export const listedReference = keyReference.pick({ number: true, id: true, name: true, organization_id: true });
 export const listedReferenceToKey = jsonOf(listedReference, 'k', fields);

@@ -13,24 +13,26 @@ import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
 
 export interface FactsAsked {
-  /** The present of a control plane by its own Date, in ms; null where it is not known well enough to judge. */
+  /** Returns a control plane's current time by its own Date, in ms; null if it is not known well enough to judge. */
   nowMs: (controlPlane: string) => number | null;
-  /** Our own clock, in ms: what it decides is never that something may go. */
+  /** Our own clock, in ms. It never decides that something may be revoked. */
   ourNowMs: number;
-  /** How old evidence may be, in ms. */
+  /** The maximum age of evidence, in ms. */
   maxEvidenceAgeMs: number;
   /** The policy in force. */
   policySha256: string;
   /** Channels that must all have accepted a notice. */
   channels: string[];
-  /** What only some policies ask for. */
+  /** Facts that only some policies need. */
   addressesSinceMs: number | null;
   needsProjects: boolean;
-  /** Kinds of credentials that are no API keys and that rules name; of the others only what a review wants gone is read. */
+  /**
+   * The kinds of other credentials that rules name. Of all further kinds, only credentials that a review wants revoked are read.
+   */
   otherKinds: OtherKind[];
-  /** Connections as configured: one that never authenticated has no row, and its own key is in use all the same (R2). */
+  /** The configured connections. One that never authenticated has no row, but its own key is in use (R2). */
   configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
-  /** Only this scope's keys. */
+  /** Limits the facts to the keys of this scope. */
   scope?: ScopePlace;
 }
 
@@ -40,7 +42,7 @@ export interface ScopePlace {
   scope: string;
 }
 
-/** What is known of each scope that was ever listed, and the own keys of all connections. */
+/** Returns the facts of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   { nowMs, ourNowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
@@ -71,17 +73,17 @@ export async function readScopes(
 interface KnownConnection {
   name: string;
   controlPlaneNumber: string;
-  /** Null for one that never authenticated: nobody knows whose it is, nor what it sees. */
+  /** Null for a connection that never authenticated: its account and what it sees are unknown. */
   accountId: string | null;
   ownKeyId: string | null;
   removedAt: string | null;
 }
 
-/** Every connection that ever authenticated, and those that are configured and did not. */
+/** Returns every connection that ever authenticated, and the configured ones that did not. */
 async function readConnections(db: Db, configured: FactsAsked['configured']): Promise<KnownConnection[]> {
   const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
   const rows = await db.select().from(connection).orderBy(asc(connection.name));
-  // The configuration is newer than what was stored when the connection last authenticated.
+  // The configuration is newer than the row stored when the connection last authenticated.
   const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
   const planes = await db.select().from(controlPlane);
   const numberOf = new Map(planes.map((row) => [row.baseUrl, row.number]));
@@ -89,18 +91,18 @@ async function readConnections(db: Db, configured: FactsAsked['configured']): Pr
     .filter(({ name }) => !stored.some((each) => each.name === name))
     .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
       const controlPlaneNumber = numberOf.get(baseUrl);
-      if (controlPlaneNumber === undefined) return []; // of a control plane of which nothing is stored
+      if (controlPlaneNumber === undefined) return []; // a control plane without stored data
       return [{ name, controlPlaneNumber, ownKeyId, accountId: null, removedAt: null }];
     });
   return [...stored, ...strangers];
 }
 
-/** For so long a key that a connection had is one that it may still work with, in ms. */
+/** How long a connection's former key counts as one that it may still use, in ms. */
 const ownKeysKeptMs = 7 * 86_400_000;
 
 /**
- * The own keys of connections: those of now, those that a connection had in the last week, which another replica may have still, and
- * those of connections that were removed, which something else may use.
+ * Returns the own keys of connections: the current ones, and those that a connection had in the last week, which another replica may still
+ * have. The keys of removed connections are included, because something else may use them.
  */
 async function readOwnKeys(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
@@ -118,7 +120,7 @@ async function readOwnKeys(
   return [...own, ...(await readKin(sql, own))];
 }
 
-/** Keys of the lineages of connections' own keys: a successor is what a connection will use, or does. */
+/** Returns the keys in the lineages of connections' own keys. A connection uses or will use a successor. */
 async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
   const rows = await sql`
     with kin as (
@@ -138,8 +140,8 @@ type Listing = ScopePlace &
   Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
 /**
- * The last believed listing of each scope with those before it that are in a row with it: no doubted one lies between, and each had
- * ended when the last began.
+ * Returns the last believed listing of each scope, and the previous ones that are in a row with it. No suspect listing is between them, and
+ * each had ended when the last began.
  */
 async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<Listing[]> {
   const rows = await sql`
@@ -185,7 +187,7 @@ async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<List
   }));
 }
 
-/** Of each scope the connections that see it, or may, and whose own key is not known. */
+/** Returns the connections of each scope that see it, or may see it, and whose own key is unknown. */
 async function readUnknownOwnKeys(
   db: Db,
   { connections, ourNowMs }: { connections: KnownConnection[]; ourNowMs: number },
@@ -196,10 +198,10 @@ async function readUnknownOwnKeys(
     .select({ controlPlane: key.controlPlaneNumber, id: key.id })
     .from(key)
     .where(and(inArray(key.id, ownIds), isNull(key.goneAt)));
-  // An id that no listing has shown, or that is gone, is not what the connection works with: the true one is not known.
+  // An id that no listing has shown, or that is gone, is not the key that the connection uses. The true id is unknown.
   const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
-  // One that was removed may be of another process with a configuration of its own: for as long as own keys are kept in mind, so is it.
+  // A removed connection may still belong to another process with a configuration of its own. It counts as long as own keys are kept.
   const mayWork = ({ removedAt }: KnownConnection) => removedAt === null || toMs(removedAt) > ourNowMs - ownKeysKeptMs;
   const unknown = connections
     .filter((each) => mayWork(each) && !isKnown(each))
@@ -208,7 +210,10 @@ async function readUnknownOwnKeys(
     unknown.filter(({ each, seen }) => maySee(each, { controlPlane, scope }, seen)).map(({ each }) => each.name);
 }
 
-/** It has listed the scope, or the scope is its own account's, or it acts for a user and has not said yet what it sees. */
+/**
+ * Returns whether a connection may see a scope. It has listed the scope, or the scope is its own account's. A connection that acts for a
+ * user and has listed no keys yet counts too.
+ */
 function maySee(
   { controlPlaneNumber, accountId }: KnownConnection,
   listing: { controlPlane: string; scope: string },
@@ -216,12 +221,12 @@ function maySee(
 ): boolean {
   if (controlPlaneNumber !== listing.controlPlane) return false;
   const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
-  // That it has listed credentials of projects does not say whose keys it sees.
+  // Listings of a project's credentials do not show whose keys the connection sees.
   const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
   return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
 }
 
-/** When each scope's keys were revoked without a person under a policy, or may have been. */
+/** Returns when each scope's keys were revoked, or may have been, automatically under a policy. */
 async function readAutomatic(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
   const rows = await sql`
     select k.control_plane_number, k.scope, i.judged_at from keywarden.revocation_intent i
@@ -242,7 +247,7 @@ async function countIncidents(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map(({ scope, n }) => [scope, n]));
 }
 
-/** Members whose personal keys no connection lists, of each organization whose members were ever listed. */
+/** Counts the members whose personal keys no connection lists, for each organization whose members were ever listed. */
 async function countUnseenMembers(sql: Sql): Promise<Map<string, number>> {
   const rows = await sql`
     select m.control_plane_number, m.organization_id, count(*) filter (where m.left_at is null and not exists (
@@ -257,7 +262,7 @@ async function countUnseenMembers(sql: Sql): Promise<Map<string, number>> {
   );
 }
 
-/** The live projects of each organization. */
+/** Returns the live projects of each organization. */
 async function readProjects(db: Db): Promise<Map<string, { id: string; name: string }[]>> {
   const { id, name, controlPlaneNumber, organizationId } = project;
   const rows = await db

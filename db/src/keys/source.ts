@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 
-/** API keys, or what else lets somebody in. */
+/** API keys, or other credentials. */
 export type Inventoried = 'keys' | 'credentials';
 
-/** Where the rows of either are, and the columns that only the others have: now, and as an observation `v` says of the row `n`. */
+/**
+ * The relation of each inventory, and the columns that only other credentials have: now, and in an observation `v` of the row `n`.
+ */
 const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = {
   keys: { from: sql`keywarden.key`, columns: sql``, observed: sql`` },
   credentials: {
@@ -15,7 +17,7 @@ const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = 
   },
 };
 
-/** Keys as they are now: the relation `k` of each question about keys. */
+/** Returns the SQL of keys as they are now: the relation `k` of each query about keys. */
 export const keysNow = (of: Inventoried): SQL => sql`(
   select number, control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id, creator_name, created_at,
     last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at, ${tables[of].columns}
@@ -23,9 +25,9 @@ export const keysNow = (of: Inventoried): SQL => sql`(
   from ${tables[of].from} found) k`;
 
 /**
- * Keys as they were at a time of the control plane's: those that were created by then, with what the observations say of them. A key that
- * one listing shows and the next lacks is `unknown` in between; one that was missing once is there again if the next listing did not say
- * that it is gone.
+ * Returns the SQL of keys as they were at a time of the control plane. It has the keys created by then, with the state from their
+ * observations. A key that one listing shows and the next lacks is `unknown` in between. A key that was missing once is there again if the
+ * next listing did not show that it is gone.
  */
 export function keysAsOf(at: string, of: Inventoried): SQL {
   const then = sql`${at}::timestamptz`;

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('of those who reserve at once from what they have read one saves, all of its budgets or none', async () => {
+test('of several concurrent reservations made from the same read, one saves, with all of its budgets or none', async () => {
   const rows = createBudgetRows(daemon.sql);
   const { nowMs, rows: none } = await rows.read(['a', 'a GET /x']);
   expect(Math.abs(nowMs - Date.now())).toBeLessThan(60_000);

@@ -1,6 +1,9 @@
 import type { Sql } from '../sql.ts';
 
-/** Where the limiters of all replicas count their requests: one row an account, and one for each of its routes. The clock is the database's. */
+/**
+ * The rows in which the limiters of all replicas count their requests: one for each account, and one for each of its routes. The clock is
+ * the database's.
+ */
 export function createBudgetRows(sql: Sql) {
   return {
     async read(keys: string[]) {

@@ -4,20 +4,20 @@ import { toInstant } from '../schema/columns.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
-/** A message as it is to be sent to one channel: about one owner's keys at one control plane. */
+/** A message to one channel about the keys of one owner at one control plane. */
 export interface NewMessage {
   controlPlane: string;
   channel: string;
   owner: string;
   body: object;
   notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
-  /** The incident that it tells of, instead of notices. */
+  /** The incident that the message is about, instead of notices. */
   incident?: string;
 }
 
 /**
- * Ends announcements whose finding stands no more. Messages that tell of one and were not accepted are cancelled: what else they
- * told of is written again.
+ * Ends announcements whose finding no longer holds. Unaccepted messages about such an announcement are cancelled. Their other notices are
+ * written again.
  */
 export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
   const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
@@ -37,7 +37,7 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
   });
 }
 
-/** Which of these notices a channel has been given already, sent or not, as `KEY RULE STEP`. */
+/** Lists which of these notices have already been written for a channel, sent or not, as `KEY RULE STEP`. */
 export async function listWritten(db: Db, channel: string): Promise<Set<string>> {
   const rows = await db
     .select({ key: announcement.keyNumber, rule: announcement.rule, step: notice.step })
@@ -48,7 +48,7 @@ export async function listWritten(db: Db, channel: string): Promise<Set<string>>
   return new Set(rows.map(({ key, rule, step }) => `${key} ${rule} ${step}`));
 }
 
-/** Opens the announcements that are not open yet, and writes a message with its notices; nothing is sent by that. */
+/** Opens the announcements that are not yet open, and writes a message with its notices. Sends nothing. */
 export async function writeMessage(
   sql: Sql,
   { controlPlane, channel, owner, body, notices, incident }: NewMessage,
@@ -77,7 +77,7 @@ export async function writeMessage(
   });
 }
 
-/** An open incident of a stalled rotation of which a channel was written nothing yet. */
+/** An open incident of a stalled rotation for which a channel has no message yet. */
 export interface UntoldStall {
   incident: string;
   controlPlane: string;
@@ -126,7 +126,7 @@ export async function listUntoldStalls(sql: Sql, channel: string): Promise<Untol
   }));
 }
 
-/** A message that no channel has accepted yet. */
+/** A message that its channel has not accepted yet. */
 export interface PendingMessage {
   number: string;
   id: string;
@@ -137,7 +137,10 @@ export interface PendingMessage {
   body: Record<string, unknown>;
 }
 
-/** What a channel has still to accept: what was tried the least first, then the oldest, so that none stands before all others. */
+/**
+ * Lists the messages that a channel has not yet accepted: fewest attempts first, then the oldest. No message can therefore block all
+ * others.
+ */
 export async function listPending(db: Db, of: string): Promise<PendingMessage[]> {
   const { number, id, controlPlaneNumber, channel, createdAt, attempts, body, acceptedAt, cancelledAt } = noticeMessage;
   return await db
@@ -147,7 +150,7 @@ export async function listPending(db: Db, of: string): Promise<PendingMessage[]>
     .orderBy(asc(attempts), asc(number));
 }
 
-/** Records one try: accepted at a time of the control plane's, or why not. */
+/** Records one attempt: the control plane's time of acceptance, or why the channel did not accept. */
 export async function recordAttempt(
   db: Db,
   message: string,

@@ -11,7 +11,9 @@ import {
   when,
 } from '../list.ts';
 
-/** Columns that the control plane names so too; one that is null was not there. `extra` came beside them, and stands over them. */
+/**
+ * A record with the control plane's own column names. A null column was absent. `extra` has the additional fields, which take precedence.
+ */
 export type ArchivedRecord = Record<string, unknown> & { extra: Record<string, unknown> | null };
 
 interface ArchivePage {
@@ -19,20 +21,20 @@ interface ArchivePage {
   next: string[] | null;
 }
 
-/** Which projects are asked for. */
+/** A filter of projects. */
 export interface ArchivedProjects {
   organizationId?: string | undefined;
-  /** Only the one of this id. */
+  /** Only the project with this id. */
   id?: string | undefined;
-  /** A part of their name or id, in whatever case. */
+  /** A part of the name or id, in any case. */
   search?: string | undefined;
-  /** Those that are gone, those that are there, or both. */
+  /** Projects that are gone, those that are there, or both. */
   state: 'gone' | 'there' | 'any';
   organizations: string[] | null;
   page: PageRequest;
 }
 
-/** Organizations as the archive serves them. */
+/** Lists organizations as the archive serves them. */
 export async function listArchivedOrganizations(
   db: Reader,
   { id, organizations, page }: { id?: string | undefined; organizations: string[] | null; page: PageRequest },
@@ -50,7 +52,9 @@ export async function listArchivedOrganizations(
   return parse(await readPage(db, list, page));
 }
 
-/** Projects as the archive serves them, youngest first. One that is gone says so as the control plane does. */
+/**
+ * Lists projects as the archive serves them, youngest first. A project that is gone is marked as the control plane marks it.
+ */
 export async function listArchivedProjects(
   db: Reader,
   { organizationId, id, search, state, organizations, page }: ArchivedProjects,
@@ -85,19 +89,19 @@ export async function listArchivedProjects(
   return parse(await readPage(db, list, page));
 }
 
-/** What is asked of a project's operations. */
+/** A filter of a project's operations. */
 export interface ArchivedOperations {
-  /** The store's number of the project, and the id that it has at the control plane. */
+  /** The project's number in the store, and its id at the control plane. */
   project: string;
   projectId: string;
-  /** Only the one of this id. */
+  /** Only the operation with this id. */
   id?: string;
-  /** Strictly below this instant, as the control plane's own cursors have it. */
+  /** Strictly before this instant, like the control plane's own cursors. */
   below?: string | null;
   page: PageRequest;
 }
 
-/** A project's operations, newest first: the records' JSON with commas between, without fields that are null. */
+/** Returns a project's operations, newest first: the records' JSON separated by commas, without null fields. */
 export async function listArchivedOperations(
   db: Reader,
   { project, projectId, id, below, page }: ArchivedOperations,
@@ -121,7 +125,7 @@ export async function listArchivedOperations(
   const list: Query = {
     rows: sql`keywarden.operation o`,
     from: sql`cross join lateral (select ${shown} as text) s`,
-    // What came beside the columns stands over them.
+    // The additional fields take precedence over the columns.
     item: sql`case when o.extra is null then s.text else (s.text::jsonb || o.extra)::text end`,
     where: [
       sql`o.project_number = ${project}::bigint`,
@@ -130,7 +134,7 @@ export async function listArchivedOperations(
     ],
     order: [
       { by: sql`o.created_at`, type: 'timestamptz' },
-      // As the control plane shows those of one time, where a page showed them.
+      // Operations of one time keep the order in which a page of the control plane showed them.
       { by: sql`o.place`, type: 'int' },
       { by: sql`o.id`, type: 'uuid' },
     ],
@@ -140,7 +144,9 @@ export async function listArchivedOperations(
   return { records: items, next };
 }
 
-/** The place of a row that a page ended with, as it is now: one that has gone up since leads past rows that were not shown. */
+/**
+ * Returns the current position of a page's last row. If the row has moved up since, its old position would skip rows that were not shown.
+ */
 async function placeNow(db: Reader, project: string, after: string[] | null): Promise<string[] | null> {
   const [at = '', place = '', id = ''] = after ?? [];
   if (after === null) return null;

@@ -35,8 +35,8 @@ import {
 import type { Db, Sql } from '../sql.ts';
 import { setOperationRetention } from '../store.ts';
 
-// Each statement that the apps have for operations is run, and looked at by the plan that Postgres made of it: either all of it is bound to one
-// project, which a cluster gives whole to that project's node, or its words must be ones that a cluster takes.
+// Each statement that the apps run on operations is executed, and checked by the plan that Postgres made. Either all of it is bound to one
+// project, and a cluster gives it whole to that project's node. Or it must use only constructs that a cluster accepts.
 
 let store: TestStore;
 beforeAll(async () => {
@@ -77,7 +77,7 @@ function changesOf(plan: Plan): string[] {
   return [...(isOwn ? [table] : []), ...(plan.Plans ?? []).flatMap(changesOf)];
 }
 
-/** Runs work on a session that tells the plan of every statement, also of those within functions. */
+/** Runs work on a session that reports the plan of every statement, including those within functions. */
 async function watch(work: (sql: Sql, db: Db) => Promise<void>): Promise<Seen[]> {
   const seen: Seen[] = [];
   const sql = postgres(store.url, {
@@ -103,12 +103,14 @@ async function watch(work: (sql: Sql, db: Db) => Promise<void>): Promise<Seen[]>
   return seen;
 }
 
-/** What only adds rows scans nothing: they name their project. */
+/**
+ * Returns whether all scans are bound to one project. A statement that only adds rows scans nothing, and its rows name their project.
+ */
 function isBound({ scans }: Seen): boolean {
   return scans.every(({ conditions }) => /project_number = '?\d+/.test(conditions));
 }
 
-/** Of each statement that a cluster would refuse, its first words and why. */
+/** Returns, for each statement that a cluster would refuse, its first words and the reason. */
 function refusalsOf(all: Seen[]): string[] {
   return all.flatMap((each) => {
     const why = [
@@ -141,7 +143,7 @@ const wireProject = (id: string) => ({
   extra: null,
 });
 
-test('what the daemon writes and asks of a project is bound to it', async () => {
+test('every daemon statement about one project is bound to that project', async () => {
   const projects = await makeProjects(2);
   await makeOperationPartitions(store.sql, ['2026-05']);
   const seen = await watch(async (sql, db) => {
@@ -173,7 +175,7 @@ test('what the daemon writes and asks of a project is bound to it', async () => 
   expect(seen.filter((each) => !isBound(each)).map(({ query }) => query)).toEqual([]);
 });
 
-test('what is asked over several projects is in words that a cluster takes', async () => {
+test('statements over several projects use only constructs that a cluster accepts', async () => {
   const projects = await makeProjects(3);
   const filter = { branchId: 'b', endpointId: 'e', action: 'a', status: 's', from: since, to: '2026-06-01T00:00:00Z' };
   const id = makeWireOperation(1).id;
@@ -205,7 +207,7 @@ test('what is asked over several projects is in words that a cluster takes', asy
   expect(refusalsOf(seen)).toEqual([]);
 });
 
-test('what changes projects and walks, of which all nodes have a copy, is in words that a cluster takes', async () => {
+test('statements that change projects and walks, which all nodes copy, use only constructs that a cluster accepts', async () => {
   const controlPlane = await makeControlPlane(store.sql);
   const place = { controlPlane, seenAt: '2026-05-01T00:00:00Z', organizationId: 'o', unavailableIds: [] };
   const seen = await watch(async (sql) => {
@@ -223,7 +225,7 @@ test('what changes projects and walks, of which all nodes have a copy, is in wor
   expect(refusalsOf(seen)).toEqual([]);
 });
 
-test('no other file of ours asks for operations', () => {
+test('no other file of ours queries operations', () => {
   const asking = ['db/src', 'apps/daemon/src', 'apps/report/src'].flatMap((folder) => {
     const root = new URL(`../../../${folder}/`, import.meta.url);
     const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
@@ -237,7 +239,7 @@ test('no other file of ours asks for operations', () => {
   });
   const ours = (file: string) => file.startsWith('db/src/operations/');
   expect(asking.filter(ours).length).toBeGreaterThan(3);
-  // What distributes the tables names them.
+  // The file that distributes the tables names them.
   expect(asking.filter((file) => !ours(file) && file !== 'db/src/citus.ts')).toEqual([]);
 });
 
@@ -272,7 +274,7 @@ const twins = [
   ['a table of it', 'create table x as select * from keywarden.operation'],
   ['within a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
 ] as const;
-test.each(twins)('the twin: %s is found', (_name, statement) => {
+test.each(twins)('counter-test: %s is found', (_name, statement) => {
   expect(findRefusals(statement)).not.toEqual([]);
 });
 
@@ -281,11 +283,11 @@ test.each([
   'update keywarden.project set name = coalesce(name, created_at::text)',
   'delete from keywarden.completed_walk where coalesce(began_at, current_timestamp) > reached',
   'insert into keywarden.completed_walk as w select 1 on conflict (day) do update set began_at = coalesce(w.began_at, now())',
-])('the twin: %s may not stand in a case', (statement) => {
+])('counter-test: a setting-dependent expression within a case is found: %s', (statement) => {
   expect(findMutableCases(statement)).not.toEqual([]);
 });
 
-test('the twin: what is asked over all projects is seen to be bound to none', async () => {
+test('counter-test: a statement over all projects is recognized as bound to no project', async () => {
   const seen = await watch(async (sql) => {
     await sql`select id from keywarden.operation where created_at > '2026-05-01'`;
   });

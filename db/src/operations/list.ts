@@ -18,11 +18,11 @@ const version = z.strictObject({
   created_at: instant,
   updated_at: instant,
   total_duration_ms: z.int().nullable(),
-  extra: json.nullable().meta({ description: 'Fields that came and have no column' }),
+  extra: json.nullable().meta({ description: 'Received fields that have no column' }),
   seen_at: instant.meta({ description: 'When this version was first seen' }),
 });
 
-/** Its columns, of a row `o` of the project `p`. */
+/** The columns of a version, from a row `o` of the project `p`. */
 const versionColumns = {
   ...columnsOf(version, 'o'),
   project_id: sql`p.id`,
@@ -32,7 +32,7 @@ const versionColumns = {
 export const operationItem = version
   .extend({
     last_seen_upstream_at: instant.nullable().meta({
-      description: 'When a completed walk last found it at the control plane; null before the first',
+      description: 'When a completed walk last found it at the control plane; null before the first completed walk',
     }),
   })
   .meta({ id: 'Operation' });
@@ -51,23 +51,23 @@ export interface OperationFilter {
   endpointId?: string | undefined;
   action?: string | undefined;
   status?: string | undefined;
-  /** created_at from this instant on. */
+  /** created_at at or after this instant. */
   from?: string | undefined;
   /** created_at before this instant. */
   to?: string | undefined;
 }
 
 /**
- * The control plane's time of the last completed walk that came down to the row, or past it: the row was served then (A6). Rows of the
- * very time at which a walk stopped above the list's end may have been left out. To the day, for walks are remembered so.
+ * The control plane's time of the last completed walk that reached the row: the row was served then (A6). Rows of the exact time at which a
+ * walk stopped above the end of the list may have been left out. The time has the precision of a day, like stored walks.
  */
 const lastSeenUpstreamAt = sql`(select max(w.began_at) from keywarden.completed_walk w
   where w.project_number = o.project_number and w.began_at >= o.created_at
     and (w.reached < o.created_at or (w.to_end and w.reached = o.created_at)))`;
 
 /**
- * The stored numbers of the projects that a filter means, so that the index of one project serves its pages; null for all. An id may
- * stand for several: ids can repeat between control planes.
+ * Returns the stored numbers of the projects that a filter matches, so that the index of one project serves its pages; null for all. An id
+ * may match several projects, because ids can repeat between control planes.
  */
 export async function findProjectNumbers(
   db: Reader,
@@ -80,7 +80,7 @@ export async function findProjectNumbers(
   return rows.map((row) => String(row.number));
 }
 
-/** Operations, newest first, over all projects or some. */
+/** Lists operations, newest first, of all projects or some. */
 export function operationList(
   filter: Omit<OperationFilter, 'projectId'>,
   projects: string[] | null,
@@ -91,7 +91,7 @@ export function operationList(
     from: sql`join keywarden.project p on p.number = o.project_number`,
     item: { ...versionColumns, last_seen_upstream_at: time(lastSeenUpstreamAt) },
     where: [
-      // Said outright where it is one: its index then has the rows in order, and a cluster asks one node.
+      // A single project is compared with `=`. Its index then returns the rows in order, and a cluster queries one node.
       when(projects, (numbers) =>
         numbers.length === 1
           ? sql`o.project_number = ${numbers[0]}::bigint`
@@ -112,7 +112,7 @@ export function operationList(
   };
 }
 
-/** The versions of an operation that were seen, newest first; the first is the one that stands. */
+/** Lists the observed versions of an operation, newest first. The first is the current one. */
 export function operationVersionList(projects: string[], id: string): List<typeof operationVersion> {
   const bound = sql`project_number = any(${sql.param(projects)}::bigint[]) and id = ${id}::uuid`;
   const { project_id: _project, organization_id: _organization, ...own } = version.shape;
@@ -146,7 +146,7 @@ export const operationBucket = z
 
 export type BucketSize = 'hour' | 'day' | 'month';
 
-/** How many operations were created in each hour, day or month of UTC, by action and status, oldest first. */
+/** Counts the operations created in each hour, day or month of UTC, by action and status, oldest first. */
 export function operationBucketList(
   filter: Omit<OperationFilter, 'projectId'> & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
   projects: string[] | null,

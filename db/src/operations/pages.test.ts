@@ -48,7 +48,7 @@ test('A4: every version that was seen is kept', async () => {
   expect(versions.map((row) => row.status)).toEqual(['scheduling', 'running']);
 });
 
-test('A5: unknown fields, actions and statuses, and times with every digit, come back as they came', async () => {
+test('A5: unknown fields, actions and statuses, and times with all digits, are read back as received', async () => {
   const project = await newProject();
   const odd = makeWireOperation(1, {
     action: 'paint_it_blue',
@@ -78,7 +78,7 @@ test('rows of one instant are all kept, in any number', async () => {
   expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
 });
 
-test('A5: an id that a page shows at two times is two operations; of one time the last row counts', async () => {
+test('A5: an id that a page shows at two times is two operations, and with one time the last row counts', async () => {
   const project = await newProject();
   const at = (createdAt: string, status: string) => makeWireOperation(1, { createdAt, status });
   const operations = [
@@ -102,9 +102,9 @@ async function stateOf(project: string) {
   return { walkedAt: row?.walked_at, known: row?.known, cursor: row?.cursor };
 }
 
-test('A3: a page that cannot be written whole leaves no row, no coverage and no mark; a good one leaves all of them', async () => {
+test('A3: a page that cannot be written whole leaves no row, coverage or mark, and a valid page leaves all of them', async () => {
   const project = await newProject();
-  const operations = [makeWireOperation(1), makeWireOperation(2, { action: null as never })]; // what the wire's schema refuses
+  const operations = [makeWireOperation(1), makeWireOperation(2, { action: null as never })]; // a value that the wire schema refuses
   await expect(saveOperationPage(daemon.sql, { project, operations, proof, walk })).rejects.toThrow(
     /null value in column "action"/,
   );
@@ -118,7 +118,7 @@ test('A3: a page that cannot be written whole leaves no row, no coverage and no 
   });
 });
 
-test('A3: a page in the middle of a walk leaves the place where it goes on, and the last one takes it away', async () => {
+test('A3: a page in the middle of a walk stores the position where it continues, and the last page removes it', async () => {
   const project = await newProject();
   const step = (next: { cursor: string; below: string } | null): OperationPage => ({
     project,
@@ -132,7 +132,7 @@ test('A3: a page in the middle of a walk leaves the place where it goes on, and 
   expect(await stateOf(project)).toMatchObject({ cursor: null, walkedAt: '2026-05-04 00:00:00+00' });
 });
 
-test('A2: proofs merge where they meet, an instant between two of them stays unknown, and a proof of nothing is none', async () => {
+test('A2: proofs merge where they meet, an instant between two proofs stays unknown, and an empty proof is none', async () => {
   const project = await newProject();
   const day = (number: number) => `2026-05-0${number}T00:00:00.123456Z`;
   const prove = (from: string, below: string, isFromIncluded = false) =>
@@ -148,13 +148,13 @@ test('A2: proofs merge where they meet, an instant between two of them stays unk
   expect((await stateOf(project)).known).toBe('{("2026-05-01 00:00:00.123456+00","2026-05-05 00:00:00.123456+00")}');
 });
 
-test('a page of a project that the store does not know is refused', async () => {
+test('a page of a project that the store does not have is refused', async () => {
   await expect(saveOperationPage(daemon.sql, { project: '999999', operations: [] })).rejects.toThrow(
     /there is no project/,
   );
 });
 
-test('partitions can be made by several at once', async () => {
+test('several processes can create partitions at once', async () => {
   const months = Array.from({ length: 6 }, (_, index) => `2025-0${index + 1}`);
   await Promise.all(Array.from({ length: 4 }, () => makeOperationPartitions(daemon.sql, months)));
   const [row] =
@@ -163,7 +163,7 @@ test('partitions can be made by several at once', async () => {
   expect(row?.made).toBe(6);
 });
 
-test('A4: of two that write one operation at once the older version never stands over the newer', async () => {
+test('A4: of two concurrent writes of one operation, the older version never replaces the newer', async () => {
   const project = await newProject();
   const at = (second: number) => `2026-05-05T00:00:0${second}Z`;
   for (let round = 0; round < 10; round += 1) {
@@ -179,14 +179,14 @@ test('A4: of two that write one operation at once the older version never stands
   expect(new Set((await page(project)).map((each) => each.status))).toEqual(new Set(['finished']));
 });
 
-test('what no column of ours foresaw does not keep a page out: long durations, NUL in a text', async () => {
+test('unexpected values do not keep a page out: long durations, NUL in a text', async () => {
   const project = await newProject();
   const odd = makeWireOperation(1, { totalDurationMs: 2_200_000_000, error: 'a\0b' });
   expect(await saveOperationPage(daemon.sql, { project, operations: [odd] })).toEqual({ inserted: 1, changed: 0 });
   expect((await page(project))[0]).toMatchObject({ total_duration_ms: 2_200_000_000, error: 'a\uFFFDb' });
 });
 
-test('A4: an operation that has ended stays ended, whatever its updated_at says, and one that goes on is ended by an older one', async () => {
+test('A4: an ended operation stays ended with any updated_at, and an older ended version ends one that is going on', async () => {
   const project = await newProject();
   const running = { status: 'running', updatedAt: '2026-05-02T10:00:00.150Z' };
   const finished = { status: 'finished', updatedAt: '2026-05-02T10:00:00.100Z' };
@@ -195,7 +195,7 @@ test('A4: an operation that has ended stays ended, whatever its updated_at says,
   expect((await page(project)).map((row) => row.status)).toEqual(['finished']);
 });
 
-test('A1: an operation whose creation a list and a single answer give with other digits is one row, with the time that it had first', async () => {
+test('A1: an operation whose creation time has different digits in a list and a single answer is one row, with the first time', async () => {
   const project = await newProject();
   const at = '2026-05-02T10:00:07.123456Z';
   for (const createdAt of [at, '2026-05-02T10:00:07Z', '2026-05-02T10:00:07.123Z', '2026-05-02T12:00:07.123+02:00']) {

@@ -4,24 +4,24 @@ import { type Lease, withFence } from '../locks.ts';
 import { lastOfEach, packExtra, type Sql, toArray, toJson } from '../sql.ts';
 import { withPartitions } from './partitions.ts';
 
-/** That every operation of a project between two times is known (A2). `below` is excluded. */
+/** A proof that every operation of a project between two times is stored (A2). `below` is excluded. */
 export interface Proof {
   from: string;
   isFromIncluded: boolean;
   below: string;
 }
 
-/** How far a walk is with a page. */
+/** The progress of a walk at one page. */
 export interface WalkStep {
   /** The control plane's time when the walk began. */
   beganAt: string;
-  /** Below this the walk may stop; null when it goes to the end. */
+  /** Below this the walk may stop; null if it goes to the end. */
   floor: string | null;
-  /** The next page's cursor, as the control plane gave it, and the time of the row that it is of; null when the walk is done. */
+  /** The next page's cursor as received, and the time of the row that it points to; null when the walk is done. */
   next: { cursor: string; below: string } | null;
-  /** The oldest time that the walk has seen. */
+  /** The oldest time that the walk has reached. */
   reached: string;
-  /** It has come to the end of the list. */
+  /** True if the walk has reached the end of the list. */
   isEnd: boolean;
 }
 
@@ -30,15 +30,15 @@ export interface OperationPage {
   project: string;
   operations: WireOperation[];
   proof?: Proof | null;
-  /** Absent for operations that no walk has read. */
+  /** Absent for operations that were not read by a walk. */
   walk?: WalkStep;
-  /** The page is refused, whole, if another process has taken the lock since. */
+  /** The whole page is refused if another process has taken the lock since. */
   lease?: Lease | undefined;
 }
 
 /**
- * Writes a page of a project's operations, what it proves and how far its walk is, in one statement of one transaction (A3). Writing a
- * page twice changes nothing (A5). Makes the partitions of its months first.
+ * Writes a page of a project's operations, its proof and the walk's progress, in one statement of one transaction (A3). Writing a page
+ * twice changes nothing (A5). The partitions of its months are created first.
  */
 export async function saveOperationPage(sql: Sql, page: OperationPage): Promise<{ inserted: number; changed: number }> {
   const createdAts = page.operations.map(({ createdAt }) => createdAt);
@@ -49,7 +49,7 @@ async function write(
   sql: Sql,
   { project, operations, proof = null, walk, lease }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
-  // Oldest first, as the indexes have them: that takes a tenth less than the order in which they came.
+  // Oldest first, as in the indexes. That takes a tenth less time than the order in which the rows came.
   const page = lastOfEach(operations, ({ id, createdAt }) => `${id} ${secondOf(createdAt)}`).toReversed();
   const [written] = await sql`
     ${withFence(sql, lease)}
@@ -77,7 +77,7 @@ const newestOf = (page: WireOperation[]) =>
     null,
   );
 
-/** As Postgres spells it. A proof of nothing is none. */
+/** Returns a proof as a Postgres range. An empty proof is null. */
 function rangeOf(proof: Proof | null): string | null {
   if (proof === null || compareInstants(proof.from, proof.below) >= 0) return null;
   return `${proof.isFromIncluded ? '[' : '('}${proof.from},${proof.below})`;
@@ -88,7 +88,7 @@ function extraOf({ extra, createdAt, updatedAt, retryAt }: WireOperation): strin
   return packed === null ? null : toJson(packed);
 }
 
-/** Marks an operation that was going on when the control plane stopped to serve it. What was seen of it stays (A6). */
+/** Marks an operation that was going on when the control plane stopped serving it. Its stored versions stay (A6). */
 export async function markOperationPruned(
   sql: Sql,
   { project, createdAt, id }: { project: string; createdAt: string; id: string },

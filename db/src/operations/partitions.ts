@@ -4,12 +4,12 @@ import { type Sql, sqlState } from '../sql.ts';
 
 // Operations are partitioned by the month of their created_at, in UTC.
 
-/** Makes the partitions of these months, each `YYYY-MM`. */
+/** Creates the partitions of these months, each `YYYY-MM`. */
 export async function makeOperationPartitions(sql: Sql, months: string[]): Promise<void> {
   await sql`select keywarden.make_operation_partitions(${months.map((month) => `${month}-01`)}::text[]::date[])`;
 }
 
-/** Makes the partitions of the month of an instant and of the next two, so that no page waits for them. */
+/** Creates the partitions of an instant's month and of the next two, so that no page waits for them. */
 export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
   const first = new Date(toMs(now));
   const months = [0, 1, 2].map((ahead) =>
@@ -20,7 +20,10 @@ export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> 
 
 const madeMonths = new WeakMap<Sql, Set<string>>();
 
-/** Writes rows with these times once their partitions are there. A month that this process made may have been dropped since: it is made again. */
+/**
+ * Writes rows with these times after creating their partitions. A month that this process created may have been dropped since. It is then
+ * created again.
+ */
 export async function withPartitions<T>(sql: Sql, createdAts: string[], write: () => Promise<T>): Promise<T> {
   await makeMissing(sql, createdAts);
   return await write().catch(async (error: unknown) => {
@@ -31,7 +34,7 @@ export async function withPartitions<T>(sql: Sql, createdAts: string[], write: (
   });
 }
 
-/** Makes the partitions that this process has not seen yet. */
+/** Creates the partitions that this process has not seen yet. */
 async function makeMissing(sql: Sql, createdAts: string[]): Promise<void> {
   const made = madeMonths.get(sql) ?? new Set();
   madeMonths.set(sql, made);
@@ -41,7 +44,7 @@ async function makeMissing(sql: Sql, createdAts: string[]): Promise<void> {
   for (const month of missing) made.add(month);
 }
 
-/** YYYY-MM in UTC. */
+/** Returns YYYY-MM in UTC. */
 function monthOf(at: string): string {
   return secondOf(at).slice(0, 'YYYY-MM'.length);
 }

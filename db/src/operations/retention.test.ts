@@ -38,11 +38,11 @@ test('without a retention nothing is over it, and nothing can be dropped', async
   await expect(drop('2020-01')).rejects.toThrow(/not over their retention/);
 });
 
-test('a retention that the control plane outlives is refused', async () => {
+test('a retention shorter than the time that the control plane serves operations is refused', async () => {
   await expect(setOperationRetention(store.sql, 30 * dayMs)).rejects.toMatchObject({ code: '23514' });
 });
 
-test('only whole months that are over it are named; only what was named is dropped, and coverage then says so', async () => {
+test('only whole months over the retention are announced, only announced months are dropped, and coverage then reports retention', async () => {
   const sinceMs = Date.now() - Date.UTC(2020, 2, 2);
   await setOperationRetention(store.sql, sinceMs);
   await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them/);
@@ -51,7 +51,7 @@ test('only whole months that are over it are named; only what was named is dropp
     { month: '2020-02', operations: 1 },
   ]);
   expect(await stored()).toEqual(['01', '02', '03']);
-  // Named this minute: whoever made a mistake has a day to see it.
+  // Announced this minute: a person who made a mistake has a day to notice it.
   await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them a day ago/);
   await aDayPasses();
   await drop('2020-01');
@@ -67,7 +67,7 @@ test('only whole months that are over it are named; only what was named is dropp
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }]);
 });
 
-test('a retention that is lengthened takes its announcements back: shortened again, a month has its whole day', async () => {
+test('an extended retention withdraws its announcements, so that after shortening it again a month has its whole day', async () => {
   await setOperationRetention(store.sql, 10_000 * dayMs);
   expect(await announceExpiredMonths(sql)).toEqual([]);
   await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
@@ -75,7 +75,7 @@ test('a retention that is lengthened takes its announcements back: shortened aga
   await expect(drop('2020-02')).rejects.toThrow(/no dry run has named them a day ago/);
 });
 
-test('accesses are forgotten after what is configured, and never within a year', async () => {
+test('access records are deleted after the configured time, and never within a year', async () => {
   const { number: token } = await createToken((await store.as('keywarden_daemon')).db, {
     name: 'ada',
     role: 'viewer',

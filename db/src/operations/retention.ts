@@ -7,21 +7,21 @@ export interface ExpiredMonth {
   /** YYYY-MM */
   month: string;
   operations: number;
-  /** Of both tables with their indexes. */
+  /** The size of both tables with their indexes. */
   bytes: number;
-  /** When a dry run first named it. */
+  /** When a dry run first announced it. */
   announcedAt: string;
-  /** It was named a day ago, and may be dropped. */
+  /** True if it was announced a day ago and may be dropped. */
   isDue: boolean;
 }
 
-/** How long the database keeps operations, in ms; null is for ever. */
+/** Returns how long the database keeps operations, in ms; null means forever. */
 export async function readOperationRetention(sql: Sql): Promise<number | null> {
   const [row] = await sql`select extract(epoch from keep)::float8 as seconds from keywarden.operation_retention`;
   return row === undefined ? null : Number(row.seconds) * 1000;
 }
 
-/** The dry run: names the months that would go, and remembers when it first did. */
+/** Announces the months that would be dropped, and records when each was first announced. This is the dry run. */
 export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   const rows = await sql`
     select to_char(month, 'YYYY-MM') as month, operations, bytes, announced_at,
@@ -36,13 +36,15 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   }));
 }
 
-/** Forgets who asked the report for what longer ago than so many ms, and than a year. Answers with how many rows went. */
+/**
+ * Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows.
+ */
 export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
   const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
   return Number(row?.rows);
 }
 
-/** Drops a month that a dry run named a day ago. Throws a UserError where the database refuses. */
+/** Drops a month that a dry run announced a day ago. Throws a UserError if the database refuses. */
 export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
   try {
     await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
@@ -66,8 +68,8 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
 }
 
 /**
- * Sets how long operations are kept, in ms; null is for ever. Only the owner may: the functions that drop months hold to what stands
- * here, whatever a daemon's configuration says.
+ * Sets how long operations are kept, in ms; null means forever. Only the owner may do that. The functions that drop months use this value,
+ * whatever a daemon's configuration has.
  */
 export async function setOperationRetention(sql: Sql, keepMs: number | null): Promise<void> {
   if (keepMs === null) {

@@ -5,19 +5,19 @@ import { organization } from '../schema/organizations.ts';
 import { project } from '../schema/projects.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** What the store holds. */
+/** The number of records in the store. */
 export interface Totals {
   organizations: number;
   projects: number;
   keys: number;
   operations: number;
-  /** The oldest operation's time. */
+  /** The time of the oldest operation. */
   oldest: string | null;
-  /** Operations older than the control plane serves them. */
+  /** Operations that are older than those that the control plane serves. */
   unserved: number;
 }
 
-/** Counts everything; `servedSince` is the time before which the control plane serves no operations. */
+/** Counts all records. `servedSince` is the time before which the control plane serves no operations. */
 export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
   const count = async (table: typeof organization | typeof project | typeof key | typeof operation) =>
     await db.$count(table);
@@ -36,7 +36,7 @@ export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
   };
 }
 
-/** Rejects when the store does not answer, or has not our tables. */
+/** Rejects if the store does not answer or lacks our tables. */
 export async function pingStore(sql: Sql): Promise<void> {
   await sql`select 1 from keywarden.key limit 1`;
 }

@@ -4,7 +4,9 @@ import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** Where a walk goes on that has not come to its end: the next page's cursor, and the time of the row that it is of. */
+/**
+ * The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to.
+ */
 export interface OpenWalk {
   beganAt: string;
   floor: string | null;
@@ -16,18 +18,18 @@ export interface WalkedProject {
   number: string;
   id: string;
   createdAt: string;
-  /** The control plane's time at the start of the last completed walk; null before the first. */
+  /** The control plane's time at the start of the last completed walk; null before the first completed walk. */
   walkedAt: string | null;
   openWalk: OpenWalk | null;
-  /** When the control plane deleted it; null for one that is there. */
+  /** When the control plane deleted the project; null for an existing one. */
   deletedAt: string | null;
-  /** Where the oldest hole of its coverage begins that a walk may fill, and that none has passed of late; null where there is none. */
+  /** The start of the oldest fillable hole in its coverage that no recent walk has passed; null if there is none. */
   holeAt: string | null;
 }
 
 /**
- * The projects of these organizations that are there upstream, and those deleted since their last walk, in the order in which to ask them: those whose list entry has changed
- * since their last walk, then those whose last walk is the longest ago.
+ * Lists these organizations' projects that exist at the control plane, and those deleted since their last walk, in walking order. Projects
+ * whose list entry has changed since their last walk come first. Then come those whose last walk was longest ago.
  */
 export async function listProjectsToWalk(
   db: Db,
@@ -40,15 +42,16 @@ export async function listProjectsToWalk(
   }: {
     controlPlane: string;
     organizationIds: string[];
-    /** Older operations are not served any more. */
+    /** Older operations are no longer served. */
     servedSince: string;
-    /** Holes that a walk has looked for since then are left for another day. */
+    /** Holes that a walk has looked for since then are skipped for now. */
     triedSince: string;
-    /** Every walk goes so far below where the one before began. */
+    /** Every walk continues this far below the start of the previous one. */
     overlapMs: number;
   },
 ): Promise<WalkedProject[]> {
-  // Below where a list has ended nothing is served any more; what a walk read and could not claim is looked for above and below what is known.
+  // Nothing is served below the point where a list has ended. What a walk read and could not claim is looked for above and below the
+  // coverage.
   const endedAt = raw`(select max(e.reached) from keywarden.completed_walk e where e.project_number = ${project.number} and e.to_end)`;
   const holeAt = raw<string | null>`(
     select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
@@ -61,7 +64,7 @@ export async function listProjectsToWalk(
     ) found
     where ${project.walkedAt} is not null and not isempty(holes)
       and (${project.holeTriedAt} is null or ${project.holeTriedAt} < ${triedSince}::timestamptz))`;
-  // Perhaps the operations of a deleted project are served for a while.
+  // The control plane may serve the operations of a deleted project for a while.
   const isUnwalkedSinceDeletion = and(
     isNotNull(project.deletedAt),
     isNull(project.walkRefusedAt),
@@ -91,30 +94,32 @@ export async function listProjectsToWalk(
   return rows;
 }
 
-/** A walk goes down for the holes of a project's coverage, at this time of the control plane. */
+/** Records that a walk looks for the holes of a project's coverage, at this time of the control plane. */
 export async function markHolesTried(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
   await db.update(project).set({ holeTriedAt: at }).where(eq(project.number, number));
 }
 
-/** The next walk begins at the newest operation: the page where the open one stands cannot be had. */
+/** Makes the next walk begin at the newest operation, because the next page of the open walk cannot be read. */
 export async function forgetOpenWalk(sql: Sql, projectNumber: string): Promise<void> {
   await sql`select keywarden.forget_open_walk(${projectNumber})`;
 }
 
-/** Statuses of work that is going on. The others that are not terminal may be final after all. */
+/** Statuses of work that is going on. Any other nonterminal status may still be final. */
 const activeStatuses = ['scheduling', 'running', 'cancelling'];
 
 export interface OpenOperation {
   id: string;
   createdAt: string;
-  /** How many stored operations of the project are as young or younger: a walk that reads so many sees this one. */
+  /**
+   * How many stored operations of the project are as young or younger. A walk that reads this many sees this operation.
+   */
   depth: number;
 }
 
 /**
- * Operations of a project that a walk no longer reads again and that may still change (A4): those going on, and those of any
- * other status that is not terminal while they have not been still since `stillSince`; youngest first. Those that the control plane no
- * longer serves are left out. Depths are counted up to `maxDepth`.
+ * Lists operations of a project that walks no longer read and that may still change (A4), youngest first. Included are active operations.
+ * Included are also those of any other nonterminal status that have changed since `stillSince`. Operations that the control plane no longer
+ * serves are left out. Depths are counted up to `maxDepth`.
  */
 export async function listOpenOperations(
   db: Db,
@@ -151,7 +156,7 @@ export async function listOpenOperations(
     .limit(limit);
 }
 
-/** How many operations of a project the store has from an instant on; counted up to `max`. */
+/** Counts a project's stored operations at or after an instant, up to `max`. */
 export async function countOperationsSince(
   sql: Sql,
   { project: projectNumber, since, max }: { project: string; since: string; max: number },
@@ -163,8 +168,8 @@ export async function countOperationsSince(
 }
 
 /**
- * Whether a walk has come to the end of the project's list, and these operations, by id, are all that the store has since then, the oldest of them
- * inside the coverage. What the control plane stopped to serve is left out.
+ * Returns whether a walk has reached the end of the project's list and these operations, by id, are all that the store has since then. The
+ * oldest of them must be inside the coverage. Operations that the control plane stopped serving are left out.
  */
 export async function isAllToTheEnd(
   sql: Sql,

@@ -14,7 +14,7 @@ export const organizationItem = z
   })
   .meta({ id: 'Organization' });
 
-/** Organizations that were seen. */
+/** Lists the organizations that were seen. */
 export function organizationList(organizations: string[] | null): List<typeof organizationItem> {
   return {
     schema: organizationItem,

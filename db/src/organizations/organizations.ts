@@ -29,8 +29,8 @@ export async function saveOrganizations(
 }
 
 /**
- * Saves a complete listing of an organization's members. One who is absent twice in a row has left; an empty list, where the
- * caller at least is a member, concludes nothing (A7). `isSudden` says that the list proves no absence.
+ * Saves a complete listing of an organization's members. A member who is absent twice in a row has left. An empty list proves nothing,
+ * because at least the caller is a member (A7). `isSudden` marks a list that proves no absence.
  */
 export async function saveMembers(
   sql: Sql,
@@ -73,7 +73,7 @@ export async function saveMembers(
   });
 }
 
-/** What a user may do in an organization, by its last list of members; null for one who is not there. */
+/** Returns a user's role in an organization, by its last list of members; null for a user who is not in it. */
 export async function readMemberRole(
   db: Db,
   { controlPlane, organizationId, userId }: { controlPlane: string; organizationId: string; userId: string },

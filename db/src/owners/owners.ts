@@ -6,11 +6,11 @@ import { type Db, type Sql, toJson } from '../sql.ts';
 export interface Assignment {
   /** The store's number of the key. */
   key: string;
-  /** Null gives the key back to its creator. */
+  /** The owner; null returns the key to its creator. */
   owner: string | null;
 }
 
-/** Records who answers for keys from now on: all of them, or none. */
+/** Records the owners of keys from now on: all of them, or none. */
 export async function assignOwners(
   sql: Sql,
   { assignments, source, by }: { assignments: Assignment[]; source: 'import' | 'assignment'; by: string },
@@ -20,7 +20,7 @@ export async function assignOwners(
     select key, owner, ${source}, ${by} from json_to_recordset(${toJson(assignments)}::json) as t(key bigint, owner text)`;
 }
 
-/** A live key by which a person may name it. */
+/** A live key, with the values by which a person may name it. */
 export interface NamedKey {
   number: string;
   controlPlane: string;
@@ -31,7 +31,7 @@ export interface NamedKey {
   organizationId: string | null;
 }
 
-/** All keys that are there, for a person to choose from; with the other credentials where they are asked for. */
+/** Lists all live keys, for a person to choose from, with the other credentials if requested. */
 export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise<NamedKey[]> {
   const { number, controlPlaneNumber: controlPlane, scope, id, name, kind, organizationId } = credential;
   return await db

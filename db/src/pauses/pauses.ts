@@ -12,7 +12,7 @@ export interface Pause {
 
 const destructiveCalls = 'destructive calls';
 
-/** The open pause, if there is one. */
+/** Returns the open pause, or null. */
 export async function readPause(db: Db): Promise<Pause | null> {
   const { pausedAt, pausedBy, reason } = pause;
   const [open] = await db.select({ pausedAt, pausedBy, reason }).from(pause).where(isNull(pause.resumedAt));
@@ -20,15 +20,15 @@ export async function readPause(db: Db): Promise<Pause | null> {
 }
 
 /**
- * Stops every replica before its next destructive call (R7). Answers once none is under way: after that nothing is revoked. False when a
- * pause is open already.
+ * Stops every replica before its next destructive call (R7). Returns once no such call is running: after that nothing is revoked. Returns
+ * false if a pause is already open.
  */
 export async function openPause(
   { db, locks }: Pick<Store, 'db' | 'locks'>,
   { by, reason }: { by: string; reason: string | null },
   lock: LockOptions,
 ): Promise<boolean> {
-  // One pause at a time is open: a unique index says so.
+  // A unique index allows only one open pause.
   const opened = await db
     .insert(pause)
     .values({ pausedBy: by, reason })
@@ -38,7 +38,7 @@ export async function openPause(
   return opened.length > 0;
 }
 
-/** Ends the pause. False when none is open. */
+/** Ends the pause. Returns false if none is open. */
 export async function endPause(db: Db, by: string): Promise<boolean> {
   const ended = await db
     .update(pause)
@@ -48,7 +48,7 @@ export async function endPause(db: Db, by: string): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** A destructive call with its intent and outcome, which a pause waits for. */
+/** Runs a destructive call with its intent and outcome. A pause waits for it. */
 export async function withDestructiveCall<T>(locks: Locks, lock: LockOptions, work: () => Promise<T>): Promise<T> {
   return await locks.hold(destructiveCalls, { ...lock, isShared: true }, work);
 }

@@ -1,20 +1,20 @@
 import { planRejection } from '../schema/plans.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** Approves a plan that was made within a day. False for another. */
+/** Approves a plan that was made within the last day. Returns false for any other plan. */
 export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
   const [row] = await sql`select keywarden.approve_plan(${plan}, ${by}) as number`;
   return row?.number != null;
 }
 
-/** Whether a person's approval of a plan counts already. */
+/** Returns whether a person's approval of a plan is already valid. */
 export async function hasApproved(sql: Sql, { plan, person }: { plan: string; person: string }): Promise<boolean> {
   const rows =
     await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} limit 1`;
   return rows.length > 0;
 }
 
-/** Says no to a plan: approvals from before count no more, and what is being carried out of it stops. */
+/** Rejects a plan. Earlier approvals become invalid, and the plan's execution stops. */
 export async function rejectPlan(
   db: Db,
   { plan, by, reason }: { plan: string; by: string; reason: string },

@@ -23,19 +23,19 @@ export const findingItem = z
 type Finding = z.output<typeof findingItem>;
 
 export interface FindingFilter {
-  /** The newest plan's when absent. */
+  /** The plan; by default the newest. */
   planId?: string | undefined;
   rule?: string | undefined;
   action?: Finding['action'] | undefined;
   disposition?: Finding['disposition'] | undefined;
-  /** Why it is held, in a word. */
+  /** The kind of hold, in one word. */
   holdKind?: string | undefined;
   keyId?: string | undefined;
   /** The store's number of the key. */
   key?: string | undefined;
 }
 
-/** Findings of one plan, in the plan's order, each with its key. */
+/** Lists the findings of one plan in its order, each with its key. */
 export function findingList(filter: FindingFilter, organizations: string[] | null): List<typeof findingItem> {
   const newest = sql`(select id from keywarden.plan order by last_made_at desc, sequence desc limit 1)`;
   return {
@@ -63,12 +63,12 @@ export const planItem = z
     sha256: z.string(),
     policy_sha256: z.string().nullable(),
     created_at: instant,
-    last_made_at: instant.meta({ description: 'When the same facts last gave this plan' }),
+    last_made_at: instant.meta({ description: 'When the same facts last produced this plan' }),
     items: z.int(),
     held: z.int(),
     reported: z.int(),
     approvals: z.int(),
-    approvers: z.int().meta({ description: 'Persons whose approval counts now' }),
+    approvers: z.int().meta({ description: 'Persons whose approval is valid now' }),
     approvers_needed: z.int(),
     rejected: z.boolean(),
     revoked: z.int().meta({ description: 'Keys that were revoked under this plan' }),
@@ -82,7 +82,7 @@ export interface PlanFilter {
   madeTo?: string | undefined;
 }
 
-/** Plans, newest first, each with who said what of it and how far it was carried out. */
+/** Lists plans, newest first, each with its decisions and how far it was carried out. */
 export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
@@ -110,7 +110,9 @@ export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof
   };
 }
 
-/** The names of the rules of the policy that judged last, that of access reviews among them; none before anything was judged. */
+/**
+ * Lists the rule names of the policy that was used last, including that of access reviews. Empty before the first evaluation.
+ */
 export async function listRules(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`
     select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document -> 'rules') r
@@ -119,7 +121,7 @@ export async function listRules(db: Reader): Promise<string[]> {
   return names.length === 0 ? [] : [...new Set([...names, 'access-review'])];
 }
 
-/** The canonical JSON of a plan, which its hash is of. */
+/** Returns a plan's canonical JSON, which its hash is computed from. */
 export async function readPlanDocument(db: Reader, id: string): Promise<string | undefined> {
   const [row] = await db.execute(sql`select document from keywarden.plan where id = ${id}`);
   return row === undefined ? undefined : String(row.document);
@@ -137,7 +139,7 @@ export const planDecision = z
   })
   .meta({ id: 'PlanDecision' });
 
-/** Who approved and who rejected plans, newest first. */
+/** Lists the approvals and rejections of plans, newest first. */
 export function planDecisionList(filter: { planId?: string; from?: string; to?: string }): List<typeof planDecision> {
   return {
     schema: planDecision,

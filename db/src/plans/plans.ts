@@ -4,7 +4,7 @@ import { eq, sql as raw } from 'drizzle-orm';
 import { approvalEnd, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
-/** Stores a plan with its findings and the policy that made it; the same plan twice is stored once. Answers whether it is new. */
+/** Stores a plan with its findings and its policy. The same plan is stored once. Returns whether it is new. */
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
   return await sql.begin(async (tx) => {
@@ -23,7 +23,7 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
         reportedCount: document.reported.length,
       })
       .onConflictDoUpdate({ target: planTable.id, set: { lastMadeAt: raw`now()` } })
-      // It is 0 on a row that was inserted and not updated.
+      // xmax is 0 for a row that was inserted and not updated.
       .returning({ isNew: raw<boolean>`xmax = 0` });
     if (saved?.isNew !== true) return false;
     await tx`
@@ -35,7 +35,7 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
   });
 }
 
-/** Each finding with all that it was judged on, and what the plan makes of it. */
+/** Returns each finding with everything it was judged on, and the plan's result for it. */
 function toRows(plan: Plan) {
   const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key, verdict]));
   const exempt = new Map(plan.document.held.map((item) => [item.key.number, item.why]));
@@ -74,7 +74,7 @@ export interface Approval {
   approvedBy: string;
 }
 
-/** Records who lets a plan be carried out: a person from the command line, or the policy where it enforces by itself. */
+/** Records who approved a plan: a person on the command line, or the policy if it enforces automatically. */
 export async function approvePlan(
   db: Db,
   { planId, approvedBy, via }: { planId: string; approvedBy: string; via: 'command line' | 'enforcement' },
@@ -88,8 +88,8 @@ export async function approvePlan(
 }
 
 /**
- * Of each plan that as many persons have approved as it needs, the newest approval by the report that is not carried out, and stands: older
- * ones have expired after 24 hours, and a rejection ends those before it.
+ * Returns the newest valid approval in the report of each plan that has enough approvers and whose approval has not been carried out. Older
+ * approvals have expired after 24 hours, and a rejection ends those before it.
  */
 export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
   const rows = await sql`
@@ -105,16 +105,18 @@ export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
   }));
 }
 
-/** What persons have said of a plan. */
+/** The decisions of persons about a plan. */
 export interface Standing {
-  /** Who said no after everybody who said yes in the report; null if nobody did. */
+  /** The rejection that came after every approval in the report; null if there is none. */
   rejection: { by: string; reason: string } | null;
-  /** Persons whose approval counts, and how many the plan's own policy wants. */
+  /** The persons whose approval is valid, and the number that the plan's own policy requires. */
   approvers: string[];
   needed: number;
 }
 
-/** Reads what counts of a plan now. An approval at the command line overrules no rejection: it may have come while somebody was asked. */
+/**
+ * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt.
+ */
 export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
   const [rejection] = await sql`
     select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
@@ -130,7 +132,7 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
   };
 }
 
-/** An approval is over: `done` if each of its items is, `stopped` if it was not to go on. */
+/** Ends an approval: `done` if each of its items is done, `stopped` if it was not to continue. */
 export async function endApproval(db: Db, approval: string, how: 'done' | 'stopped'): Promise<void> {
   await db.insert(approvalEnd).values({ approvalNumber: approval, how }).onConflictDoNothing();
 }

@@ -24,7 +24,7 @@ export interface ProjectFilter {
   state?: 'active' | 'gone' | undefined;
 }
 
-/** Projects that were seen, gone ones too, by the order in which they were. */
+/** Lists projects that were seen, including gone ones, in the order in which they were first seen. */
 export function projectList(
   { id, organizationId, state }: ProjectFilter,
   organizations: string[] | null,

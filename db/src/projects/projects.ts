@@ -11,8 +11,8 @@ interface Place {
 }
 
 /**
- * Saves a complete list of an organization's projects: one that is absent twice in a row is gone. Those that the answer named as
- * unavailable are not absent, an empty list concludes nothing, and where most are suddenly absent it takes a day of it (A7).
+ * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
+ * unavailable are not absent, and an empty list proves nothing. If most are suddenly absent, a day must pass (A7).
  */
 export async function saveProjects(
   sql: Sql,
@@ -25,7 +25,7 @@ export async function saveProjects(
   }: Place & {
     organizationId: string;
     unavailableIds: string[];
-    /** Rows that cannot be read may be of any project: then none is absent. */
+    /** False if rows cannot be read. They may be of any project, so none counts as absent. */
     isWhole?: boolean;
   },
   projects: WireProject[],
@@ -53,7 +53,8 @@ export async function saveProjects(
       isNull(project.goneAt),
     );
     const isSudden = isSuddenDrop({ known: await builderOf(tx).$count(project, ofOrganization), ids: there });
-    // By a difference, for a cluster takes nothing within a case that a setting could change, such as a time less an interval.
+    // The comparison uses a difference. A cluster refuses anything within a case that a setting could change, such as a time minus an
+    // interval.
     await tx`
       update keywarden.project set missing_since = coalesce(missing_since, ${seenAt}::timestamptz),
         gone_at = case when missing_since is null or ${isSudden} and ${seenAt}::timestamptz - missing_since < interval '1 day'
@@ -79,8 +80,8 @@ function rowsOf(projects: WireProject[], organizationId: string) {
 }
 
 /**
- * Saves the projects of an organization that were deleted and can be recovered: those that came and went between two lists too. A project
- * that the last list of projects shows stays, even if this list has it.
+ * Saves the projects of an organization that were deleted and can be recovered, including those that came and went between two lists. A
+ * project that the last list of projects shows stays, even if this list has it.
  */
 export async function saveDeletedProjects(
   sql: Sql,
@@ -101,7 +102,7 @@ export async function saveDeletedProjects(
     where project.last_seen_at < ${seenAt}::timestamptz and project.deleted_at is distinct from excluded.deleted_at`;
 }
 
-/** The operations of a deleted project are not there either: they are not asked for again. */
+/** Marks a deleted project whose operations are no longer available, so that they are not requested again. */
 export async function markWalkRefused(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
   await db.update(project).set({ walkRefusedAt: at }).where(eq(project.number, number));
 }

@@ -4,10 +4,10 @@ import { controlPlane } from '../schema/connections.ts';
 import { rejectedRow } from '../schema/rejected-rows.ts';
 import { type Db, type Sql, toJson } from '../sql.ts';
 
-/** The lists whose rows may be unreadable. */
+/** The lists that may have unreadable rows. */
 type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
 
-/** Where a list was asked for: `place` is the scope, organization or project. */
+/** Where a list was requested. `place` is the scope, organization or project. */
 export interface RejectedPlace {
   controlPlane: string;
   list: RejectedList;
@@ -26,11 +26,11 @@ export interface StoredRejectedRow {
   times: number;
 }
 
-/** Of one answer no more are kept; and of one row no more text. */
+/** The maximum number of rows kept from one answer, and the maximum length of one row's text. */
 const mostKept = 100;
 const longestText = 4000;
 
-/** Keeps rows that could not be read, each once, with how often it came. */
+/** Saves rows that could not be read, each once, with how often it was received. */
 export async function saveRejectedRows(
   sql: Sql,
   { controlPlane, list, place }: RejectedPlace,
@@ -52,7 +52,7 @@ export async function saveRejectedRows(
       set why = excluded.why, record = excluded.record, last_seen_at = now(), times = r.times + 1`;
 }
 
-/** Those that came last first; `limit` at most. */
+/** Lists rejected rows, the last received first; at most `limit`. */
 export async function listRejectedRows(db: Db, { limit }: { limit: number }): Promise<StoredRejectedRow[]> {
   const { list, place, rowId: id, why, firstSeenAt, lastSeenAt, times } = rejectedRow;
   const rows = await db
@@ -64,7 +64,7 @@ export async function listRejectedRows(db: Db, { limit }: { limit: number }): Pr
   return rows.map((row) => ({ ...row, times: Number(row.times) }));
 }
 
-/** Those that no list has shown for so long, in ms, are over. */
+/** Deletes rejected rows that no list has shown for this long, in ms. */
 export async function forgetRejectedRows(db: Db, olderThanMs: number): Promise<void> {
   const before = fragment`now() - ${olderThanMs / 1000} * interval '1 second'`;
   await db.delete(rejectedRow).where(lt(rejectedRow.lastSeenAt, before));

@@ -2,19 +2,19 @@ import { asc, gt, sql } from 'drizzle-orm';
 import { replicaPolicy } from '../schema/connections.ts';
 import type { Db } from '../sql.ts';
 
-/** The policy that a replica goes by, and when it said so, as RFC 3339. */
+/** The policy that a replica uses, and when it reported that, as RFC 3339. */
 export interface ReplicaPolicy {
   replica: string;
-  /** Null while its configuration file cannot be used, which `why` explains. */
+  /** Null while its configuration file is invalid, which `why` explains. */
   policySha256: string | null;
   why: string | null;
   saidAt: string;
 }
 
-/** A replica says every minute what it goes by; one that has not said so for this long, in s, is gone. */
+/** A replica reports its policy every minute. One that has not reported for this long, in s, is gone. */
 const heardOfForS = 180;
 
-/** A replica says what policy it goes by. */
+/** Records the policy that a replica uses. */
 export async function sayPolicy(db: Db, { replica, policySha256, why }: Omit<ReplicaPolicy, 'saidAt'>): Promise<void> {
   await db
     .insert(replicaPolicy)
@@ -22,7 +22,7 @@ export async function sayPolicy(db: Db, { replica, policySha256, why }: Omit<Rep
     .onConflictDoUpdate({ target: replicaPolicy.replica, set: { policySha256, why, saidAt: sql`now()` } });
 }
 
-/** What the replicas that are heard of go by. */
+/** Lists the policies of the replicas that have reported recently. */
 export async function listReplicaPolicies(db: Db): Promise<ReplicaPolicy[]> {
   return await db
     .select()

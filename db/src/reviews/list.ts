@@ -14,13 +14,15 @@ export const reviewItem = z
     as_of: instant,
     filter: json,
     holes: z.array(inventoryHole),
-    plan_id: z.string().nullable().meta({ description: 'The plan whose findings stand beside the keys' }),
-    keep_for_days: z.int().meta({ description: 'How long a key that is kept against rules is exempt from them' }),
+    plan_id: z.string().nullable().meta({ description: 'The plan whose findings are shown with the keys' }),
+    keep_for_days: z
+      .int()
+      .meta({ description: "How long a key that is kept despite a rule's finding is exempt from that rule" }),
     opened_by: z.string(),
     opened_at: instant,
     signed_by: z.string().nullable(),
     signed_at: instant.nullable(),
-    sha256: z.string().nullable().meta({ description: "Of the review's document, once it is signed" }),
+    sha256: z.string().nullable().meta({ description: "SHA-256 of the review's document, once it is signed" }),
     keys: z.int(),
     undecided: z.int(),
     keep: z.int(),
@@ -37,7 +39,7 @@ export const reviewedKey = z
     review_id: z.string(),
     key: z
       .union([keyItem, credentialItem])
-      .meta({ description: 'The key, or the other credential, as it was when the review was opened' }),
+      .meta({ description: 'The key or other credential as it was when the review was opened' }),
     findings: z.array(
       z.strictObject({ rule: z.string(), action: z.string(), disposition: z.string(), reason: z.string() }),
     ),
@@ -58,7 +60,7 @@ export const reviewDecision = z
   })
   .meta({ id: 'ReviewDecision' });
 
-/** The decision about an item that counts: its newest. */
+/** The current decision about an item, which is its newest. */
 const decision = sql`left join lateral (select d.decision, d.reason, d.decided_by, d.decided_at from keywarden.review_decision d
   where d.review_number = i.review_number and d.key_number = i.key_number order by d.number desc limit 1) d on true`;
 const decided = (how: Decision | null) => sql`(select count(*) from keywarden.review_item i ${decision}
@@ -72,7 +74,7 @@ export interface ReviewFilter {
   to?: string | undefined;
 }
 
-/** Access reviews, newest first, each with how far it is. */
+/** Lists access reviews, newest first, each with its progress. */
 export function reviewList({ number, state, from, to }: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
@@ -106,12 +108,12 @@ export interface ReviewItemFilter {
   /** The store's number of a key. */
   key?: string | undefined;
   decision?: Decision | 'undecided' | undefined;
-  /** Of reviews that were signed in this time. */
+  /** Items of reviews that were signed in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/** The keys of reviews as they were frozen, with what was decided of each. */
+/** Lists the keys of reviews as they were frozen, with their decisions. */
 export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKey> {
   return {
     schema: reviewedKey,
@@ -138,7 +140,7 @@ export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKe
   };
 }
 
-/** Every decision that was made in a review, also those that another replaced, oldest first. */
+/** Lists every decision of a review, including replaced ones, oldest first. */
 export function reviewDecisionList(review: string): List<typeof reviewDecision> {
   return {
     schema: reviewDecision,
@@ -150,7 +152,9 @@ export function reviewDecisionList(review: string): List<typeof reviewDecision> 
   };
 }
 
-/** Whether a review is there, and of what its keys were chosen. */
+/**
+ * Returns the time for which a review's keys were chosen and whether it is signed; undefined if there is no such review.
+ */
 export async function findReview(db: Reader, number: string): Promise<{ asOf: string; isSigned: boolean } | undefined> {
   const [row] = await db.execute(sql`
     select ${time(sql`v.as_of`)} as as_of, s.review_number is not null as is_signed from keywarden.review v

@@ -12,10 +12,10 @@ import { reviewItemList, reviewList } from './list.ts';
 
 export interface NewReview {
   title: string;
-  /** Which keys; `asOf` is a time of the control plane's, or absent for now. */
+  /** The keys to review. `asOf` is a time of the control plane, or absent for now. */
   of?: Inventoried;
   filter: KeyFilter;
-  /** The filter as it was asked, for those who read the review. */
+  /** The filter as requested, for readers of the review. */
   asked: Record<string, unknown>;
   asOf: string;
   holes: object[];
@@ -23,10 +23,12 @@ export interface NewReview {
   by: string;
 }
 
-/** More keys than people decide about. */
+/** The maximum number of keys in a review. People cannot decide about more. */
 export const mostReviewed = 20_000;
 
-/** Opens a review over the keys as they are shown now. Answers with its number; null where there is no key, or too many. */
+/**
+ * Opens a review of the keys as they are shown now. Returns its number, or null if there is no key or there are too many.
+ */
 export async function openReview(sql: Sql, review: NewReview): Promise<string | null> {
   const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, by } = review;
   const keys = select(inventoryList(of, filter, { organizations: null }), { limit: mostReviewed + 1 });
@@ -56,14 +58,14 @@ export async function openReview(sql: Sql, review: NewReview): Promise<string | 
 
 export interface NewDecision {
   review: string;
-  /** The store's numbers of keys of the review. */
+  /** The numbers of the review's keys in the store. */
   keys: string[];
   decision: 'keep' | 'revoke' | 'rotate';
   reason: string;
   by: string;
 }
 
-/** Decides about keys of an open review: all of them, or none. */
+/** Records decisions about keys of an open review: all of them, or none. */
 export async function decideReview(
   sql: Sql,
   { review, keys, decision, reason, by }: NewDecision,
@@ -82,7 +84,7 @@ export async function decideReview(
   });
 }
 
-/** Whether a review is signed, asked so that it stays true until the transaction ends. */
+/** Returns whether a review is signed, and keeps the answer true until the transaction ends. */
 async function isSigned(tx: Tx, review: string): Promise<boolean> {
   await tx`select keywarden.lock_review(${review})`;
   return (await builderOf(tx).$count(reviewSignature, eq(reviewSignature.reviewNumber, review))) > 0;
@@ -100,8 +102,9 @@ export type Signature =
   | { isSigned: false; why: 'signed' | 'undecided'; undecided: number };
 
 /**
- * Signs a review in which everything is decided. With the signature its decisions take effect: a key that is kept against rules is
- * exempt from them for a time, one to rotate is asked to be, and one to revoke stands in the next plan, which somebody approves.
+ * Signs a review in which everything is decided. The signature makes its decisions effective. A key that is kept despite a rule's finding
+ * is exempt from that rule for a time. A key to rotate gets a rotation request. A key to revoke is in the next plan, which a person
+ * approves.
  */
 export async function signReview(sql: Sql, { review, by }: { review: string; by: string }): Promise<Signature> {
   return await sql.begin(async (tx): Promise<Signature> => {
@@ -124,7 +127,7 @@ export async function signReview(sql: Sql, { review, by }: { review: string; by:
   });
 }
 
-/** What was decided to go and is not revoked from here. */
+/** Counts the credentials that were to be revoked but that Keywarden does not revoke. */
 async function countNotOurs(tx: Tx, review: string): Promise<number> {
   const [row] = await tx`
     select count(*)::int as n from keywarden.review_verdict v join keywarden.credential k on k.number = v.key_number
@@ -137,7 +140,9 @@ interface ReviewDocument {
   items: Record<string, unknown>[];
 }
 
-/** What a signature is of: the review, without what the signature itself adds, and each key with what was decided. */
+/**
+ * Returns what a signature covers: the review without the fields that the signature adds, and each key with its decision.
+ */
 async function readDocument(tx: Tx, review: string): Promise<ReviewDocument> {
   const [head] = await readItems(tx, reviewList({ number: review }));
   const { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at } = head ?? {};
@@ -147,7 +152,7 @@ async function readDocument(tx: Tx, review: string): Promise<ReviewDocument> {
   };
 }
 
-/** The canonical JSON that a review's hash is of. */
+/** Returns the canonical JSON that a review's hash is computed from. */
 export async function readReviewDocument(sql: Sql, review: string): Promise<string> {
   return await sql.begin('isolation level repeatable read read only', async (tx) =>
     canonicalJson(await readDocument(tx, review)),
@@ -157,11 +162,14 @@ export async function readReviewDocument(sql: Sql, review: string): Promise<stri
 async function readItems(tx: Tx, list: List): Promise<Record<string, unknown>[]> {
   const { text, params } = toStatement(select(list));
   const rows = await tx.unsafe(text, params);
-  // Postgres wrote it.
+  // Postgres wrote this JSON.
   return rows.map((row) => JSON.parse(String(row.item)) as Record<string, unknown>);
 }
 
-/** In the signer's name, for who decides may not exempt; not from the rule of reviews, which would outlast the next review. */
+/**
+ * Exempts the kept keys in the signer's name, because a decider may not grant exemptions. The rule of reviews is excluded, because its
+ * exemption would outlast the next review.
+ */
 async function exemptKept(tx: Tx, { review, by }: { review: string; by: string }): Promise<number> {
   await tx`
     update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = ${by}

@@ -21,7 +21,10 @@ export const revocationItem = z
     judged_at: instant.nullable().meta({ description: "The control plane's time at which the key was judged" }),
     outcome: z
       .enum([...revocationOutcomeOutcomes, 'open'])
-      .meta({ description: 'gone: not there any more, and not known to be by us. open: listings have to tell' }),
+      .meta({
+        description:
+          'gone: no longer there, and not known to be revoked by Keywarden. open: later listings decide the outcome',
+      }),
     ended_at: instant.nullable(),
     used_in_flight: z.boolean(),
   })
@@ -40,7 +43,7 @@ export interface RevocationFilter {
   to?: string | undefined;
 }
 
-/** Attempts to revoke a key, newest first: when, by whose word, for what reason, and what became of it. */
+/** Lists attempts to revoke a key, newest first: the time, the approver, the reason and the outcome. */
 export function revocationList(filter: RevocationFilter, organizations: string[] | null): List<typeof revocationItem> {
   return {
     schema: revocationItem,

@@ -37,7 +37,7 @@ async function list(ids: string[]): Promise<string | null> {
   hour += 1;
   const begunAt = await readNow(daemon.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
-  // Keys enough that the absence of one is no sudden drop.
+  // Enough keys that the absence of one is no sudden drop.
   const others = [1001, 1002, 1003].map((id) => makeWireKey(String(id)));
   const keys = [...ids.map((id) => makeWireKey(id)), ...others];
   return (
@@ -64,14 +64,14 @@ const begin = () =>
     policySha256: 'x',
     lease: undefined,
   });
-/** The outcome of the last attempt; null while it is open. */
+/** Returns the outcome of the last attempt; null while it is open. */
 const outcome = async () => {
   const [row] = await store.sql`
     select o.outcome from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${key} order by i.attempt desc limit 1`;
   return row?.outcome;
 };
-/** Makes the intent as old as if the process that wrote it had been gone for a while. */
+/** Makes the intent so old that the process which wrote it counts as gone. */
 const age = () =>
   store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour' where key_number = ${key}`;
 
@@ -80,13 +80,13 @@ beforeEach(async () => {
   key = String(row?.number);
 });
 
-test('R4: of many that begin to revoke a key at once one gets the intent', async () => {
+test('R4: of several processes that begin to revoke a key at once, one gets the intent', async () => {
   const begun = await Promise.all(Array.from({ length: 8 }, begin));
   expect(begun.filter((intent) => intent !== undefined)).toHaveLength(1);
   expect(await begin()).toBeUndefined();
 });
 
-test('a key that was revoked is never begun again; one whose attempt failed is', async () => {
+test('a revocation is never begun again for a revoked key, but is for one whose attempt failed', async () => {
   const first = (await begin()) ?? '';
   await recordOutcome(daemon.sql, first, { outcome: 'failed', at: null });
   const second = (await begin()) ?? '';
@@ -96,7 +96,7 @@ test('a key that was revoked is never begun again; one whose attempt failed is',
   expect(await outcome()).toBe('revoked');
 });
 
-test('R4: an intent has one outcome: a second one is refused', async () => {
+test('R4: an intent has one outcome, and a second one is refused', async () => {
   const intent = (await begin()) ?? '';
   await recordOutcome(daemon.sql, intent, { outcome: 'failed', at: null });
   await expect(recordOutcome(daemon.sql, intent, { outcome: 'revoked', at: null })).rejects.toMatchObject({
@@ -105,7 +105,7 @@ test('R4: an intent has one outcome: a second one is refused', async () => {
   expect(await outcome()).toBe('failed');
 });
 
-test('R4: an open intent whose key two listings lack is gone, not ours; one listing does not tell', async () => {
+test('R4: an open intent whose key two listings lack ends as gone, not as revoked by us, and one listing decides nothing', async () => {
   await begin();
   await age();
   await list([]);
@@ -150,7 +150,7 @@ test('a key that was gone and is back may be begun again', async () => {
   expect(await listGoneKeys(daemon.db, [key])).toEqual(new Set());
 });
 
-test('R1: no intent for a key whose id is, or may be, another key’s, whatever asks for it', async () => {
+test('R1: a key whose id is, or may be, another key’s gets no intent for any requester', async () => {
   const [{ number } = {}] = await store.sql`
     insert into keywarden.incident (kind, key_number, scope, detail) values ('key_changed', ${key}, ${scope}, '{}') returning number`;
   expect(await begin()).toBeUndefined();

@@ -5,25 +5,26 @@ import { credential } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { builderOf, type Db, type Sql } from '../sql.ts';
 
-/** For what a key is revoked: an approved plan, or its rotation. */
+/** The cause of a revocation: an approved plan, or the key's rotation. */
 export type RevocationCause = { planId: string; approval: string } | { rotation: string };
 
 export interface NewIntent {
   cause: RevocationCause;
   key: string;
   connection: string;
-  /** The listing on which the key was judged a moment ago. */
+  /** The listing on which the key was just judged. */
   listing: string;
-  /** The control plane's present at that moment, and the policy. */
+  /** The control plane's time at that moment, and the policy. */
   judgedAt: string;
   policySha256: string;
-  /** Of the key's scope: there is no intent if another process has taken its lock since. */
+  /** The lease of the key's scope. No intent is written if another process has taken the lock since. */
   lease: Lease | undefined;
 }
 
 /**
- * Commits the intent to revoke a key, before the call (R4). Undefined when another attempt is open, when the key is gone, when its id is or may be
- * another key's, or while revoking is paused (R7): the next attempt's number is counted and taken in one statement, so that of two callers one gets it.
+ * Commits the intent to revoke a key, before the call (R4). Returns undefined if another attempt is open or the key is gone. Also returns
+ * undefined if the key's id is or may be another key's, or while revoking is paused (R7). One statement counts and takes the next attempt's
+ * number, so that only one of two callers gets it.
  */
 export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<string | undefined> {
   const { cause } = intent;
@@ -49,8 +50,8 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
 }
 
 /**
- * SQL: whether an intent `i` for key `k` with outcome `o` may have revoked the key. A call that was refused counts too, until two listings
- * begun after it show the key still: an answer may lie about what was done.
+ * SQL: whether an intent `i` for key `k` with outcome `o` may have revoked the key. A refused call counts too, because its answer may be
+ * wrong. It stops counting once two listings begun after it still show the key.
  */
 export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome in ('revoked', 'gone')
   or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
@@ -61,8 +62,8 @@ export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
 /**
- * Commits what became of an intent. A key that we revoked is gone at once, with an observation that says by whom; one that was used in
- * flight is an incident (R5).
+ * Commits the outcome of an intent. A key that we revoked is gone at once, and its observation names the revoker. A key that was used in
+ * flight opens an incident (R5).
  */
 export async function recordOutcome(
   sql: Sql,
@@ -94,10 +95,9 @@ export async function recordOutcome(
 }
 
 /**
- * Ends the intents that a crash or a lost response left open, by the listings made since: a key that two listings in a row
- * lack is gone, and not known to be by us (R4); a key that two listings begun over a minute after the intent still show was not revoked: one may
- * be of a replica that lags.
- * Runs after each save of a listing. Answers with how many it ended.
+ * Ends the intents that a crash or a lost response left open, using the listings made since. Returns how many it ended. A key that two
+ * listings in a row lack is gone, and not known to be revoked by us (R4). A key that two listings still show was not revoked, if both began
+ * over a minute after the intent. One listing may be of a replica that lags. Call it after each save of a listing.
  */
 export async function reconcileIntents(
   sql: Sql,
@@ -119,7 +119,7 @@ export async function reconcileIntents(
   return rows.length;
 }
 
-/** Of these keys those that are gone, revoked by whatever plan or by somebody else. */
+/** Returns those of these keys that are gone, for any reason. */
 export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>> {
   const { number, goneAt } = credential;
   const rows = await db
@@ -129,13 +129,13 @@ export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>>
   return new Set(rows.map((row) => row.number));
 }
 
-/** The database's present, before a listing begins. */
+/** Returns the database's current time, before a listing begins. */
 export async function readNow(sql: Sql): Promise<string> {
   const [row] = await sql`select clock_timestamp() as now`;
   return String(row?.now);
 }
 
-/** Names of the connections that have listed a scope. */
+/** Lists the names of the connections that have listed a scope. */
 export async function listObservers(
   db: Db,
   { controlPlane, scope }: { controlPlane: string; scope: string },
@@ -148,7 +148,7 @@ export async function listObservers(
   return rows.map(({ connection }) => connection);
 }
 
-/** Scopes in which an intent is still without an outcome. */
+/** Lists the scopes in which an intent has no outcome yet. */
 export async function listUnsettledScopes(db: Db): Promise<{ controlPlane: string; scope: string }[]> {
   const { controlPlaneNumber: controlPlane, scope } = credential;
   return await db

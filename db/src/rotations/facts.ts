@@ -14,7 +14,7 @@ import type { StoredRotation } from './rotations.ts';
 
 type Known = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt' | 'sink'>;
 
-/** What the store knows of a rotation's keys. `users` are the connections whose own key is being rotated. */
+/** Returns the stored facts of a rotation's keys. `users` are the connections whose own key is being rotated. */
 export async function readRotationFacts(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   rotation: StoredRotation,
@@ -52,7 +52,9 @@ async function readLongestGap(sql: Sql, keyNumber: string): Promise<number> {
   return Number(row?.ms);
 }
 
-/** What listings say of the last intent to mint: keys that bear its name and are not its successor, and how many were begun since. */
+/**
+ * Returns what listings show of the last intent to mint: keys with its name that are not its successor, and how many listings began since.
+ */
 async function readMintFacts(
   sql: Sql,
   rotation: StoredRotation,
@@ -71,7 +73,7 @@ async function readMintFacts(
   };
 }
 
-/** What became of the tries to revoke the old key. */
+/** Returns the results of the attempts to revoke the old key. */
 async function readRetirement(
   db: Db,
   of: string,
@@ -94,8 +96,8 @@ async function readRetirement(
 }
 
 /**
- * Whether the secret may still be on its way, or its sink show late what it was given: as long as two tries of the slowest command and its read-back
- * take. A lock does not tell: a connection to the store that was lost gives it up while the command goes on.
+ * Returns whether the secret may still be on its way, or its sink may show a delivered secret late. The limit covers two attempts of the
+ * slowest command and its read-back. A lock cannot show this: a lost connection to the store releases it while the command continues.
  */
 async function isFresh(db: Db, of: string): Promise<boolean> {
   const { rotationNumber, recordedAt, sequence } = rotationEvent;
@@ -108,7 +110,9 @@ async function isFresh(db: Db, of: string): Promise<boolean> {
   return row?.isFresh === true;
 }
 
-/** Live processes that last authenticated through one of these connections with another key than this one. */
+/**
+ * Counts the live processes that last authenticated through one of these connections with another key than this one.
+ */
 async function countReplicasBehind(
   db: Db,
   { users, keyId: current }: { users: string[]; keyId: string | null },
@@ -129,22 +133,24 @@ async function countReplicasBehind(
 }
 
 /**
- * SQL: whether key `k` bears the name that mint `m` asked for. A service may bring names into one form of Unicode, or cut off spaces: an orphan that
- * comes back so is one all the same.
+ * SQL: whether key `k` has the name that mint `m` requested. A service may normalize names to one form of Unicode, or trim spaces. An
+ * orphan whose name was changed like that is still an orphan.
  */
 const bearsName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize(btrim(m.name), NFKC)`;
 
-/** A live key that bears the name of an intent of ours and that no sink has by our knowledge. */
+/** A live key that has the name of one of our intents and is, as far as we know, in no sink. */
 export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
   intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
   rotation: { number: string; id: string };
   place: { controlPlane: string; scope: string };
-  /** When it was known that the secret is lost: what used it until then was us. Null while nobody knows. */
+  /**
+   * When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown.
+   */
   lostAt: string | null;
 }
 
-/** All of them, of whatever rotation, over or not. */
+/** Lists all suspected orphans of open and ended rotations. */
 export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
   const rows = await sql`
     select k.number, m.rotation_number, r.id as rotation_id, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,

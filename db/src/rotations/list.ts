@@ -29,16 +29,16 @@ export const rotationItem = z
 
 export interface RotationFilter {
   id?: string | undefined;
-  /** The store's number of a key of its lineage. */
+  /** The store's number of a key in its lineage. */
   key?: string | undefined;
   state?: z.output<typeof state> | undefined;
   open?: boolean | undefined;
-  /** Moved in this time. */
+  /** Changed in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/** Rotations of keys, newest first: where each stands, and how it came there. */
+/** Lists rotations of keys, newest first, with their states and transitions. */
 export function rotationList(filter: RotationFilter, organizations: string[] | null): List<typeof rotationItem> {
   return {
     schema: rotationItem,
@@ -93,7 +93,7 @@ export const rotationRequestItem = z
   })
   .meta({ id: 'RotationRequest' });
 
-/** What was asked for here, newest first, and what the daemon answered. */
+/** Lists the rotation requests made here, newest first, with the daemon's answers. */
 export function rotationRequestList(
   { key, number }: { key?: string | undefined; number?: string | undefined },
   organizations: string[] | null,

@@ -6,19 +6,19 @@ import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
 import type { Db, Sql } from '../sql.ts';
 import type { StoredMint, StoredRotation } from './rotations.ts';
 
-/** Open rotations, the oldest first. */
+/** Lists open rotations, the oldest first. */
 export async function listOpenRotations(db: Db): Promise<StoredRotation[]> {
   return await readRotations(db, { where: isNull(rotation.endedAt), orderBy: [asc(rotation.number)] });
 }
 
-/** All rotations, the open ones first, then the newest; `limit` at most. */
+/** Lists all rotations, the open ones first, then the newest; at most `limit`. */
 export async function listRotations(db: Db, limit: number): Promise<StoredRotation[]> {
   const { number, endedAt } = rotation;
   const turn = raw`case when ${endedAt} is null then ${number} else -${number} end`;
   return await readRotations(db, { orderBy: [asc(isNotNull(endedAt)), turn], limit });
 }
 
-/** One rotation by its number. */
+/** Returns one rotation by its number. */
 export async function readRotation(db: Db, number: string): Promise<StoredRotation | undefined> {
   const [found] = await readRotations(db, { where: eq(rotation.number, number), orderBy: [asc(rotation.number)] });
   return found;
@@ -73,7 +73,7 @@ async function readRotations(
     mints: mints.get(row.rotation.number) ?? [],
     key: {
       ...row.key,
-      kind: row.key.kind, // the view has API keys alone
+      kind: row.key.kind, // the view has only API keys
       factScope: factScope(row.key.controlPlane, row.key.scope),
     },
   }));
@@ -98,7 +98,7 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
   );
 }
 
-/** Whether an orphan of a key's lineage waits for a person. */
+/** Returns whether an orphan of a key's lineage waits for a person. */
 export async function hasOpenOrphan(sql: Sql, key: string): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.incident c join keywarden.rotation r on r.id = c.detail ->> 'rotation'
@@ -107,7 +107,7 @@ export async function hasOpenOrphan(sql: Sql, key: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** How the last rotation of each key ended that failed, by the key's number. */
+/** Returns how each key's last failed rotation ended, by the key's number. */
 export async function readFailures(sql: Sql): Promise<Map<string, { at: string; givenUpBy: string | null }>> {
   const rows = await sql`
     select distinct on (r.key_number) r.key_number, e.at, r.given_up_by, e.state
@@ -124,13 +124,13 @@ export async function readFailures(sql: Sql): Promise<Map<string, { at: string; 
   );
 }
 
-/** The id and the name of a lineage's first key. */
+/** Returns the id and the name of a lineage's first key. */
 export async function readFirstKey(db: Db, lineage: string): Promise<{ id: string; name: string }> {
   const [row] = await db.select({ id: key.id, name: key.name }).from(key).where(eq(key.number, lineage));
   return { id: String(row?.id), name: String(row?.name) };
 }
 
-/** Whether another lineage's key was delivered to a file: two in one place would lose the first. */
+/** Returns whether a file already holds another lineage's key. Two keys in one place would lose the first. */
 export async function isPlaceTaken(sql: Sql, { place, lineage }: { place: string; lineage: string }): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
@@ -140,7 +140,7 @@ export async function isPlaceTaken(sql: Sql, { place, lineage }: { place: string
   return row !== undefined;
 }
 
-/** How many open rotations wait for somebody to tell whether a sink has their secret. */
+/** Counts the open rotations that wait for a person to decide whether a sink has their secret. */
 export async function countUnclear(db: Db, sink: string): Promise<number> {
   const [row] = await db
     .select({ n: count() })
@@ -150,7 +150,10 @@ export async function countUnclear(db: Db, sink: string): Promise<number> {
   return row?.n ?? 0;
 }
 
-/** Of each scope, as plans name it, when a rule's first rotation by itself into its sink was delivered; null where one has begun and was not yet. */
+/**
+ * Returns when a rule's first automatic rotation into its sink was delivered, for each scope as plans name it. Null if one has begun and
+ * was not delivered yet.
+ */
 export async function readCanaries(
   db: Db,
   { rule, sink }: { rule: string; sink: string },

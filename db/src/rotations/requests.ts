@@ -2,7 +2,7 @@ import { asc, eq, isNull } from 'drizzle-orm';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** What an operator asked for in the report, and nobody has answered yet. */
+/** An operator's request in the report that has no answer yet. */
 export interface RotationRequest {
   number: string;
   key: string;
@@ -22,7 +22,7 @@ export async function listRotationRequests(db: Db): Promise<RotationRequest[]> {
     .limit(mostAtOnce);
 }
 
-/** Answers a request once: by a rotation, or by why there is none. */
+/** Answers a request once: with a rotation, or with the reason why there is none. */
 export async function answerRotationRequest(
   db: Db,
   requestNumber: string,
@@ -35,8 +35,8 @@ export async function answerRotationRequest(
 }
 
 /**
- * Asks the daemon to rotate a key; answers with the request's number. It is all that the report may do of a rotation. The report may insert these
- * columns alone, and drizzle's insert would name all.
+ * Asks the daemon to rotate a key. Returns the request's number. The report can do nothing else about a rotation. The report may insert
+ * only these columns, and drizzle's insert would name all of them.
  */
 export async function requestRotation(
   sql: Sql,

@@ -25,7 +25,7 @@ async function list(keys: ReturnType<typeof makeWireKey>[]): Promise<string> {
   return String(saved.number);
 }
 
-/** The numbers of all rows that ever had the id, oldest first. */
+/** Returns the numbers of all rows that ever had the id, oldest first. */
 const rowsOf = async (id: string) =>
   (await daemon.sql`select number from keywarden.key where id = ${id} order by number`).map((row) =>
     String(row.number),
@@ -83,13 +83,13 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('before a listing shows it a successor is not the key that had its id before', async () => {
+test('until a listing shows it, a successor is not matched to the key that had its id before', async () => {
   expect(currentMint(rotation)).toMatchObject({ keyId: '5', outcome: 'delivered' });
   expect(await lineages()).toEqual([]);
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'unlisted' });
 });
 
-test('a successor is of the lineage, and its use is what adoption is judged on', async () => {
+test('a successor belongs to the lineage, and its use decides about adoption', async () => {
   await list([bot, { ...successor, lastUsedAt: '2026-06-01T04:00:00Z' }]);
   const [, number] = await rowsOf('5');
   expect(await lineages()).toEqual([number]);
@@ -97,7 +97,7 @@ test('a successor is of the lineage, and its use is what adoption is judged on',
   expect(seen).toMatchObject({ state: 'live', use: { state: 'used' } });
 });
 
-test('another key that gets the id later is of no lineage: its use adopts nothing, and it is no orphan', async () => {
+test('another key that gets the id later belongs to no lineage, its use adopts nothing, and it is no orphan', async () => {
   await list([bot, { ...stranger, lastUsedAt: '2026-06-03T01:00:00Z' }]);
   const [, own, other] = await rowsOf('5');
   expect(other).toBeDefined();
@@ -106,7 +106,7 @@ test('another key that gets the id later is of no lineage: its use adopts nothin
   await store.sql`update keywarden.rotation_mint set fate = 'lost'`;
   expect(await listSuspectedOrphans(daemon)).toEqual([]);
   await store.sql`update keywarden.rotation_mint set fate = 'delivered'`;
-  // Whoever answers for the lineage answers for its own keys alone.
+  // The owner of the lineage answers for its own keys only.
   await store.sql`insert into keywarden.key_owner (key_number, owner, assigned_by, source) values (${own ?? ''}, 'team-bots', 'ada', 'assignment')`;
   const owners =
     await daemon.sql`select key_number, owner from keywarden.key_owner_now where key_number in (${own ?? ''}, ${other ?? ''}) order by 1`;
@@ -116,7 +116,7 @@ test('another key that gets the id later is of no lineage: its use adopts nothin
   ]);
 });
 
-test('a successor that a listing with an earlier time shows first is of the lineage, for servers keep different clocks', async () => {
+test('a successor that is first shown by a listing with an earlier time is of the lineage, because servers’ clocks differ', async () => {
   const [, own] = await rowsOf('5');
   await store.sql`update keywarden.key set first_seen_at = first_seen_at - interval '1 day' where number = ${own ?? ''}`;
   expect(await lineages()).toEqual([own]);

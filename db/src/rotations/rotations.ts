@@ -14,10 +14,10 @@ import { holdFence, type Lease } from '../locks.ts';
 import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, type Sql } from '../sql.ts';
 
-/** A rotation with the key that it is of. Times are RFC 3339 by the control plane's clock, but for `openedAt`. */
+/** A rotation with its key. Times are RFC 3339 by the control plane's clock, except `openedAt`. */
 export interface StoredRotation extends Rotation<StoredMint> {
   number: string;
-  /** The short id that successors bear in their names. */
+  /** The short id in the names of successors. */
   id: string;
   rule: string | null;
   sink: string;
@@ -26,7 +26,7 @@ export interface StoredRotation extends Rotation<StoredMint> {
   policySha256: string;
   openedAt: string;
   key: RotatedKey;
-  /** The store's number of the lineage's first key. */
+  /** The number of the lineage's first key in the store. */
   lineage: string;
 }
 
@@ -46,7 +46,7 @@ export interface RotatedKey {
 
 export interface StoredMint extends MintIntent {
   connection: string;
-  /** The complete listing right before, by its number. */
+  /** The number of the complete listing right before. */
   listing: string;
 }
 
@@ -60,11 +60,13 @@ export interface NewRotation {
   via: StoredRotation['via'];
   requestedBy: string;
   policySha256: string;
-  /** The control plane's present. */
+  /** The control plane's current time. */
   at: string;
 }
 
-/** Opens a rotation as planned; answers with its number, undefined while another of the key's lineage is open (T4). */
+/**
+ * Opens a rotation as planned. Returns its number, or undefined while another rotation of the key's lineage is open (T4).
+ */
 export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
   return await sql.begin(async (tx) => {
     const [row] = await tx`
@@ -85,9 +87,9 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
 }
 
 /**
- * Records what happened to a rotation at a time (RFC 3339), with all that goes with it, in one transaction. Returns the rotation as it is from then
- * on; undefined when it is no longer in the state that was read, and nothing was recorded. Under a `lease` nothing is recorded once another
- * process has taken its lock.
+ * Records a rotation's event at a time (RFC 3339) and all its effects in one transaction. Returns the rotation as it is from then on.
+ * Returns undefined and records nothing if the rotation is no longer in the state that was read. Under a `lease` nothing is recorded once
+ * another process has taken the lock.
  */
 export async function moveRotation(
   sql: Sql,
@@ -129,7 +131,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
     await db.insert(rotationMint).values(begun);
     return;
   }
-  // What is known of a mint already stays.
+  // Recorded facts of a mint stay.
   await db
     .update(rotationMint)
     .set({
@@ -141,7 +143,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
     .where(and(eq(rotationMint.rotationNumber, number), eq(rotationMint.attempt, attempt)));
 }
 
-/** The number of the next event, if the rotation is still in the state that was read. */
+/** Returns the number of the next event, if the rotation is still in the state that was read. */
 async function nextSequence(db: Db, { number, state }: StoredRotation): Promise<number | undefined> {
   const [last] = await db
     .select({ sequence: rotationEvent.sequence, state: rotationEvent.state })

@@ -10,12 +10,12 @@ interface Slot {
 }
 
 /**
- * Records that a time of a rule's schedule has come, and answers whether rotations are to begin for it: it, or an earlier one, was not seen to
- * whole. Of a rule that is new the time before counts as seen to.
+ * Records that a time of a rule's schedule has come. Returns whether rotations are due for it: it, or an earlier one, is not complete. For
+ * a new rule, the times before count as complete.
  */
 export async function isSlotDue(db: Db, due: Slot): Promise<boolean> {
   const { controlPlane: controlPlaneNumber, rule, slot } = due;
-  // The newest that is known is an earlier one.
+  // The newest recorded time is earlier than this one.
   const hasEarlier = raw`exists (
     select from keywarden.rotation_slot where control_plane_number = ${controlPlaneNumber} and rule = ${rule} and slot < ${slot}::timestamptz
       and not exists (select from keywarden.rotation_slot l where l.control_plane_number = ${controlPlaneNumber} and l.rule = ${rule}
@@ -27,12 +27,12 @@ export async function isSlotDue(db: Db, due: Slot): Promise<boolean> {
   return (await db.$count(rotationSlot, untilNow(due))) > 0;
 }
 
-/** All that was due at a time, or before, has been begun. */
+/** Records that everything due at a time or before has been begun. */
 export async function endSlot(db: Db, due: Slot): Promise<void> {
   await db.update(rotationSlot).set({ doneAt: raw`now()` }).where(untilNow(due));
 }
 
-/** What has come up to a time, and was not seen to. */
+/** Returns the condition for times up to this one that are not complete. */
 const untilNow = ({ controlPlane, rule, slot }: Slot) =>
   and(
     eq(rotationSlot.controlPlaneNumber, controlPlane),

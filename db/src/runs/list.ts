@@ -25,7 +25,7 @@ export interface RunFilter {
   status?: Run['status'] | undefined;
 }
 
-/** Sync runs, newest first. */
+/** Lists sync runs, newest first. */
 export function runList({ kind, connection, status }: RunFilter): List<typeof runItem> {
   return {
     schema: runItem,

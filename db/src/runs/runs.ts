@@ -5,7 +5,9 @@ import type { Db, Sql } from '../sql.ts';
 export type RunKind = (typeof syncRun.$inferSelect)['kind'];
 type ErrorRecord = NonNullable<(typeof syncRun.$inferSelect)['error']>;
 
-/** Begins a run. The caller holds the lock of this connection and kind, so that a run still open there is one that was killed. */
+/**
+ * Starts a run. The caller holds the lock of this connection and kind, so a run that is still open there was killed.
+ */
 export async function startRun(
   client: Sql,
   { kind, connection }: { kind: RunKind; connection: string },
@@ -19,7 +21,7 @@ export async function startRun(
   return String(run?.number);
 }
 
-/** Whether a run of a kind has finished for a connection in the last so many hours, by the database's clock. */
+/** Returns whether a run of a kind has finished for a connection in the last hours, by the database's clock. */
 export async function hasFinishedRun(
   db: Db,
   { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },

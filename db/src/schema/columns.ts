@@ -43,33 +43,35 @@ class Int64 extends PgColumn {
   }
 }
 
-/** A bigint as the text of its digits, which is what postgres.js gives and takes: a JavaScript number would lose some. */
+/**
+ * Returns a bigint column as the text of its digits, which postgres.js returns and accepts. A JavaScript number would lose some digits.
+ */
 export const int64 = (name: string) => new Int64Builder(name);
 
 /**
- * A timestamptz as RFC 3339 text with every digit: `2026-03-31T23:59:59.123456Z`. Postgres prints it without trailing zeros, as
- * the control plane does, and the session's time zone is UTC.
+ * A timestamptz as RFC 3339 text with all digits: `2026-03-31T23:59:59.123456Z`. Postgres prints it without trailing zeros, like the
+ * control plane, and the session's time zone is UTC.
  */
 export const instant = customType<{ data: string; driverData: string }>({
   dataType: () => 'timestamp with time zone',
   fromDriver: toInstant,
 });
 
-/** Intervals of time, as the text that Postgres prints. */
+/** Time intervals, as the text that Postgres prints. */
 export const multirange = customType<{ data: string; driverData: string }>({ dataType: () => 'tstzmultirange' });
 
-/** Postgres's text of a timestamptz in UTC, by itself or within JSON, as RFC 3339. */
+/** Converts Postgres's text of a timestamptz in UTC, plain or within JSON, to RFC 3339. */
 export function toInstant(text: string): string {
   return text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z');
 }
 
-/** A foreign key of one column, named as Postgres names it. */
+/** Returns a foreign key of one column, with the name that Postgres gives it. */
 export function reference(column: AnyPgColumn, to: AnyPgColumn) {
   const name = `${getTableName(column.table)}_${column.name}_fkey`;
   return foreignKey({ name, columns: [column], foreignColumns: [to] });
 }
 
-/** The check of a column that holds one of these values. */
+/** Returns the check of a column that holds one of these values. */
 export function oneOf(column: AnyPgColumn, values: readonly string[]) {
   const list = values.map((value) => `'${value}'`).join(', ');
   return check(`${getTableName(column.table)}_${column.name}_check`, sql.raw(`${column.name} in (${list})`));

@@ -8,7 +8,9 @@ export const controlPlane = keywarden.table('control_plane', {
   firstSeenAt: instant('first_seen_at').notNull().default(sql`now()`),
 });
 
-/** A configured base URL with one credential. own_key_id is the credential's own key: configured, never guessed. */
+/**
+ * A configured base URL with one credential. own_key_id is the credential's own key, which is configured and never guessed.
+ */
 export const connection = keywarden.table(
   'connection',
   {
@@ -39,7 +41,7 @@ export const connectionScope = keywarden.table(
   ],
 );
 
-/** Own keys of connections, also those of before: while two replicas have different ones, both are in use (R2). */
+/** Own keys of connections, including former ones. While two replicas have different keys, both are in use (R2). */
 export const ownKey = keywarden.table(
   'own_key',
   {
@@ -53,7 +55,7 @@ export const ownKey = keywarden.table(
   ],
 );
 
-/** Which own key each process works with: an old one goes when all that live have the new one. */
+/** The own key that each process uses. An old key is retired when all live processes have the new one. */
 export const replicaCredential = keywarden.table(
   'replica_credential',
   {
@@ -70,8 +72,8 @@ export const replicaCredential = keywarden.table(
 );
 
 /**
- * What policy each replica goes by, said again every minute; null: its configuration file cannot be used, and why. While replicas that are heard of
- * differ, nothing is revoked or rotated by itself.
+ * The policy that each replica uses, reported every minute. A null policy means that its configuration file is invalid; `why` explains it.
+ * While recently reported replicas differ, nothing is revoked or rotated automatically.
  */
 export const replicaPolicy = keywarden.table(
   'replica_policy',

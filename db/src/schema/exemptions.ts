@@ -3,7 +3,9 @@ import { check, index, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant, int64, keywarden, reference } from './columns.ts';
 import { credential } from './keys.ts';
 
-/** A person's exception, for the keys that it covered when it was granted. Times are the control plane's; rules null means all. */
+/**
+ * A person's exception for the keys that existed when it was granted. Times are the control plane's; rules null means all.
+ */
 export const exemption = keywarden.table(
   'exemption',
   {

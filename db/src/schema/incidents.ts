@@ -17,11 +17,13 @@ export const incidentKinds = [
 ] as const;
 
 /**
- * What a person has to look at. used_in_flight: the answer to a revocation showed a use that the evidence had not (R5). control plane and scope, as
- * plans name them; empty for what is of no scope. What is of a scope, and not of a key, is one incident while it is open. job_failed: a job of the
- * daemon failed as often as it is tried; its scope is "job KIND ACCOUNT". key_changed: an id that a listing shows with another creation time,
- * creator or kind. Neither key goes until a person has looked. configuration: a daemon whose configuration file cannot be used any more judges and
- * revokes nothing. listing_doubted: for over a day no listing of a scope could be believed.
+ * An incident that a person has to check. control plane and scope are as plans name them, and empty for an incident without a scope. An
+ * incident that concerns a scope and no key is one incident while it is open. Kinds:
+ * - used_in_flight: the answer to a revocation showed a use that the evidence did not have (R5)
+ * - job_failed: a job of the daemon failed in all its attempts; its scope is "job KIND ACCOUNT"
+ * - key_changed: a listing shows an id with another creation time, creator or kind; neither key is revoked until a person has checked
+ * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
+ * - listing_doubted: for over a day no listing of a scope could be believed
  */
 export const incident = keywarden.table(
   'incident',

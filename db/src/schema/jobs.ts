@@ -4,7 +4,7 @@ import { instant, int64, type JsonObject, keywarden, oneOf } from './columns.ts'
 
 export const jobRunOutcomes = ['done', 'failed', 'handed_back'] as const;
 
-/** An attempt at a job, from its begin to its end. One without an end was killed, or runs. */
+/** An attempt at a job, from start to end. An attempt without an end was killed or is running. */
 export const jobRun = keywarden.table(
   'job_run',
   {
@@ -28,7 +28,7 @@ export const jobRun = keywarden.table(
   ],
 );
 
-/** A time of a schedule that was enqueued: once, whoever ticks. Times are the database's own. */
+/** A time of a schedule that was enqueued once, by whichever process was first. Times are the database's own. */
 export const scheduleSlot = keywarden.table(
   'schedule_slot',
   {
@@ -41,7 +41,9 @@ export const scheduleSlot = keywarden.table(
   (t) => [primaryKey({ name: 'schedule_slot_pkey', columns: [t.schedule, t.slotAt] })],
 );
 
-/** Who works under a lock has the fence that was raised when the lock was taken. Whoever lost the lock without noticing has an old one. */
+/**
+ * The fence of each lock. It is raised when the lock is taken, so a process that lost the lock without noticing has an old one.
+ */
 export const workFence = keywarden.table('work_fence', {
   name: text('name').primaryKey(),
   fence: int64('fence').notNull(),

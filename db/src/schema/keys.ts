@@ -6,8 +6,8 @@ import { controlPlane } from './connections.ts';
 import { syncRun } from './runs.ts';
 
 /**
- * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or not to
- * be believed say why, and prove no absence.
+ * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or
+ * not believable have a doubt, and prove no absence.
  */
 export const keyListing = keywarden.table(
   'key_listing',
@@ -36,7 +36,7 @@ export const keyListing = keywarden.table(
   ],
 );
 
-/** What a record says, and when it was seen. */
+/** The fields of a record, and when it was seen. */
 const recordColumns = {
   controlPlaneNumber: int64('control_plane_number').notNull(),
   scope: text('scope').notNull(),
@@ -58,10 +58,13 @@ const recordColumns = {
 };
 
 /**
- * API keys, and all other credentials that give access (docs/adr/0019). Since which listing every believed one has shown the key. Of keys known
- * before nobody wrote it down: the last listing is sure. A record whose creation time, creator or kind has changed is another key that has the same
- * id: the row of the earlier one stays as it was, superseded and gone, and the id gets a row of its own (docs/adr/0018). The same record, whichever
- * scope's list shows it. holder: who may get in by it, where its record says. expires_at: null for one that does not expire.
+ * API keys, and all other credentials that give access (docs/adr/0019).
+ * - present_since: the first of the believed listings that have all shown the key; for older rows the last listing, which is certain
+ * - superseded_at: the row's id now belongs to another key, whose record has another creation time, creator or kind. The earlier row stays
+ *   as it was, superseded and gone, and the id gets a new row (docs/adr/0018)
+ * - holder: who can use the credential, if its record names them
+ * - expires_at: null for a credential that does not expire
+ * - key_by_record: finds the same record, whichever scope's list shows it
  */
 export const credential = keywarden.table(
   'credential',
@@ -120,8 +123,8 @@ export const keyObservation = keywarden.table(
 );
 
 /**
- * The history of use that the control plane does not keep: one row a key, address and hour. The first use of the hour, too: what a past time is
- * asked for must not be hidden by a later use of the same hour.
+ * The history of use, which the control plane does not keep: one row for each key, address and hour. It has the first use of the hour too.
+ * A later use of the same hour must not hide the use that a query about a past time needs.
  */
 export const keyUse = keywarden.table(
   'key_use',
@@ -141,7 +144,7 @@ export const keyUse = keywarden.table(
 
 export const keyOwnerSources = ['import', 'assignment'] as const;
 
-/** Who answers for a key; the newest row counts, and one without an owner gives the key back to its creator. */
+/** The owner of a key. The newest row counts, and a row without an owner returns the key to its creator. */
 export const keyOwner = keywarden.table(
   'key_owner',
   {

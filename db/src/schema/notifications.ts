@@ -5,7 +5,10 @@ import { controlPlane } from './connections.ts';
 import { incident } from './incidents.ts';
 import { credential } from './keys.ts';
 
-/** A finding that is being announced. It ends when the finding does; what comes back is announced anew (R9). basis: what it rests on. */
+/**
+ * A finding that is being announced. It ends with the finding; if the finding returns, it is announced again (R9). basis: the finding's
+ * reason.
+ */
 export const announcement = keywarden.table(
   'announcement',
   {
@@ -22,7 +25,9 @@ export const announcement = keywarden.table(
   ],
 );
 
-/** One request to one channel, the same body at every try. accepted_at is the control plane's time: grace is counted by it. */
+/**
+ * One message to one channel, with the same body in every attempt. accepted_at is the control plane's time: the grace period starts there.
+ */
 export const noticeMessage = keywarden.table(
   'notice_message',
   {

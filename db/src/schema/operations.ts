@@ -15,7 +15,7 @@ import {
 import { instant, int64, type JsonObject, keywarden, multirange, reference } from './columns.ts';
 import { project } from './projects.ts';
 
-/** A walk that has not come to its end yet: the cursor of its next page as the control plane gave it, and the time of the row that it is of. */
+/** An unfinished walk: the cursor of its next page as received, and the time of the row that it points to. */
 export const openWalk = keywarden.table(
   'open_walk',
   {
@@ -28,7 +28,9 @@ export const openWalk = keywarden.table(
   (t) => [reference(t.projectNumber, project.number)],
 );
 
-/** The last completed walk of each day, and the last that came to the end of the list: rows not older than `reached` were there then (A6). */
+/**
+ * The last completed walk of each day, and the last that reached the end of the list. Rows not older than `reached` existed then (A6).
+ */
 export const completedWalk = keywarden.table(
   'completed_walk',
   {
@@ -44,7 +46,7 @@ export const completedWalk = keywarden.table(
   ],
 );
 
-/** What the control plane says of an operation. */
+/** The control plane's fields of an operation. */
 const operationColumns = {
   projectNumber: int64('project_number').notNull(),
   createdAt: instant('created_at').notNull(),
@@ -61,7 +63,9 @@ const operationColumns = {
   extra: jsonb('extra').$type<JsonObject>(),
 };
 
-/** place: the order of operations that have one time, as lists show them. The higher, the newer. With times in whole seconds many have. */
+/**
+ * place: the order of operations with the same time, as lists show them; higher is newer. With times in whole seconds many share one.
+ */
 export const operation = keywarden.table(
   'operation',
   {
@@ -82,7 +86,7 @@ export const operation = keywarden.table(
   ],
 );
 
-/** Versions that were replaced, as they were. seen_at is when that version was first seen, replaced_at when it was found changed. */
+/** Versions that were replaced. seen_at is when the version was first seen, replaced_at when the change was found. */
 export const operationVersion = keywarden.table(
   'operation_version',
   {
@@ -93,7 +97,7 @@ export const operationVersion = keywarden.table(
   (t) => [primaryKey({ name: 'operation_version_pkey', columns: [t.projectNumber, t.createdAt, t.id, t.replacedAt] })],
 );
 
-/** Operations that were going on when the control plane stopped to serve them: they are not asked for again. */
+/** Operations that were going on when the control plane stopped serving them. They are not requested again. */
 export const operationPruned = keywarden.table(
   'operation_pruned',
   {
@@ -105,7 +109,9 @@ export const operationPruned = keywarden.table(
   (t) => [primaryKey({ name: 'operation_pruned_pkey', columns: [t.projectNumber, t.createdAt, t.id] })],
 );
 
-/** The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved. */
+/**
+ * The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved.
+ */
 export const operationCoverage = keywarden.table(
   'operation_coverage',
   {
@@ -115,7 +121,7 @@ export const operationCoverage = keywarden.table(
   (t) => [reference(t.projectNumber, project.number)],
 );
 
-/** How long operations are kept; without a row for ever. Set by the owner alone, when it migrates. */
+/** How long operations are kept; without a row, forever. Only the owner sets it, when it migrates. */
 export const operationRetention = keywarden.table(
   'operation_retention',
   {
@@ -129,7 +135,7 @@ export const operationRetention = keywarden.table(
   ],
 );
 
-/** A month that is over its retention: announced by a dry run, then dropped. */
+/** A month over its retention: announced by a dry run, then dropped. */
 export const operationDrop = keywarden.table('operation_drop', {
   month: date('month', { mode: 'string' }).primaryKey(),
   announcedAt: instant('announced_at').notNull().default(sql`now()`),

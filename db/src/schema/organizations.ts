@@ -46,7 +46,7 @@ export const member = keywarden.table(
   ],
 );
 
-/** Complete listings of an organization's members, and whether most members were suddenly absent (A7). */
+/** Complete listings of an organization's members. is_sudden: most members were suddenly absent (A7). */
 export const memberListing = keywarden.table(
   'member_listing',
   {

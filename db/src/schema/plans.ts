@@ -3,14 +3,16 @@ import { check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
 import { credential } from './keys.ts';
 
-/** Each policy that a plan was judged by, as it was parsed. */
+/** Each policy that a plan was judged by, as parsed. */
 export const policyVersion = keywarden.table('policy_version', {
   sha256: text('sha256').primaryKey(),
   document: jsonb('document').$type<JsonObject>().notNull(),
   firstUsedAt: instant('first_used_at').notNull().default(sql`now()`),
 });
 
-/** document is the canonical JSON that sha256 is of. last_made_at moves when the same facts give the same plan again. */
+/**
+ * document is the canonical JSON that sha256 is computed from. last_made_at moves when the same facts give the same plan again.
+ */
 export const plan = keywarden.table('plan', {
   id: text('id').primaryKey(),
   sequence: int64('sequence').generatedAlwaysAsIdentity().unique('plan_sequence_key'),
@@ -73,8 +75,8 @@ export const planApproval = keywarden.table(
 export const approvalEndHows = ['done', 'stopped'] as const;
 
 /**
- * An approval that is over. done: each of its items is, and what its plan flags is acknowledged. stopped: it was not to go on. One of the
- * report's that is not here is tried again until it expires.
+ * An approval that is over. done: each of its items is done, and what its plan flags is acknowledged. stopped: it was not to continue. An
+ * approval of the report that is not here is tried again until it expires.
  */
 export const approvalEnd = keywarden.table(
   'approval_end',
@@ -86,7 +88,7 @@ export const approvalEnd = keywarden.table(
   (t) => [reference(t.approvalNumber, planApproval.number), oneOf(t.how, approvalEndHows)],
 );
 
-/** An operator says no to a plan. The newest word on a plan counts: an approval after it lets the plan go. */
+/** An operator's rejection of a plan. The newest decision on a plan counts: a later approval lets the plan continue. */
 export const planRejection = keywarden.table(
   'plan_rejection',
   {

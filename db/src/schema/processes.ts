@@ -2,21 +2,24 @@ import { sql } from 'drizzle-orm';
 import { jsonb, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, keywarden, oneOf } from './columns.ts';
 
-/** The requests that were reserved of an account, or of one of its routes, over all replicas. The limiter's own; times are in it, by this clock. */
+/**
+ * The requests that were reserved of an account, or of one of its routes, over all replicas. state has the limiter's own format, with times
+ * by this database's clock.
+ */
 export const requestBudget = keywarden.table('request_budget', {
   name: text('name').primaryKey(),
   version: int64('version').notNull().default(sql`0`),
   state: jsonb('state').$type<JsonObject>().notNull(),
 });
 
-/** The files of db/functions as they were applied last. */
+/** The files of db/functions as they were last applied. */
 export const repeatable = keywarden.table('repeatable', {
   name: text('name').primaryKey(),
   sha256: text('sha256').notNull(),
   appliedAt: instant('applied_at').notNull().default(sql`now()`),
 });
 
-/** While one is open nothing is revoked, by whatever replica (R7). */
+/** While a pause is open, no replica revokes anything (R7). */
 export const pause = keywarden.table(
   'pause',
   {
@@ -33,8 +36,8 @@ export const pause = keywarden.table(
 export const highWaterMarkMadeBys = ['daemon', 'report'] as const;
 
 /**
- * A mark is added here, and kept in a file outside, with whatever governs: a store that lacks the file's is an older one (R10). What persons say
- * through the report (exemptions, approvals, reviews) moves the mark too: a store that was restored from before it is an older one.
+ * A mark is added here and kept in a file outside, with every change that Keywarden makes. A store that lacks the file's mark is older
+ * (R10). A person's decisions in the report (exemptions, approvals, reviews) also add a mark. A store restored from before them is older.
  */
 export const highWaterMark = keywarden.table(
   'high_water_mark',

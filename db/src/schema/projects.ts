@@ -3,11 +3,13 @@ import { instant, int64, type JsonObject, keywarden, reference } from './columns
 import { controlPlane } from './connections.ts';
 
 /**
- * walked_at: the control plane's time at the start of the last completed walk of the project's operations. listed_active_at: when the project's
- * list entry was last seen to have changed. Projects whose walks kept no coverage are walked whole once more. When a walk went down for the holes
- * of a project's coverage last, by the control plane's clock. deleted_at: when the control plane deleted the project, as its list of projects that
- * can be recovered says; null where only its absence is known. walk_refused_at: when it answered that the operations of the deleted project are not
- * there.
+ * Projects.
+ * - walked_at: the control plane's time at the start of the last completed walk of the project's operations
+ * - listed_active_at: when the project's list entry was last seen to have changed
+ * - hole_tried_at: when a walk last looked for the holes of a project's coverage, by the control plane's clock
+ * - deleted_at: when the control plane deleted the project, from its list of recoverable projects; null if only its absence is known
+ * - walk_refused_at: when the control plane answered that the deleted project's operations are not there
+ * Projects whose walks kept no coverage are walked completely once more.
  */
 export const project = keywarden.table(
   'project',

@@ -5,7 +5,9 @@ import { controlPlane } from './connections.ts';
 
 export const rejectedRowLists = ['organizations', 'members', 'keys', 'projects', 'operations', 'credentials'] as const;
 
-/** Rows of lists that cannot be read, apart from the others. list: whose rows; place: the scope, organization or project that was asked for. */
+/**
+ * Unreadable rows of lists, stored apart. list: the list they came from; place: the scope, organization or project requested.
+ */
 export const rejectedRow = keywarden.table(
   'rejected_row',
   {

@@ -5,8 +5,8 @@ import { credential } from './keys.ts';
 import { plan } from './plans.ts';
 
 /**
- * An access review: keys as they were at a time, each of which a person decides about. keep_for: how long the exemption of a key that is kept
- * against a rule lasts.
+ * An access review: keys as they were at a time, each of which a person decides about. keep_for: how long the exemption of a key lasts that
+ * is kept despite a rule's finding.
  */
 export const review = keywarden.table(
   'review',
@@ -28,7 +28,7 @@ export const review = keywarden.table(
   ],
 );
 
-/** key: as every list shows it. findings: what the policy said of it when the review was opened. */
+/** key: as every list shows it. findings: the policy's findings about it when the review was opened. */
 export const reviewItem = keywarden.table(
   'review_item',
   {
@@ -71,7 +71,7 @@ export const reviewDecision = keywarden.table(
   ],
 );
 
-/** sha256 is of the review as canonical JSON: what was decided, of which keys, by whom. */
+/** sha256 is computed from the review as canonical JSON: the decisions, their keys and who made them. */
 export const reviewSignature = keywarden.table(
   'review_signature',
   {

@@ -6,8 +6,8 @@ import { plan, planApproval } from './plans.ts';
 import { rotation } from './rotations.ts';
 
 /**
- * Committed before a call that revokes. The unique attempt lets one caller begin it, whoever else tries. judged_at: the control plane's present at
- * which the key was judged; null for intents that are older than this column. A key goes by a plan or by its rotation.
+ * Committed before a call that revokes. The unique attempt lets only one caller begin it. A key is revoked under a plan or its rotation.
+ * judged_at: the control plane's time at which the key was judged; null for intents that are older than this column.
  */
 export const revocationIntent = keywarden.table(
   'revocation_intent',
@@ -42,7 +42,7 @@ export const revocationIntent = keywarden.table(
 
 export const revocationOutcomeOutcomes = ['revoked', 'gone', 'not_revoked', 'failed'] as const;
 
-/** revoked: by us. gone: not there any more, and not known to be by us. not_revoked: still there. failed: refused. */
+/** revoked: by us. gone: no longer there, and not known to be by us. not_revoked: still there. failed: refused. */
 export const revocationOutcome = keywarden.table(
   'revocation_outcome',
   {

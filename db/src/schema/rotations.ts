@@ -7,8 +7,8 @@ import { credential, keyListing } from './keys.ts';
 export const rotationVias = ['policy', 'command line', 'report'] as const;
 
 /**
- * A rotation of a key. line: the first key of its line, whose owner and exemptions the successors keep. Settings are those it began with. T4: one
- * open rotation a line.
+ * A rotation of a key. line: the first key of its lineage, whose owner and exemptions the successors keep. The settings are those it began
+ * with. T4: at most one open rotation for a lineage.
  */
 export const rotation = keywarden.table(
   'rotation',
@@ -53,7 +53,9 @@ export const rotationEventStates = [
   'stalled',
 ] as const;
 
-/** Each transition. at: the control plane's time. The number is counted and taken in one statement, so that of two callers one gets it. */
+/**
+ * Each transition. at: the control plane's time. One statement counts and takes the number, so that only one of two callers gets it.
+ */
 export const rotationEvent = keywarden.table(
   'rotation_event',
   {
@@ -74,8 +76,8 @@ export const rotationEvent = keywarden.table(
 export const rotationMintOutcomes = ['delivered', 'unclear', 'lost'] as const;
 
 /**
- * The intent to mint a successor, and what became of it: its id once the answer is there, and whether its sink has it. unclear: nobody can tell.
- * lost: its secret is, and it is an orphan.
+ * The intent to mint a successor, and its outcome: its id once the answer is there, and whether its sink has it. unclear: whether the sink
+ * has it cannot be determined. lost: its secret is lost, and it is an orphan.
  */
 export const rotationMint = keywarden.table(
   'rotation_mint',
@@ -102,7 +104,9 @@ export const rotationMint = keywarden.table(
   ],
 );
 
-/** The times of a rule's own schedule that have come, by the control plane's clock, and whether all that was due has been begun. */
+/**
+ * The times of a rule's own schedule that have come, by the control plane's clock, and whether everything due has been begun.
+ */
 export const rotationSlot = keywarden.table(
   'rotation_slot',
   {
@@ -118,7 +122,7 @@ export const rotationSlot = keywarden.table(
   ],
 );
 
-/** What an operator asks for in the report; the daemon answers with a row of its own. */
+/** An operator's request in the report. The daemon answers it with a row of its own. */
 export const rotationRequest = keywarden.table(
   'rotation_request',
   {

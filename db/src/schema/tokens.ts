@@ -22,7 +22,7 @@ export const reportToken = keywarden.table(
 
 export const accessLogStreams = ['begun', 'complete', 'cut'] as const;
 
-/** Who read, exported or changed what through the report. A streamed answer has two rows: begun, and how it ended. */
+/** Reads, exports and changes through the report. A streamed answer has two rows: its beginning and its end. */
 export const accessLog = keywarden.table(
   'access_log',
   {

@@ -25,7 +25,7 @@ export interface AccessFilter {
   to?: string | undefined;
 }
 
-/** Who read, exported or changed what through the report, newest first. */
+/** Lists who read, exported or changed what through the report, newest first. */
 export function accessList({ tokenId, from, to }: AccessFilter): List<typeof accessItem> {
   return {
     schema: accessItem,

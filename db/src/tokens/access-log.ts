@@ -1,6 +1,6 @@
 import type { Sql } from '../sql.ts';
 
-/** One request, or the beginning or the end of a streamed answer. */
+/** One request, or the beginning or end of a streamed answer. */
 export interface Access {
   requestId: string;
   /** The token's number. */
@@ -11,7 +11,7 @@ export interface Access {
   query: string;
   status: number;
   stream: 'begun' | 'complete' | 'cut' | null;
-  /** What a stream held. */
+  /** The content of a stream. */
   records: number | null;
   sha256: string | null;
 }

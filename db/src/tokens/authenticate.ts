@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Sql } from '../sql.ts';
 
-/** Who a request of the report acts as; `organizations` null means all. */
+/** The identity that a request of the report has; `organizations` null means all. */
 export interface Principal {
   token: string;
   name: string;
@@ -10,8 +10,8 @@ export interface Principal {
 }
 
 /**
- * The holder of a live token. Found by the hash of a long random secret, so that nothing is told by how long a miss takes. It is asked with
- * each request: a statement that the driver has prepared spares a round trip.
+ * Returns the holder of a live token. It is found by the hash of a long random secret, so the duration of a miss reveals nothing. Each
+ * request runs this query, so the driver's prepared statement saves a round trip.
  */
 export async function authenticateToken(sql: Sql, secret: string): Promise<Principal | undefined> {
   const [row] = await sql`
@@ -22,7 +22,7 @@ export async function authenticateToken(sql: Sql, secret: string): Promise<Princ
   return {
     token: String(row.number),
     name: String(row.name),
-    // A constraint of the table says so.
+    // A constraint of the table guarantees this.
     role: row.role as Principal['role'],
     organizations: Array.isArray(row.organization_ids) ? row.organization_ids.map(String) : null,
   };

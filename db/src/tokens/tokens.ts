@@ -9,19 +9,23 @@ export const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
 export interface NewToken {
   name: string;
   role: Role;
-  /** The organizations that it may see; null means all. */
+  /** The organizations that the token may see; null means all. */
   organizationIds: string[] | null;
-  /** Later it is no token any more; null means never. */
+  /** When the token expires; null means never. */
   expiresAt?: string | null;
 }
 
-/** Makes a report token of 256 random bits. Only its hash is stored: the answer is the one time that it is seen. */
+/**
+ * Creates a report token of 256 random bits. Only its hash is stored, so the answer is the only time that it is shown.
+ */
 export async function createToken(db: Db, token: NewToken): Promise<{ number: string; secret: string }> {
   const secret = `kwr_${randomBytes(32).toString('base64url')}`;
   return { number: (await insertToken(db, token, secret)).number, secret };
 }
 
-/** Makes a given secret a token of this role, also if it was one of another. False if it was revoked, which it stays. */
+/**
+ * Makes a given secret a token of this role, even if it had another role. Returns false if the token was revoked; it stays revoked.
+ */
 export async function ensureToken(db: Db, token: NewToken, secret: string): Promise<boolean> {
   return (await insertToken(db, token, secret)).revokedAt === null;
 }
@@ -42,7 +46,7 @@ async function insertToken(
 }
 
 export interface StoredToken extends Omit<typeof reportToken.$inferSelect, 'tokenHash'> {
-  /** Its last request that the access log has. */
+  /** The time of its last request in the access log. */
   lastUsedAt: string | null;
 }
 
@@ -58,7 +62,7 @@ export async function listTokens(db: Db): Promise<StoredToken[]> {
     .orderBy(asc(reportToken.number));
 }
 
-/** Ends a token for good; false when there is none of this number that is live. */
+/** Revokes a token permanently. Returns false if no live token has this number. */
 export async function revokeToken(db: Db, number: string): Promise<boolean> {
   const revoked = await db
     .update(reportToken)

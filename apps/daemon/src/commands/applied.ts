@@ -1,7 +1,7 @@
 import type { Applied } from '../enforce/apply.ts';
 import { renderTable } from './common.ts';
 
-/** What a plan's carrying out did, for machines. */
+/** Returns the result of applying a plan, for machines. */
 export function appliedToJson({ items, doneBefore, stopped }: Applied) {
   return {
     changed: countRevoked(items),
@@ -16,7 +16,7 @@ export function appliedToJson({ items, doneBefore, stopped }: Applied) {
   };
 }
 
-/** The same for people. */
+/** Returns the same result for people. */
 export function renderApplied({ items, stopped }: Applied): string {
   if (items.length === 0 && stopped === null)
     return 'Nothing was revoked. What this plan flags counts for no breaker any more.';

@@ -17,7 +17,7 @@ export interface ApplyOptions {
   json?: boolean;
 }
 
-/** Approves a stored plan and carries out exactly that, or refuses. */
+/** Approves a stored plan and applies exactly that plan, or refuses. */
 export async function applyCommand(planId: string, options: ApplyOptions): Promise<number> {
   return await withContext(async (context) => {
     const document = await readDocument(context, planId);
@@ -52,7 +52,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
         applied = await applyPlan(context, { planId, items: document.items, approver, connections });
       });
     } catch (error) {
-      // What was revoked is said, also where the mark after it could not be written.
+      // Print what was revoked even if the mark after it could not be written.
       if (applied === undefined) throw error;
       failures.push(`The store's mark could not be moved (${codeOf(error)}); look at the store and at KEYWARDEN_DATA.`);
     }
@@ -65,7 +65,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
   });
 }
 
-/** Why a plan cannot go even with a yes of this person. */
+/** Returns why a plan cannot be applied even with this person's approval. */
 async function whyNot(context: Context, planId: string): Promise<string | null> {
   const { rejection, approvers, needed } = await readStanding(context.store.sql, planId);
   const persons = new Set([...approvers, userName()]);
@@ -78,7 +78,7 @@ async function confirm(question: string, planId: string): Promise<boolean> {
       `apply asks before it revokes, and there is no terminal to ask on; add --yes to approve plan ${planId}.`,
     );
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
-  // Ctrl-C and Ctrl-D at the prompt reject it, and mean no.
+  // Ctrl-C and Ctrl-D reject the prompt. Both mean no.
   const answer = await prompt.question(`${question} Type yes: `).catch(() => 'no');
   prompt.close();
   return answer.trim() === 'yes';

@@ -8,7 +8,7 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-/** Replays a policy over what was observed. Changes nothing anywhere. */
+/** Replays a policy over the stored observations. Changes nothing. */
 export async function backtestCommand({
   from,
   policy: file,
@@ -34,7 +34,7 @@ export async function backtestCommand({
   });
 }
 
-/** The policy of another configuration file. */
+/** Returns the policy of another configuration file. */
 function readPolicy(file: string): Policy {
   try {
     return parseConfig(readFileSync(file, 'utf8'), file).policy;

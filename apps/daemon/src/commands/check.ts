@@ -17,7 +17,9 @@ import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 
-/** Looks at configuration, database, credentials and clock; one line each. Every part is looked at, whatever the others say. */
+/**
+ * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
+ */
 export async function checkCommand(): Promise<number> {
   const signal = stopSignal();
   const environment = readEnvironment(process.env);
@@ -67,7 +69,7 @@ export async function checkCommand(): Promise<number> {
   return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
 }
 
-/** What the policy may do by itself from here, and where notices go. */
+/** Describes what the policy may do automatically on this machine, and where notifications go. */
 async function describeEnforcement(
   config: Config,
   context: Omit<Parameters<typeof whyNotByItself>[0], 'config'>,
@@ -86,7 +88,7 @@ function ownKeyInWords({ keyId }: Config['connections'][number]): string {
     : `; its own key is ${keyId}`;
 }
 
-/** As far as it can be seen without a key. */
+/** Checks a sink as far as that is possible without a key. */
 async function checkSink(sink: Config['sinks'][number]): Promise<number> {
   const target = {
     lineage: '1',
@@ -97,7 +99,7 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
     rotation: '',
     oldKeyId: '1',
   };
-  // Of a path only the folder before the first brace is there for sure.
+  // Only the folder before the first brace of a path must exist already.
   const [before = ''] = sink.kind === 'file' ? sink.path.split('{') : [];
   const opened =
     sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);

@@ -5,8 +5,8 @@ import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 /**
- * Finds the live key that a person names, by its id, or as SCOPE/ID where two control planes or accounts have the same. Throws a
- * UserError that names the fix.
+ * Returns a function that finds a live key by its id, or by SCOPE/ID if two control planes or accounts share the id. It throws a UserError
+ * that names the fix.
  */
 export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
   const byId = Map.groupBy(keys, ({ id }) => id);
@@ -14,7 +14,7 @@ export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
 }
 
 function findKey(byId: Map<string, NamedKey[]>, name: string): NamedKey {
-  // Ids of credentials that are no keys have slashes of their own: the longest id that the name ends in is meant.
+  // Ids of credentials other than keys can contain slashes. Take the longest id that the name ends in.
   const at = [-1, ...[...name.matchAll(/\//g)].map(({ index }) => index)].find((slash) =>
     byId.has(name.slice(slash + 1)),
   );
@@ -36,7 +36,10 @@ export interface KeyPattern {
   kind?: string;
 }
 
-/** The live keys and other credentials that are named, or those that a pattern covers: API keys, unless it names another kind. */
+/**
+ * Returns the live keys and other credentials that are named, or those that match a pattern. A pattern matches API keys unless it names
+ * another kind.
+ */
 export async function chooseKeys(
   { store }: Pick<Context, 'store'>,
   { names, pattern }: { names: string[]; pattern: KeyPattern },
@@ -57,7 +60,7 @@ export async function chooseKeys(
   return found;
 }
 
-/** A pattern in words, as it is stored. */
+/** Returns a stored pattern in words. */
 export function patternInWords({ name, organization, kind }: KeyPattern): string | null {
   const parts = [
     ...(name === undefined ? [] : [`name ${name}`]),

@@ -2,7 +2,9 @@ import { userInfo } from 'node:os';
 import { parseDuration } from '@keywarden/core/values';
 import { printableCell, usageError } from '@keywarden/runtime';
 
-/** Who runs this; a user without a name, as in many containers, is known by number. */
+/**
+ * Returns the name of the user who runs the command. In many containers the user has no name: then returns its number.
+ */
 export function userName(): string {
   try {
     return userInfo().username;
@@ -11,7 +13,9 @@ export function userName(): string {
   }
 }
 
-/** When something ends: a date, or a duration from `now` on. `what` it is stands in the refusals. Throws a UserError (exit 2). */
+/**
+ * Returns when something ends: `text` is a date, or a duration from `now`. Error messages call it `what`. Throws a UserError (exit 2).
+ */
 export function parseUntil(text: string, { now, what }: { now: string; what: string }): string {
   const lastingMs = parseDuration(text);
   const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
@@ -21,7 +25,10 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
   return new Date(atMs).toISOString();
 }
 
-/** Lays rows out in columns as wide as their widest cell; the last column runs on. A cell has one line, and nothing that a terminal obeys. */
+/**
+ * Returns rows as columns, each as wide as its widest cell. The last column is not padded. A cell is one line without terminal control
+ * characters.
+ */
 export function renderTable(headers: string[], given: string[][]): string {
   const rows = given.map((row) => row.map(printableCell));
   const widths = headers.map((header, column) =>

@@ -25,7 +25,9 @@ const reasons: Record<HoleReason, string> = {
   retention: 'dropped by retention.operations',
 };
 
-/** Says for each project, or for one, of which times the archive has every operation, and where it may not and why. */
+/**
+ * Prints for each project, or for one, the times for which the archive has every operation. It also prints each gap and its reason.
+ */
 export async function coverageCommand({
   project,
   keys = false,
@@ -64,7 +66,7 @@ export async function coverageCommand({
   );
 }
 
-/** Says when each scope's keys were listed whole, and where more than a day lies between. */
+/** Prints when each scope's keys were listed completely, and where two such listings are more than a day apart. */
 async function inventoryCommand({ json }: { json: boolean | undefined }): Promise<number> {
   return await withContext(
     async ({ store }) => {
@@ -79,7 +81,7 @@ async function inventoryCommand({ json }: { json: boolean | undefined }): Promis
 
 const mostRejected = 500;
 
-/** Says which rows of lists could not be read, those that came last first. */
+/** Prints the rows of lists that could not be read, latest first. */
 async function rejectedCommand({ json }: { json: boolean | undefined }): Promise<number> {
   return await withContext(
     async ({ store }) => {
@@ -138,7 +140,7 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
   };
 }
 
-/** One line a project: from when to when, and what is not known between and before. */
+/** Returns one line for each project: its coverage, and the gaps within and before it. */
 function renderAll(projects: ProjectCoverage[]): string {
   if (projects.length === 0) return 'The store knows no project yet; keywarden sync operations finds them.';
   const rows = projects.map(({ known, unknown, ...project }) => [
@@ -156,7 +158,7 @@ function renderAll(projects: ProjectCoverage[]): string {
   ].join('\n\n');
 }
 
-/** The reasons with their numbers; that the newest minutes are not settled is true of every project. */
+/** Returns the reasons with their counts. It leaves out the unsettled newest minutes, which every project has. */
 function namesOf(unknown: ProjectCoverage['unknown']): string {
   const counts = new Map<HoleReason, number>();
   for (const { reason } of unknown) if (reason !== 'recent') counts.set(reason, (counts.get(reason) ?? 0) + 1);

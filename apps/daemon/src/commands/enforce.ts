@@ -4,7 +4,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { printJson, withContext } from './session.ts';
 
-/** One pass of enforcement, on keys listed right before. Exits with 3 where a person must look. */
+/** Runs one pass of enforcement on keys that it has just listed. Exits with 3 if something needs a person. */
 export async function enforceCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
     const { connections, failures } = await listKeysAfresh(context);
@@ -15,7 +15,7 @@ export async function enforceCommand(options: { json?: boolean }): Promise<numbe
   });
 }
 
-/** Something was not done as the policy has it, and will not be by waiting. */
+/** Returns whether something was not done as the policy requires, and waiting will not change that. */
 function needsPerson({ plan: { automatic, document }, approved, byItself, why }: Enforced): boolean {
   const scopes = new Set(automatic.map(({ verdict }) => verdict.key.scope));
   const runs = [...approved, ...(byItself === null ? [] : [byItself])];

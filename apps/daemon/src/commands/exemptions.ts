@@ -17,7 +17,7 @@ export interface ExemptOptions extends KeyPattern {
   until: string;
 }
 
-/** Grants an exception to keys that exist now, for a time, with a reason. */
+/** Grants a reasoned, expiring exemption to keys that exist now. */
 export async function exemptCommand(
   names: string[],
   { rule, reason, until, ...pattern }: ExemptOptions,
@@ -64,7 +64,7 @@ export async function exemptionsCommand({
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
     const now = latestNow((await usableConnections(context)).connections);
     const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
-    // The store's present is that of its last listing.
+    // The store's clock stops at its last listing, so compare with the control planes' clock.
     const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
     if (json) printJson({ exemptions: exemptions.map(toJson) });
     else print(render(exemptions, now));
@@ -72,7 +72,7 @@ export async function exemptionsCommand({
   });
 }
 
-/** The control planes' present; of several the latest. */
+/** Returns the control planes' current time: the latest one if there are several. */
 const latestNow = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
 function render(exemptions: Exemption[], now: string): string {

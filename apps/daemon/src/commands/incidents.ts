@@ -6,7 +6,7 @@ import { printJson, withContext } from './session.ts';
 
 const shown = 200;
 
-/** Lists what a person has to look at, or closes one of them. Exits with 3 while any is open. */
+/** Lists the open incidents, or closes one. Exits with 3 while any is open. */
 export async function incidentsCommand({
   all = false,
   close,
@@ -52,7 +52,7 @@ function render(incidents: Incident[], { all }: { all: boolean }): string {
   ].join('\n\n');
 }
 
-/** Each kind in words. */
+/** Describes each kind of incident in words. */
 function describe({ kind, plan_id: planId, detail }: Incident): string {
   const text = (name: string) => {
     const value = detail[name];

@@ -3,12 +3,12 @@ import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { withContext } from './session.ts';
 
-/** Brings the database up to date; `citus` distributes the operations over the nodes of its cluster. */
+/** Migrates the database to the current schema. `citus` distributes the operations over the nodes of its cluster. */
 export async function migrateCommand({ citus = false }: { citus?: boolean }): Promise<number> {
   return await withContext(
     async ({ store, config, environment }) => {
       const applied = await migrateStore(store.sql);
-      // Without a configuration nothing is known of how long operations are to be kept: what was set stays.
+      // Without a configuration file the operation retention is unknown: keep the stored setting.
       if (hasConfigFile(environment)) {
         await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
         print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);

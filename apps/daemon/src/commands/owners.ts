@@ -8,7 +8,7 @@ import { makeKeyFinder } from './choose-keys.ts';
 import { userName } from './common.ts';
 import { withContext } from './session.ts';
 
-/** Says who answers for a key; without an owner, its creator does again. */
+/** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
 export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {
   if (owner?.trim() === '') throw usageError('An owner has a name; leave --owner out to give the key to its creator.');
   return await withContext(
@@ -24,7 +24,9 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
   );
 }
 
-/** Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique: all rows, or none. */
+/**
+ * Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique. Imports all rows or none.
+ */
 export async function ownerImportCommand(file: string): Promise<number> {
   const rows = readRows(file);
   return await withContext(
@@ -75,7 +77,7 @@ function readRow(file: string, record: unknown, line: number): Row {
   );
 }
 
-/** Nobody can tell which of two rows is meant. */
+/** Throws if two rows assign the same key, since either could be the intended one. */
 function refuseTwice(rows: Row[], assignments: Assignment[]): void {
   const lines = new Map<string, number>();
   for (const [index, { key }] of assignments.entries()) {

@@ -8,7 +8,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-/** Lists the keys afresh, judges them, prints and stores the plan. Changes nothing upstream. */
+/** Lists and judges the keys, then prints and stores the plan. Changes nothing upstream. */
 export async function planCommand(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
     const { connections, failures } = await listKeysAfresh(context);
@@ -21,7 +21,7 @@ export async function planCommand(options: { json?: boolean }): Promise<number> 
   });
 }
 
-/** What this plan cannot see or does not judge. */
+/** Returns what this plan cannot see or does not judge. */
 function describeBlindness({ config }: Context, connections: Connection[], { document }: Plan): string[] {
   const clocks = connections
     .filter((connection) => !isClockTrusted(config.policy, connection))
@@ -40,7 +40,7 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
   return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];
 }
 
-/** The plan's document with each finding's reason in words, and whether an item goes by itself. */
+/** Returns the plan's document with each finding's reason in words, and with whether an item is automatic. */
 function describePlan({ document, judgements, automatic }: Plan) {
   const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
   const alone = new Map(automatic.map((each) => [each.verdict.key.number, each]));
@@ -113,7 +113,7 @@ function describeEnforced(items: { enforced: boolean; waits: string | null }[]):
   ];
 }
 
-/** For reading: an organization's keys together. */
+/** Groups the items by organization, for reading. */
 function byPlace<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {
   return items.toSorted((a, b) => (a.key.organization_id ?? '').localeCompare(b.key.organization_id ?? ''));
 }

@@ -4,7 +4,9 @@ import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-/** The dry run of `retention.operations`; with `drop` the months go that an earlier one has named a day ago. */
+/**
+ * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
+ */
 export async function retentionCommand({ drop = false, json }: { drop?: boolean; json?: boolean }): Promise<number> {
   return await withContext(
     async (context) => {

@@ -17,7 +17,8 @@ export interface RotateOptions {
 }
 
 /**
- * Begins the rotation of the named keys, or moves it on; without one does what the daemon does by schedule. Exits with 3 where a person must look.
+ * Starts the rotation of the named keys, or advances it. Without names, does what the daemon does on schedule. Exits with 3 if something
+ * needs a person.
  */
 export async function rotateCommand(names: string[], options: RotateOptions): Promise<number> {
   return await withContext(async (context) => {
@@ -73,7 +74,7 @@ function toJson({ opened, moved, orphans, why }: Rotated) {
 
 function render({ opened, moved, orphans, why }: Rotated): string[] {
   const refused = opened.filter(({ whyNot }) => whyNot !== null);
-  // What a person has looked at is not told again.
+  // Do not report again what a person has already reviewed.
   const told = orphans.filter(({ stays, isIncident }) => isIncident || !stays);
   const isQuiet = moved.length + refused.length + told.length === 0 && why === null;
   return [
@@ -91,7 +92,7 @@ function render({ opened, moved, orphans, why }: Rotated): string[] {
   ];
 }
 
-/** Many keys are mostly refused for few reasons. */
+/** Groups refusals by reason, since many keys usually share a few reasons. */
 function refusalsInWords(refused: Opened[]): string {
   return [...Map.groupBy(refused, ({ whyNot }) => whyNot)]
     .map(([whyNot, [first, ...others]]) => {

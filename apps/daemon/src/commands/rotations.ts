@@ -15,7 +15,7 @@ export interface RotationsOptions {
 
 const shown = 1000;
 
-/** Shows where rotations stand, or gives one up. Exits with 3 while one stalls. */
+/** Lists the state of rotations, or gives one up. Exits with 3 while one is stalled. */
 export async function rotationsCommand({ all = false, giveUp, json = false }: RotationsOptions): Promise<number> {
   return await withContext(
     async (context) => {
@@ -30,7 +30,7 @@ export async function rotationsCommand({ all = false, giveUp, json = false }: Ro
   );
 }
 
-/** A person gives a rotation up: its keys stay as they are, and are the policy's again. */
+/** Gives a rotation up on a person's request. Its keys stay as they are, and the policy applies to them again. */
 async function endRotation(context: Context, id: string): Promise<StoredRotation> {
   const { store } = context;
   return await withProcessLock(context, 'rotations', async () => {
@@ -38,7 +38,7 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     if (rotation === undefined) throw usageError(`There is no open rotation ${id}; keywarden rotations shows them.`);
     const by = userName();
     const now = new Date(context.now()).toISOString();
-    const at = rotation.since > now ? rotation.since : now; // a sandbox's time is moved
+    const at = rotation.since > now ? rotation.since : now; // a sandbox's time can be moved
     if (!mayFollow(rotation.state, 'failed'))
       throw new UserError(
         'not_possible',
@@ -74,7 +74,7 @@ function render(rotations: StoredRotation[], { all }: { all: boolean }): string 
   return renderTable(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'SINK', 'STATE', 'SINCE', 'WHY'], rows);
 }
 
-/** A rotation for machines. */
+/** Returns a rotation for machines. */
 export function rotationToJson({
   id,
   key,
@@ -104,7 +104,7 @@ export function rotationToJson({
       name,
       key_id: keyId,
       outcome,
-      // Its former name, served for one more version.
+      // The former name, kept for one more version.
       fate: outcome,
       delivered_at: deliveredAt,
     })),

@@ -14,14 +14,16 @@ import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
 import { withContext } from './session.ts';
 
-/** The daemon: does by schedule what it is configured to, until it is told to stop. Revokes by itself only what is in mode: enforce (R6). */
+/**
+ * Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6).
+ */
 export async function runCommand(): Promise<number> {
   return await withContext(
     async (context) => {
       try {
         return await run(context);
       } catch (error) {
-        if (context.signal.aborted) return exitCode.done; // told to stop before it was ready
+        if (context.signal.aborted) return exitCode.done; // stopped before it was ready
         throw error;
       }
     },
@@ -39,8 +41,8 @@ async function run(context: Context): Promise<number> {
 
   const over = new AbortController();
   const unfit = Promise.withResolvers<never>();
-  unfit.promise.catch(() => undefined); // it may come after the end
-  // Jobs end by themselves when the daemon stops: the wish to stop is not theirs to hear.
+  unfit.promise.catch(() => undefined); // it may reject after the daemon has ended
+  // Jobs end when the daemon stops, so they do not get the stop signal.
   const metrics = createMetrics();
   const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
   const sql = store.connect({ max: 2, settings: { statement_timeout: 8000 } });
@@ -70,10 +72,10 @@ async function run(context: Context): Promise<number> {
   return exitCode.done;
 }
 
-/** A daemon that has not ticked for so long enqueues nothing; it ticks at least once a minute. */
+/** The daemon ticks at least once a minute. One that has not ticked for this long enqueues nothing. */
 const longestTickMs = 150_000;
 
-/** Why this replica is of no use at the moment. */
+/** Returns why this replica is not ready. */
 async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string | null> {
   if (daemon === undefined) return 'it starts';
   if (performance.now() - daemon.tickedMs() > longestTickMs) return 'its schedules have not been looked at for minutes';
@@ -87,7 +89,10 @@ async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string
 
 const readyPauseMs = 5000;
 
-/** Whoever started this process over a channel (npm start) hears that the store is filled. A store that goes away just then ends no daemon. */
+/**
+ * Notifies the parent process, if it opened a channel (npm start), that the store is filled. A store failure at this point does not end the
+ * daemon.
+ */
 async function sayReady(context: Context, connections: Connection[]): Promise<void> {
   while (!context.signal.aborted) {
     try {
@@ -107,13 +112,13 @@ async function sayReady(context: Context, connections: Connection[]): Promise<vo
   }
 }
 
-/** What the store or the line to it said, not what is wrong with us. */
+/** Returns whether an error comes from the store or its network connection, and not from a bug in Keywarden. */
 function mayPass(error: unknown): boolean {
   if (error instanceof UserError) return error.canRetry;
   return error instanceof Error && codeOf(error) !== error.name && !codeOf(error).startsWith('ERR_');
 }
 
-/** Longer than any six months: what is older is served no more. */
+/** Longer than any six months: the control plane no longer serves what is older. */
 const unservedMs = 184 * 86_400_000;
 
 function unservedBefore({ now }: Pick<Context, 'now'>, connections: Connection[]): string {

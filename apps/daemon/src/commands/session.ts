@@ -17,7 +17,7 @@ import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { createProgress } from '../progress.ts';
 
-/** Everything that a command works with, closed when it ends, however it ends. */
+/** Opens everything that a command works with, and closes it however the command ends. */
 export async function withContext<T>(
   work: (context: Context) => Promise<T>,
   {
@@ -38,7 +38,7 @@ export async function withContext<T>(
     applicationName: 'keywarden',
     migrations,
     ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
-    // A command with another configuration must not change it in passing.
+    // A command with another configuration must not change this setting as a side effect.
     ...(isDaemon ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
   };
   const store = isDaemon ? await openWhenThere(options, { signal, log }) : await openStore(options);
@@ -62,14 +62,14 @@ export async function withContext<T>(
       const message = `The control plane failed: ${error.message}; try again later, or check the connection's key.`;
       throw new UserError('control_plane', message, { cause: error });
     }
-    // Whatever fails after a wish to stop fails because of it.
+    // Any failure after a stop request is a result of that request.
     if (signal.aborted)
       throw new UserError('stopped', 'Stopped; what was stored stays, and the next run goes on from there.', {
         cause: error,
       });
     throw error;
   } finally {
-    // The store may be what failed; a process that is not known to have ended holds old keys back for a day.
+    // The store may be what failed. A process that is not recorded as ended holds old keys back for a day.
     if (replica !== null) await endReplica(store.db, replica).catch(() => undefined);
     await store.close();
   }
@@ -80,11 +80,13 @@ export function printJson(value: unknown): void {
   console.log(printableJson(value));
 }
 
-/** A daemon and its database may be started together; after this it is for whoever supervises it to try again. */
+/** A daemon and its database may start together. After this time the supervisor has to restart the daemon. */
 const longestMs = 90_000;
 const pauseMs = 500;
 
-/** Opens the store, and waits for a while for one that starts, fails over, or is being migrated elsewhere. */
+/**
+ * Opens the store. It waits for a limited time while the store starts, fails over, or is migrated by another process.
+ */
 async function openWhenThere(
   options: StoreOptions,
   { signal, log }: { signal: AbortSignal; log: Logger },

@@ -15,7 +15,9 @@ export interface SyncOptions {
 }
 
 const work = { keys: syncKeys, operations: syncOperations, credentials: syncCredentials };
-/** Without a kind. Other credentials take ten requests a project, and are asked for by name or by schedule. */
+/**
+ * The kinds of a sync without a named kind. Other credentials take ten requests a project, so they are synced only by name or on schedule.
+ */
 const usual: readonly RunKind[] = ['keys', 'operations'];
 
 interface Result {
@@ -25,7 +27,7 @@ interface Result {
   error: string | null;
 }
 
-/** One pass over keys and operations, or over one kind. What fails is said, and does not keep the rest from being done. */
+/** Runs one pass over keys and operations, or over one kind. Reports a failure and continues with the rest. */
 export async function syncCommand(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
   return await withContext(async (context) => {
     const results: Result[] = [];

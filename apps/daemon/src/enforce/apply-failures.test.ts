@@ -20,7 +20,7 @@ import { applyPlan } from './apply.ts';
 
 useApplyFixture();
 
-test('R4: a lost answer leaves the intent open; two listings say that the key is gone, and it is not called again', async () => {
+test('R4: a lost response leaves the intent open; two listings show that the key is gone, and it is not called again', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const fault = { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', times: 1 };
@@ -42,7 +42,7 @@ test('R4: a lost answer leaves the intent open; two listings say that the key is
   expect(await apply(plan)).toMatchObject({ doneBefore: 2, items: [] });
 });
 
-test('R5: a key that turns out used in the answer to its revocation stops the run', async () => {
+test('R5: a use that the revocation response reveals stops the run', async () => {
   const { idle } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   // The call waits a moment at the control plane, and the key is used in that moment.
@@ -84,7 +84,7 @@ test("R7: one key's failure does not stop the others, and it may be tried again"
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
 });
 
-test('two that apply the same plan at once revoke each key once', async () => {
+test('two concurrent applies of the same plan revoke each key once', async () => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
   const both = await Promise.all([apply(plan), apply(plan)]);
@@ -94,13 +94,13 @@ test('two that apply the same plan at once revoke each key once', async () => {
   expect(intents?.n).toBe(3);
 });
 
-test('R4: an answer that does not say that this very key is revoked is unknown', async () => {
+test('R4: a response that does not confirm the revocation of this very key is unknown', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   const connection = connectionOf(fixture);
   const { client } = connection;
   for (const answer of [{ revoked: false }, { id: '4711' }]) {
-    // A control plane that answers oddly, which the sandbox never does: the true answer with one field changed.
+    // A control plane with an odd response that the sandbox never gives: the true response with one field changed.
     const odd: typeof client = {
       ...client,
       revokeOrganizationKey: async (_organization, id) => ({ ...(await listed(id)), revoked: true, ...answer }),
@@ -135,7 +135,7 @@ test('R7: a refused credential stops its connection; the rest of the plan is not
 
 const lock = { signal: new AbortController().signal };
 
-test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
+test('R7: a pause stops every revocation, and resume allows it again', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const { db } = fixture.context.store;
@@ -148,7 +148,7 @@ test('R7: while it is paused nothing is revoked; resumed, it is', async () => {
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked', forgotten: 'revoked' });
 });
 
-test('R7: a pause waits for the call that is under way, and after it none is made', async () => {
+test('R7: a pause waits for the call in progress, and no call follows it', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const slow = {
@@ -171,7 +171,7 @@ test('R7: a pause waits for the call that is under way, and after it none is mad
   expect(await revokedNames()).toEqual(atPause);
 });
 
-test('a store that fails between two keys: what became of the first is said, and the next apply goes on', async () => {
+test('if the store fails between two keys, the outcome of the first is reported, and the next apply continues', async () => {
   await prepare(['one', 'two', 'busy']);
   const plan = await makeStoredPlan();
   await store.sql.unsafe(`
@@ -189,7 +189,7 @@ test('a store that fails between two keys: what became of the first is said, and
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
 });
 
-test('two applies of one plan: who comes second is told that the other has ended', async () => {
+test('two applies of one plan: the second one reports that the first has ended', async () => {
   await prepare(['one', 'two', 'busy']);
   const plan = await makeStoredPlan();
   const both = await Promise.all([apply(plan), apply(plan)]);
@@ -197,7 +197,7 @@ test('two applies of one plan: who comes second is told that the other has ended
   for (const { stopped } of both) expect(stopped ?? 'no approval of plan').toMatch(/^no approval of plan/);
 });
 
-test('a store that is full while a plan is applied: what became of each key is said, and the next apply goes on', async () => {
+test('if the store is full during an apply, the outcome of each key is reported, and the next apply continues', async () => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
   await store.sql.unsafe(`

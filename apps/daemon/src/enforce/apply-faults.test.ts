@@ -22,10 +22,10 @@ useApplyFixture();
 const path = '/organizations/{org_id}/api_keys/{key_id}';
 const planned = ['one', 'three', 'two'];
 
-/** What a daemon does after whatever happened: lists, lists again an hour later, and applies the plan once more. */
+/** Does what a daemon does after any failure: lists, lists again an hour later, and applies the plan once more. */
 async function recover(plan: Parameters<typeof apply>[0]): Promise<void> {
   await fixture.controls.setFaults([]);
-  // An intent is decided by listings that begin a minute after it: the test does not wait for that minute.
+  // Listings decide an intent only if they begin a minute after it. The test does not wait for that minute.
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (const seconds of [3600, 3600]) {
     await fixture.controls.advance(seconds);
@@ -35,7 +35,7 @@ async function recover(plan: Parameters<typeof apply>[0]): Promise<void> {
   await apply(plan);
 }
 
-/** Exactly the plan's keys are gone, once each, and every intent has ended in one outcome. */
+/** Expects that exactly the plan's keys are gone, once each, and that every intent has one outcome. */
 async function expectWhole(): Promise<void> {
   expect((await revokedNames()).toSorted()).toEqual(planned);
   const rows = await store.sql`
@@ -68,7 +68,7 @@ test.each([
     'the listing before it cut',
     { method: 'GET', path: '/organizations/{org_id}/api_keys', times: 1, kind: 'truncate' },
   ],
-])('R4, R7: %s: the plan’s keys are gone in the end, once each, and no other', async (_name, kind) => {
+])("R4, R7: %s: in the end only the plan's keys are gone, once each", async (_name, kind) => {
   await prepare(['one', 'two', 'three', 'busy']);
   const plan = await makeStoredPlan();
   await fixture.controls.setFaults([kind]);
@@ -77,20 +77,20 @@ test.each([
   await expectWhole();
 });
 
-test('R4: an answer that takes longer than we wait is unknown, and settled by listings', async () => {
+test('R4: a response that arrives after the timeout is unknown, and listings settle it', async () => {
   await prepare(['one', 'two', 'three', 'busy'], { client: { fetch: impatientOnce() } });
   const plan = await makeStoredPlan();
   await fixture.controls.setFaults([{ ...fault, kind: 'latency', latency_ms: 1000 }]);
   const applied = await apply(plan);
   const late = applied.items.find(({ outcome }) => outcome === 'unknown')?.item.key.name ?? '';
   expect(planned).toContain(late);
-  // The control plane ends its work after we have gone.
+  // The control plane finishes its work after the client has given up.
   await until(async () => (await revokedNames()).includes(late));
   await recover(plan);
   await expectWhole();
 });
 
-/** Gives up on the first revocation early, as the client does after its minute. */
+/** Returns a fetch that gives up on the first revocation early, as the client does after a minute. */
 function impatientOnce(): typeof fetch {
   let isImpatient = true;
   return async (input, init) => {
@@ -100,7 +100,7 @@ function impatientOnce(): typeof fetch {
   };
 }
 
-/** Starts a process that applies the plan; ends when it has. */
+/** Starts a process that applies the plan and then ends. */
 function startCrashProcess(order: Order) {
   const child = fork(applyCrashProcess, { stdio: crashStdio() });
   const ended = once(child, 'exit').then(([, signal]: unknown[]) => signal);

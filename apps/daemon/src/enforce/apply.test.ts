@@ -42,7 +42,7 @@ test('R1: a key that is used between plan and apply survives', async () => {
   expect(await revokedNames()).toEqual(['forgotten']);
 });
 
-test('R1: what the policy in force does not flag any more stays, whatever an old plan says', async () => {
+test('R1: a key that the policy in force no longer flags stays, even if an old plan lists it', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   fixture.context.config.policy = policySchema.parse({
@@ -52,7 +52,7 @@ test('R1: what the policy in force does not flag any more stays, whatever an old
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R2: with its own key unknown nothing is planned and nothing of an older plan is revoked; known, it is', async () => {
+test('R2: while the own key is unknown, nothing is planned and no older plan revokes anything; once known, both work', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   for (const connection of fixture.context.config.connections) connection.keyId = null;
@@ -79,7 +79,7 @@ test("R2: the connection's own key stays even when a rule flags it", async () =>
       ],
     }),
   });
-  // The credential's own key is the longest unused of its user's: the other one is used with each request.
+  // The credential's own key is the longest unused one of its user: each request uses the other key.
   const other = await fixture.ask<Minted>('POST', '/api_keys', { key_name: 'other' });
   for (const connection of fixture.context.config.connections) connection.apiKey = other.key;
   await fixture.reconnect();
@@ -89,7 +89,7 @@ test("R2: the connection's own key stays even when a rule flags it", async () =>
   ]);
 });
 
-test('R2: an organization is not left without a key', async () => {
+test('R2: an organization keeps at least one key', async () => {
   await prepare(['older', 'newer']);
   const plan = await makeStoredPlan();
   expect(plan.document.items.map((item) => item.key.name)).toEqual(['older']);
@@ -97,7 +97,7 @@ test('R2: an organization is not left without a key', async () => {
   expect(await revokedNames()).toEqual(['older']);
 });
 
-test('R1: with our clock off the control plane’s nothing is judged; a sandbox may be off, for its time is moved', async () => {
+test("R1: if the local clock differs from the control plane's, nothing is judged; a sandbox may differ, because its time is moved", async () => {
   await prepare(['idle', 'busy']);
   const elsewhere = fixture.connections.map((connection) => ({ ...connection, isSandbox: false }));
   await syncKeys(fixture.context, connectionOf(fixture));
@@ -105,7 +105,7 @@ test('R1: with our clock off the control plane’s nothing is judged; a sandbox 
   expect(findingsOf(await planKeys(fixture.context, fixture.connections))).toHaveLength(1);
 });
 
-test('R6: a key that another rule flags by now is not what the person approved', async () => {
+test('R6: a key that only another rule flags now is not what the person approved', async () => {
   const { idle } = await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   await use(idle?.key ?? '');
@@ -123,7 +123,7 @@ test('R6: a key that another rule flags by now is not what the person approved',
   expect(await revokedNames()).toEqual([]);
 });
 
-test('an item whose number is another key’s than its id is refused', async () => {
+test('an item whose number belongs to another key than its id is refused', async () => {
   const { busy } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const [item] = plan.document.items;
@@ -136,12 +136,12 @@ test('an item whose number is another key’s than its id is refused', async () 
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R2: the own key of a connection that cannot list its scope stays; and while it is unknown so do its organization’s', async () => {
+test("R2: the own key of a connection that cannot list its scope stays; while it is unknown, so do its organization's keys", async () => {
   const { idle } = await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
   const [main] = fixture.context.config.connections;
   if (main === undefined) throw new Error('the fixture has no connection');
-  // A second connection by the idle key itself: it authenticates, and has listed nothing yet.
+  // A second connection with the idle key itself: it authenticates, and has listed nothing yet.
   const second: ConnectionConfig = { ...main, name: 'second', apiKey: idle?.key ?? '', keyId: String(idle?.id) };
   fixture.context.config.connections.push(second);
   await fixture.reconnect();
@@ -155,7 +155,7 @@ test('R2: the own key of a connection that cannot list its scope stays; and whil
   expect(await revokedNames()).toEqual([]);
 });
 
-test('a plan stays the same while keys are used; an older plan knows what was done under a newer one', async () => {
+test('a plan keeps its id while keys are used; an older plan includes what was done under a newer one', async () => {
   const policy = policySchema.parse({
     rules: [neverUsedRule, { name: 'many', more_than: { number: 1, per: 'organization' }, action: 'report' }],
   });
@@ -181,7 +181,7 @@ test('a plan stays the same while keys are used; an older plan knows what was do
   expect(await apply(first)).toMatchObject({ doneBefore: 1, items: [] });
 });
 
-test('R2: an own key’s id that no listing shows is as good as none', async () => {
+test('R2: an own key id that no listing shows counts as unknown', async () => {
   await prepare(['idle', 'busy'], { keyId: '999999' });
   const plan = await makeStoredPlan();
   expect(plan.document.items).toEqual([]);
@@ -190,7 +190,7 @@ test('R2: an own key’s id that no listing shows is as good as none', async () 
   ]);
 });
 
-test('R3: what a day’s quota does not allow waits in the plan, and what was revoked counts for a day', async () => {
+test("R3: what exceeds a day's quota waits in the plan, and each revocation counts for a day", async () => {
   const policy = policySchema.parse({ quotas: { per_day: 1 }, rules: [neverUsedRule] });
   await prepare(['idle', 'forgotten', 'busy'], { policy });
   const plan = await makeStoredPlan();
@@ -207,7 +207,7 @@ test('R3: what a day’s quota does not allow waits in the plan, and what was re
   expect(await revokedNames()).toEqual(['idle', 'forgotten']);
 });
 
-test('R6: a rule of the same name that says something else by now is not what the person approved', async () => {
+test('R6: a rule that keeps its name but changes its definition is not what the person approved', async () => {
   const { idle } = await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
   await use(idle?.key ?? '');

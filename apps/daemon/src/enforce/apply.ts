@@ -11,14 +11,14 @@ import { type AppliedItem, applyItem } from './item.ts';
 import { whyNotApproved } from './standing.ts';
 
 export interface Applied {
-  /** Items that were carried out before, by this plan. */
+  /** Items that an earlier run of this plan carried out. */
   doneBefore: number;
   items: AppliedItem[];
   /** Why the run ended before its last item; null if it did not. */
   stopped: string | null;
 }
 
-/** Items of a plan that are still to be done: whose key is there, as far as the store knows. */
+/** Returns a plan's remaining items: those whose key still exists, according to the store. */
 export async function remainingItems({ store }: Context, items: PlanItem[]): Promise<PlanItem[]> {
   const gone = await listGoneKeys(
     store.db,
@@ -27,15 +27,15 @@ export async function remainingItems({ store }: Context, items: PlanItem[]): Pro
   return items.filter((item) => !gone.has(item.key.number));
 }
 
-/** Who lets a plan be carried out (R6): a person at the command line, one through the report, or the policy by itself. */
+/** The approver of a plan (R6): a person at the command line, a person in the report, or the policy automatically. */
 export type Approver =
   | { via: 'command line' | 'enforcement'; approvedBy: string }
   | { via: 'report'; approval: string };
 
 /**
- * Carries out items of a plan. Each key is listed and judged again right before: what is not flagged at that moment, by a rule
- * that the plan names for it, stays. One key's failure does not stop the others, a refused credential stops its connection (R7),
- * and a use in flight stops all (R5). What an earlier run left open is settled first (R4).
+ * Applies items of a plan. Each key is listed and judged again right before its revocation. It stays unless a rule that the plan names for
+ * it still flags it. One key's failure does not stop the others, and a refused credential stops its connection (R7). A use in flight stops
+ * the run (R5). First settles what an earlier run left open (R4).
  */
 export async function applyPlan(
   context: Context,
@@ -49,7 +49,7 @@ export async function applyPlan(
   await settleOpenIntents(context, connections);
   const remaining = await remainingItems(context, items);
   const applied: Applied = { doneBefore: items.length - remaining.length, items: [], stopped: null };
-  // A plan without items may be approved all the same: by that a person has read what its breakers say.
+  // A plan without items can still be approved: the approval shows that a person has read its breakers.
   const isOver = remaining.length === 0 && items.length > 0;
   if (approver.via === 'enforcement' ? remaining.length === 0 : isOver && approver.via !== 'report') return applied;
   const approval =
@@ -76,7 +76,7 @@ export async function applyPlan(
     }
   }
   const how = howItEnded(applied);
-  // Of what was revoked a person hears, also where the store can note no more.
+  // Report what was revoked even if the store can record nothing more.
   if (how !== null)
     await endApproval(context.store.db, approval, how).catch((error: unknown) => {
       applied.stopped ??= `the store failed (${codeOf(error)}) when the plan's end was to be noted`;
@@ -85,7 +85,7 @@ export async function applyPlan(
   return applied;
 }
 
-/** Why the run goes no further, before its next item; null if it does. */
+/** Returns why the run stops before its next item; null if it continues. */
 async function whyNotNext(
   context: Context,
   { planId, via }: { planId: string; via: Approver['via'] },
@@ -101,15 +101,15 @@ async function whyNotNext(
 
 const describeStoreFailure = (code: string) => `the store failed (${code}); fix it, then apply the plan again`;
 
-/** The code of a store that failed. What is not of the store is thrown: it is a bug. */
+/** Returns the code of a store failure. Rethrows any other error: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {
   const code = codeOf(error);
-  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's words for a lost line.
+  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's codes for a lost connection.
   if (signal.aborted || !/^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
   return code;
 }
 
-/** An item whose work the store cut short, perhaps between the call and its outcome. */
+/** Returns the item that a store failure cut short, perhaps between the call and its outcome. */
 function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
   const code = storeFailureOf(context, error);
   const why = `the store failed (${code}) while it was worked on; listings tell what became of it`;
@@ -117,8 +117,8 @@ function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem
 }
 
 /**
- * Done if each item is; only then what the plan flags is what a person let go. A use in flight ends an approval, too: another may
- * follow when somebody has looked. Null while the rest may be tried again.
+ * Returns how the approval ended. It is done if each item is: only then does it cover what the plan flags. A use in flight also ends an
+ * approval: another one may follow after a person has reviewed the incident. Returns null while the rest may be tried again.
  */
 function howItEnded(applied: Applied): 'done' | 'stopped' | null {
   const { stopped, items } = applied;
@@ -127,12 +127,16 @@ function howItEnded(applied: Applied): 'done' | 'stopped' | null {
   return items.length === 0 || items.some(({ outcome }) => outcome === 'revoked') ? 'done' : 'stopped';
 }
 
-/** R5: a key turned out to be used while it was revoked, and nothing else may go before somebody has looked. */
+/**
+ * Returns whether a key was used while it was revoked (R5). Then nothing else may be revoked until a person has reviewed it.
+ */
 export function hasUseInFlight({ items }: Applied): boolean {
   return items.some(({ usedInFlight }) => usedInFlight);
 }
 
-/** Lists the scopes in which an earlier run was cut between a call and its outcome, so that the listings tell what became of it. */
+/**
+ * Lists the scopes in which an earlier run was cut off between a call and its outcome, so that the listings decide the outcome.
+ */
 async function settleOpenIntents(context: Context, connections: Connection[]): Promise<void> {
   const { store, signal, log } = context;
   for (const { controlPlane, scope } of await listUnsettledScopes(store.db)) {

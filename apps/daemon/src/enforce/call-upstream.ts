@@ -7,7 +7,7 @@ import { listScope, type Scope } from '../sync/scopes.ts';
 
 // Only guarded-revocation.ts calls this.
 
-/** Nothing was sent: the call had to wait, and what it rests on holds no more. */
+/** Thrown before anything was sent: the call had to wait, and the facts behind it are no longer valid. */
 export class NotSent extends Error {
   readonly isOld: boolean;
 
@@ -17,7 +17,7 @@ export class NotSent extends Error {
   }
 }
 
-/** What the control plane says of a key that it was told to revoke. */
+/** The fields of the control plane's response to a revocation. */
 export type Ended = Pick<WireRevokedKey, 'id' | 'revoked' | 'lastUsedAt' | 'lastUsedFromAddr'>;
 
 interface UpstreamCall {
@@ -27,7 +27,7 @@ interface UpstreamCall {
   beforeSend: () => Promise<void>;
 }
 
-/** The one destructive call. Throws, with nothing sent, for what is not Keywarden's to revoke. */
+/** Makes the one destructive call. Throws, with nothing sent, for a credential that is not Keywarden's to revoke. */
 export async function callUpstream({ client }: Connection, { scope, key, ...call }: UpstreamCall): Promise<Ended> {
   if (scope.kind === 'user') return await client.revokePersonalKey(key.id, call);
   if (scope.kind === 'organization') return await client.revokeOrganizationKey(scope.organizationId, key.id, call);
@@ -39,7 +39,9 @@ export async function callUpstream({ client }: Connection, { scope, key, ...call
 
 const notKnown = (id: string): Ended => ({ id, revoked: false, lastUsedAt: null, lastUsedFromAddr: null });
 
-/** What the list says of a credential right after it was revoked: the answer to that has no body. */
+/**
+ * Returns a credential from its list right after its revocation, because the response to the revocation has no body.
+ */
 export async function findEnded(
   context: Context,
   connection: Connection,

@@ -34,7 +34,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   const seenOnce = await planKeys(fixture.context, fixture.connections);
   expect(seenOnce.document.held.map(({ why }) => why.kind)).toEqual(['seen_once', 'seen_once']);
   await listed();
-  // Listed daily, they are judged on what that showed.
+  // Daily listings keep the evidence fresh.
   await fixture.controls.advance(20 * 3600);
   await fixture.reconnect();
   const plan = await planKeys(fixture.context, fixture.connections);
@@ -56,7 +56,7 @@ test('R1, R4: a plan revokes credentials of branches when a person applies it, e
   expect(await apply(plan)).toMatchObject({ doneBefore: 1 });
 });
 
-test('R1: a list of credentials that a cache kept shows no use of the present, though the list of branches is fresh', async () => {
+test('R1: a cached list of credentials is no fresh evidence of use, even if the list of branches is fresh', async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
   await fixture.controls.advance(40 * day);
@@ -80,7 +80,7 @@ test('R1: a list of credentials that a cache kept shows no use of the present, t
   expect(credentials.find((each) => each.token_id === id)?.revoked_at).toBeUndefined();
 });
 
-test('R5: a credential that was used between its last listing and its revocation calls a person', async () => {
+test('R5: a use of a credential between its last listing and its revocation opens an incident', async () => {
   await prepareProject({ rules: [stale] });
   const old = await issue('old');
   await fixture.controls.advance(40 * day);
@@ -94,7 +94,7 @@ test('R5: a credential that was used between its last listing and its revocation
   expect(incidents.map(({ kind, key }) => [kind, key?.id])).toEqual([['used_in_flight', `${branch}/${old.token_id}`]]);
 });
 
-test('R4: an answer to a revocation that is lost leaves its outcome to the listings', async () => {
+test('R4: after a lost response to a revocation, the listings decide the outcome', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
   await fixture.controls.advance(40 * day);
@@ -112,7 +112,7 @@ test('R4: an answer to a revocation that is lost leaves its outcome to the listi
   ]);
 });
 
-test('kinds that are not ours to end are reported, also where a signed review wants them gone', async () => {
+test('kinds that Keywarden cannot end are reported, even if a signed review requests their end', async () => {
   const rule = {
     name: 'old-roles',
     match: { kinds: ['role', 'project_permission'] },
@@ -136,7 +136,7 @@ test('kinds that are not ours to end are reported, also where a signed review wa
   expect(plan.document.reported.length).toBeGreaterThan(0);
 });
 
-test('R4, R5: a lost answer: a use in flight that the list shows later calls a person; where the project goes, the intent ends', async () => {
+test('R4, R5: lost response: a later list that shows a use in flight opens an incident; if the project is gone, the intent ends', async () => {
   await prepareProject({ rules: [stale] });
   const used = await issue('used');
   await fixture.controls.advance(40 * day);
@@ -158,7 +158,7 @@ test('R4, R5: a lost answer: a use in flight that the list shows later calls a p
   ]);
 });
 
-test('where one credential is shown on two branches, each is its own, and only the one of the plan is revoked', async () => {
+test("two branches that show one credential are two records, and only the plan's one is revoked", async () => {
   await prepareProject({ rules: [stale] });
   const { token_id: id } = await issue('old');
   await fixture.controls.advance(40 * day);
@@ -177,7 +177,7 @@ test('where one credential is shown on two branches, each is its own, and only t
   expect(ids.filter((each) => each.endsWith(id)).toSorted()).toEqual([`${branch}/${id}`, `${other}/${id}`].toSorted());
 });
 
-test('R2: a connection that has listed credentials of projects has not said by that whose keys it sees', async () => {
+test('R2: a connection that has listed only credentials of projects has not shown which keys it sees', async () => {
   await prepareProject({ rules: [stale] });
   await issue('old');
   await fixture.controls.advance(40 * day);

@@ -23,7 +23,7 @@ import { resumeEnforcement } from './high-water-mark.ts';
 
 useApplyFixture();
 
-test('R6: without mode: enforce the policy revokes nothing by itself', async () => {
+test('R6: without mode: enforce the policy revokes nothing automatically', async () => {
   await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -31,10 +31,10 @@ test('R6: without mode: enforce the policy revokes nothing by itself', async () 
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy’s', async () => {
+test("R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy's", async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
-  expect((await pass()).byItself?.items).toEqual([]); // one listing, and no other an hour before
+  expect((await pass()).byItself?.items).toEqual([]); // only one listing, and none an hour before it
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   await pass();
@@ -45,7 +45,7 @@ test('R6: in mode: enforce one key goes first, and the others a day later; each 
   expect([...approvals]).toEqual([{ via: 'enforcement', approved_by: expect.stringMatching(/^policy [0-9a-f]{12}$/) }]);
 });
 
-test('R6: another policy wants another canary', async () => {
+test('R6: another policy needs another canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -55,7 +55,7 @@ test('R6: another policy wants another canary', async () => {
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-test('R1: a key that is used between two listings is not revoked by the policy either', async () => {
+test('R1: the policy does not revoke a key that is used between two listings', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -64,7 +64,7 @@ test('R1: a key that is used between two listings is not revoked by the policy e
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R5: after a use in flight nothing more goes in that scope until somebody has closed the incident', async () => {
+test('R5: after a use in flight nothing more is revoked in that scope until a person has closed the incident', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -80,7 +80,7 @@ test('R5: after a use in flight nothing more goes in that scope until somebody h
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-test('R3: over the breaker a person is called; once they applied that plan, the rest goes day by day within the quotas', async () => {
+test('R3: over the breaker an incident is opened; after a person has applied that plan, the rest goes daily within the quotas', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
   await resumeEnforcement(fixture.context, 'ada');
@@ -100,7 +100,7 @@ test('R3: over the breaker a person is called; once they applied that plan, the 
   expect(gone).toEqual([4, 7, 10, 12]); // a canary, then three a day
 });
 
-test('R3: a breaker that a person has read stays shut for that policy alone', async () => {
+test("R3: a person's approval closes a breaker for that policy only", async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
   await resumeEnforcement(fixture.context, 'ada');
@@ -112,7 +112,7 @@ test('R3: a breaker that a person has read stays shut for that policy alone', as
   expect(await revokedNames()).toHaveLength(3);
 });
 
-test('R3, R6: answers that are lost count for the quota of a day, and for the canary', async () => {
+test('R3, R6: lost responses count for the daily quota and for the canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced({ quotas: { per_day: 2 } }) });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -128,7 +128,7 @@ test('R3, R6: answers that are lost count for the quota of a day, and for the ca
   expect(await revokedNames()).toHaveLength(3);
 });
 
-test('R2: a connection that is configured and never authenticated protects its own key; with its id unknown, all of its control plane', async () => {
+test('R2: a configured connection that never authenticated protects its own key; with its id unknown, all of its control plane', async () => {
   const { idle } = await prepare(['idle', 'older', 'busy']);
   const [first] = fixture.context.config.connections;
   if (first === undefined) throw new Error('the fixture has no connection');
@@ -136,7 +136,7 @@ test('R2: a connection that is configured and never authenticated protects its o
   fixture.context.config.connections = [first, stranger];
   const known = await makeStoredPlan();
   expect(known.document.items.map(({ key }) => key.name)).toEqual(['older']);
-  // One that authenticated before, with another key: the configured id counts.
+  // This connection authenticated before, with another key: the configured id counts.
   await store.sql`insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
     select 'second', control_plane_number, account_id, auth_method, 1, is_sandbox, checked_at from keywarden.connection`;
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['older']);
@@ -145,7 +145,7 @@ test('R2: a connection that is configured and never authenticated protects its o
   expect((await makeStoredPlan()).document.items).toEqual([]);
 });
 
-test('R2: a connection that another process’s configuration lacks still holds its scopes for a week where its own key is unknown', async () => {
+test('R2: a connection missing from this configuration still holds its scopes for a week if its own key is unknown', async () => {
   await prepare(['idle', 'busy']);
   const planned = async () => (await makeStoredPlan()).document.items.map(({ key }) => key.name);
   expect(await planned()).toEqual(['idle']);
@@ -161,7 +161,7 @@ test('R2: a connection that another process’s configuration lacks still holds 
   expect(await planned()).toEqual(['idle']);
 });
 
-test('two connections that see one organization count its keys once, and revoke neither one’s key', async () => {
+test('two connections that see one organization count its keys once, and revoke the key of neither', async () => {
   const old = { name: 'old', older_than: '1d', action: 'revoke', even_in_use: true, mode: 'enforce' };
   const many = { name: 'many', more_than: { number: 1, per: 'organization' }, action: 'report' };
   const match = { kinds: ['organization'] };
@@ -186,7 +186,7 @@ test('two connections that see one organization count its keys once, and revoke 
   expect(keys).toHaveLength(3);
 });
 
-test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async () => {
+test('R3, R5: a plan that a use in flight has stopped closes no breaker', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   const minted = await prepare([...stale, 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
@@ -203,14 +203,14 @@ test('R3, R5: a plan that a use in flight has stopped shuts no breaker', async (
   expect(await revokedNames()).toHaveLength(1);
 });
 
-test('R3: a breaker’s incident ends when the breaker is shut, so that the next one is another', async () => {
+test('R3: closing a breaker ends its incident, so that the next breaker opens a new one', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await openIncidents()).toEqual(['breaker']);
-  // While the clocks are apart nothing is judged, and a breaker of which nobody can tell is not shut.
+  // While the clocks differ nothing is judged, and a breaker that was not evaluated is not closed.
   await enforce(
     fixture.context,
     fixture.connections.map((connection) => ({ ...connection, isSandbox: false })),
@@ -221,7 +221,7 @@ test('R3: a breaker’s incident ends when the breaker is shut, so that the next
   expect(await openIncidents()).toEqual([]);
 });
 
-test('R7: a key that no call ever revokes keeps no other of its scope waiting', async () => {
+test('R7: a key whose revocation always fails does not block the others of its scope', async () => {
   const { one } = await prepare(['one', 'two', 'busy'], { policy: enforced({ quotas: { per_run: 1 } }) });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -235,7 +235,7 @@ test('R7: a key that no call ever revokes keeps no other of its scope waiting', 
   expect(one).toBeDefined();
 });
 
-test('two that enforce at once revoke each key once', async () => {
+test('two concurrent enforcement runs revoke each key once', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();

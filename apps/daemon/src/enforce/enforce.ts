@@ -13,17 +13,17 @@ import { whyNotByItself } from './standing.ts';
 export interface Enforced {
   plan: Plan & { isNew: boolean };
   announced: Announced;
-  /** What plans that were approved in the report did. */
+  /** The results of plans that were approved in the report. */
   approved: Applied[];
-  /** What the policy did by itself; null where it may do nothing, with why. */
+  /** The result of automatic enforcement; null if it may do nothing, with the reason in `why`. */
   byItself: Applied | null;
   why: string | null;
 }
 
 /**
- * One pass of what the policy asks for, on keys that were just listed: plans, tells owners, carries out what was approved in the
- * report, and revokes what rule and organization are in `mode: enforce` for (R6). One process at a time does it. A store that may
- * be an older one plans and tells, and that is all (R10).
+ * Runs one pass of enforcement on keys that were just listed. It plans, notifies owners, and applies what was approved in the report. Then
+ * it revokes the keys whose rule and organization are in `mode: enforce` (R6). One process at a time does it. A store that may be an older
+ * one only plans and notifies (R10).
  */
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
   return await withProcessLock(context, 'enforcement', async (context) => {
@@ -35,7 +35,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
       if (why !== null) return { plan, announced, approved: [], byItself: null, why };
       const approved = await carryOutApproved(context, connections);
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
-      // R5: an answer may have been lost with it, and with that a use in flight.
+      // R5: the lost response may have shown a use in flight.
       if (lost !== undefined) return { plan, announced, approved, byItself: null, why: lost.stopped };
       if (approved.some(hasUseInFlight)) {
         const used = 'a key was used while it was revoked; see keywarden incidents';
@@ -46,21 +46,23 @@ export async function enforce(context: Context, connections: Connection[]): Prom
   });
 }
 
-/** A breaker that is open where keys would go by themselves calls a person, until it is shut. */
+/**
+ * Opens an incident for each open breaker that holds back automatic revocations, and ends it when the breaker is closed.
+ */
 async function recordBreakers(
   { store }: Context,
   { automatic, document, facts, id }: Plan & { facts: Facts },
 ): Promise<void> {
   const scopes = new Set(automatic.map(({ verdict }) => verdict.key.scope));
   const open = new Set(document.breakers.map(({ scope }) => scope));
-  // Of a scope that nobody could judge nobody knows whether its breaker is shut.
+  // For a scope that was not judged, it is unknown whether its breaker is closed.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
   await closeSettledBreakers(store.db, shut);
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
-/** One that cannot be carried out does not stop the others, nor what goes by itself. */
+/** Applies the approved plans. A plan that fails does not stop the others, nor automatic enforcement. */
 async function carryOutApproved(context: Context, connections: Connection[]): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const { number, planId } of await listReportApprovals(context.store.sql)) {

@@ -19,15 +19,15 @@ import { syncMembers } from '../sync/keys.ts';
 import { isProjectScope, listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
 import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
 
-/** What became of a key. `skipped`: not called, with why. `unknown`: called, and two listings must tell. */
+/** The outcome for one key. `skipped`: not called, with the reason. `unknown`: called, and two listings must decide. */
 export interface Revocation {
   outcome: 'revoked' | 'skipped' | 'failed' | 'unknown';
   why: string | null;
-  /** The key was used after it was judged (R5). */
+  /** Whether the key was used after it was judged (R5). */
   usedInFlight: boolean;
-  /** Another try would end no other way, as far as can be told. */
+  /** Whether another try would end the same way, as far as is known. */
   isFinal: boolean;
-  /** The control plane was busy and did nothing: how long it asks to wait before another try, in ms. */
+  /** The control plane was busy and did nothing. How long it asks to wait before another try, in ms. */
   retryAfterMs?: number;
 }
 
@@ -37,10 +37,10 @@ export interface Skip {
   isFinal: boolean;
 }
 
-/** Another try may end otherwise. */
+/** Returns a skip that is not final: another try may have another outcome. */
 export const notNow = (why: string): Skip => ({ why, isFinal: false });
 
-/** What is known of a key, listed a moment ago. */
+/** What is known of a key that was just listed. */
 export interface Listed {
   connection: Connection;
   place: { controlPlane: string; scope: string };
@@ -49,24 +49,26 @@ export interface Listed {
 
 export interface GuardedRevocation {
   key: { number: string; id: string; scope: string };
-  /** For what it is revoked, as its intent says. */
+  /** The cause of the revocation, for its intent. */
   cause: RevocationCause;
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
-  /** Whether a call that the control plane was too busy for is made again in this run. */
+  /** Whether a call for which the control plane was too busy is repeated in this run. */
   repeats: boolean;
   /** When this run last listed the members of each organization, in ms. */
   membersReadAt: Map<string, number>;
-  /** Judges by what is known this moment (R1): why the key must stay, or the policy by which it may go. */
+  /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
-  /** The same once more, where the call had to wait for its turn; it changes nothing. */
+  /** Judges once more if the call had to wait for a rate limiter permit. It changes nothing. */
   judgeAgain?: (listed: Listed) => Promise<Skip | MayGo>;
 }
 
 export interface MayGo {
   policySha256: string;
-  /** What flags it is that its creator has left: the members of its organization must have been listed in this run, too. */
+  /**
+   * Whether the finding rests on the creator having left. Then this run must also have listed the organization's members.
+   */
   restsOnMembers: boolean;
 }
 
@@ -75,15 +77,15 @@ interface Place {
   scope: Scope;
 }
 
-/** Tries at one key that a busy control plane turns away, the first included. */
+/** Tries for one key while the control plane is busy, the first included. */
 const mostTries = 4;
 const firstDelayMs = 500;
-/** Longer than this nobody waits for one key: the next run comes to it. */
+/** The longest wait for one key, in ms. After that, the next run tries it. */
 const longestDelayMs = 60_000;
 
 /**
- * The only way by which a key is revoked. A call that the control plane was too busy for is repeated after a while, and everything that it rests
- * on is looked at again before: the key may have been exempted, used, or approved no more meanwhile (R1).
+ * Revokes a key; there is no other way. A call for which the control plane was too busy is repeated after a delay. Before each repetition,
+ * all facts behind the call are checked again (R1). The key may have been exempted or used, or its approval withdrawn.
  */
 export async function revokeGuarded(context: Context, task: GuardedRevocation): Promise<Revocation> {
   for (let tries = 1; ; tries += 1) {
@@ -92,7 +94,7 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
       return skipped(notNow('no configured connection has listed its scope with a credential that works'));
     const revocation = await revokeOnce(context, task, place);
     const delayMs = Math.max(revocation.retryAfterMs ?? Infinity, firstDelayMs * 2 ** (tries - 1));
-    // Its own refused call may be why it has no turn any more: another run may give it one.
+    // The refused call itself may be why the key was skipped now: another run may still revoke it.
     if (tries > 1 && revocation.outcome === 'skipped') return { ...revocation, isFinal: false };
     const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
     if (isOver) return revocation;
@@ -105,8 +107,8 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
 }
 
 /**
- * Its scope is listed and it is judged right before, under the lock of the scope; then the intent is
- * committed, the call made, the outcome committed (R4). One key's failure is an answer, not an error (R7).
+ * Lists the key's scope and judges the key right before the call, under the lock of the scope. Then commits the intent, makes the call and
+ * commits the outcome (R4). One key's failure is a return value, not an error (R7).
  */
 async function revokeOnce(context: Context, task: GuardedRevocation, place: Place): Promise<Revocation> {
   return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async (context) => {
@@ -131,14 +133,14 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
   });
 }
 
-/** R7: somebody has paused every replica. */
+/** R7: returns why every replica is paused, or null. */
 export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
   const pause = await readPause(store.db);
   if (pause === null) return null;
   return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; keywarden resume ends that`;
 }
 
-/** A connection that has listed the key's scope. */
+/** Returns a connection that has listed the key's scope. */
 async function findPlace(
   { store }: Context,
   { key, connections, refused }: GuardedRevocation,
@@ -157,16 +159,16 @@ async function findPlace(
   return undefined;
 }
 
-/** What a key was judged on a moment ago. */
+/** The facts on which a key was just judged. */
 interface Ready {
   listing: string;
   listed: Listed;
-  /** When the facts were read, by our clock. */
+  /** When the facts were read, by the local clock. */
   judgedMs: number;
   policySha256: string;
 }
 
-/** Lists the key's scope and judges this moment. Answers with why it must stay, or with the evidence. */
+/** Lists the key's scope and judges the key now. Returns why it must stay, or the evidence. */
 async function rejudge(
   context: Context,
   { key, refused, judge, membersReadAt }: GuardedRevocation,
@@ -197,12 +199,14 @@ async function rejudge(
   return 'why' in judged ? judged : { ...judged, listing: listing.number, listed: asked, judgedMs };
 }
 
-/** Judged so lately, in ms, a key is not looked at again before the call. */
+/** In ms: a key that was judged more recently than this is not judged again before the call. */
 const freshMs = 1000;
-/** A listing that is older when the call has its turn, in ms, shows too little of the present. */
+/** In ms: a listing that is older than this when the call gets its permit is no longer current evidence. */
 const oldestMs = 60_000;
 
-/** R1: the store and the limits may have held the call back since its key was judged. */
+/**
+ * R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged.
+ */
 async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, judgedMs }: Ready): Promise<void> {
   const ageMs = listed.connection.time.now() - judgedMs;
   if (ageMs <= freshMs) return;
@@ -212,10 +216,10 @@ async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, ju
   if (again !== undefined && 'why' in again) throw new NotSent(again.why, { isOld: false });
 }
 
-/** Members that this run has listed longer ago are listed again, in ms. */
+/** In ms: members whose listing in this run is older than this are listed again. */
 const membersAgeMs = 60_000;
 
-/** Whether the members of an organization are known as they are now. */
+/** Returns whether the members of an organization are known as of now. */
 async function listMembersAgain(
   context: Context,
   connection: Connection,
@@ -235,7 +239,7 @@ async function listMembersAgain(
   return true;
 }
 
-/** The call, between its intent, which is committed, and its outcome. */
+/** Commits the intent, makes the call, and commits its outcome. */
 async function callAndRecord(
   context: Context,
   task: GuardedRevocation,

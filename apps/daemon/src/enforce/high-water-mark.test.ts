@@ -23,7 +23,7 @@ useApplyFixture();
 
 const markFile = () => join(fixture.context.environment.KEYWARDEN_DATA, 'high-water-mark');
 
-test('R10: a new store enforces nothing before somebody says resume; a plan that a person applies is carried out', async () => {
+test('R10: a new store enforces nothing automatically until a person runs resume; a plan that a person applies is carried out', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await pass();
   expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/nobody has said on this machine/) });
@@ -32,12 +32,12 @@ test('R10: a new store enforces nothing before somebody says resume; a plan that
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-/** The store as it was at a time, in what governs: rows that are younger are gone, as after a restore. */
+/** Restores the governing marks of the store as of a time: younger rows are gone, as after a restore. */
 async function restoreMarks(dump: readonly { mark?: string }[]): Promise<void> {
   await store.sql`delete from keywarden.high_water_mark where not (mark::text = any(${dump.map((row) => String(row.mark))}))`;
 }
 
-test('R10: a store restored from before the last run enforces nothing, until somebody says resume', async () => {
+test('R10: a store restored from before the last run enforces nothing until a person runs resume', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -54,14 +54,14 @@ test('R10: a store restored from before the last run enforces nothing, until som
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-test('R10: a store restored from before what a person said through the report enforces nothing, though no run came between', async () => {
+test('R10: a store restored from before a decision in the report enforces nothing, even without a run in between', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
-  // As the report does before it grants an exemption.
+  // The report does the same before it grants an exemption.
   const file = join(fixture.context.environment.KEYWARDEN_DATA, reportMarkFile);
   writeFileSync(file, await addMark(store.db, 'report'));
   await restoreMarks(dump);
@@ -72,7 +72,7 @@ test('R10: a store restored from before what a person said through the report en
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
-test('R10: what one machine finds stops the others, whose own file is older than the dump', async () => {
+test('R10: an older store that one machine detects stops the others, even if their own file is older than the dump', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -87,7 +87,7 @@ test('R10: what one machine finds stops the others, whose own file is older than
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R10: a dump from before a pause is an older store, too', async () => {
+test('R10: a dump from before a pause also counts as an older store', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -100,7 +100,7 @@ test('R10: a dump from before a pause is an older store, too', async () => {
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R10: killed between the store’s mark and the file’s, the next run goes on; without the file it does not', async () => {
+test("R10: killed between the store's mark and the file's, the next run continues; without the file it does not", async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -114,7 +114,7 @@ test('R10: killed between the store’s mark and the file’s, the next run goes
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R10: a machine that did not govern last takes an old store for older, though it knows that store’s marks', async () => {
+test("R10: a machine that did not govern last treats an old store as older, even if the store has that machine's marks", async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -129,7 +129,7 @@ test('R10: a machine that did not govern last takes an old store for older, thou
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R10: what governs on a machine that enforces nothing leaves a mark there, too', async () => {
+test('R10: a governing action on a machine that enforces nothing leaves a mark there, too', async () => {
   await prepare(['one', 'busy']);
   const marks = async () => (await store.sql`select 1 from keywarden.high_water_mark`).length;
   await expect(governed(fixture.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
@@ -141,7 +141,7 @@ test('R10: what governs on a machine that enforces nothing leaves a mark there, 
   expect(await marks()).toBe(0);
 });
 
-/** Work on the databases themselves, for which nobody may be in this one. */
+/** Runs work on the databases themselves, which requires that this database has no session. */
 async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Promise<void>): Promise<void> {
   const [row] = await store.sql`select current_database() as name`;
   const name = String(row?.name);
@@ -151,7 +151,7 @@ async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Pr
   await administrator.close();
 }
 
-test('R10: a store that was really restored from yesterday’s copy plans, and a person applies; by itself it does nothing', async () => {
+test("R10: a store restored from yesterday's copy plans, and a person can apply; automatically it revokes nothing", async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();

@@ -13,7 +13,9 @@ import type { Context } from '../context.ts';
 
 const fileName = 'high-water-mark';
 
-/** What a machine's file says: the last mark that it made, and whether a person has let the store enforce from here. */
+/**
+ * The content of a machine's file: the last mark that it made, and whether a person has allowed enforcement from this machine.
+ */
 interface Held {
   mark: string;
   mayEnforce: boolean;
@@ -22,9 +24,9 @@ interface Held {
 type Place = Pick<Context, 'store' | 'environment'>;
 
 /**
- * R10: why this store enforces nothing by itself, or null. A mark stands in the store and in a file beside it, and moves with whatever
- * governs: a new store has none, and one that was restored lacks the file's. What one machine finds stops all, until `resume`; a
- * machine that did not make the last mark takes it only while the one that did is heard of.
+ * R10: returns why this store enforces nothing automatically, or null. A mark is kept in the store and in a file beside it, and every
+ * governing action moves it. A new store has no mark, and a restored one lacks the file's mark. An older store that one machine detects
+ * stops all machines, until `resume`. A machine that did not make the last mark accepts it only while the machine that made it is active.
  */
 export async function whyNotEnforcing({ store, environment }: Place): Promise<string | null> {
   const held = readHeld(environment.KEYWARDEN_DATA);
@@ -40,7 +42,9 @@ export async function whyNotEnforcing({ store, environment }: Place): Promise<st
   return null;
 }
 
-/** Work that governs, between two marks: a store that is restored from before or within it lacks the one or the other. */
+/**
+ * Runs governing work between two marks. A store that is restored from before the work, or from within it, lacks one of them.
+ */
 export async function governed<T>(place: Place, work: () => Promise<T>): Promise<T> {
   await moveMark(place);
   try {
@@ -50,13 +54,16 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
   }
 }
 
-/** A person says that this store, seen from this machine, may enforce by itself. */
+/** Records a person's permission for this store, seen from this machine, to enforce automatically. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
   await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
   writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.db, 'daemon'), mayEnforce: true });
 }
 
-/** In the store first: killed in between, the file's is still in the store. A file whose mark the store lacks stays as it is. */
+/**
+ * Moves the mark in the store first: after a kill in between, the store still has the file's mark. A file whose mark the store lacks is not
+ * changed.
+ */
 async function moveMark({ store, environment }: Place): Promise<void> {
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held !== null && (await readMark(store.db, held.mark)) === 'missing') return await reportOlder({ store });
@@ -66,7 +73,10 @@ async function moveMark({ store, environment }: Place): Promise<void> {
   });
 }
 
-/** A report that shares the folder may have marked what a person said since the last run. Its mark is done with then: the incident stands. */
+/**
+ * Returns whether the store lacks the mark that a report sharing the folder has made for a person's decision since the last run. It then
+ * removes that mark, because the incident stays open.
+ */
 async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: Place): Promise<boolean> {
   const mark = readDataFile(folder, reportMarkFile);
   if (mark === undefined || (await readMark(store.db, mark)) !== 'missing') return false;

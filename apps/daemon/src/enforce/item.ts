@@ -5,10 +5,10 @@ import { type Listed, type MayGo, notNow, type Revocation, revokeGuarded, type S
 import { judgeScope } from './plan.ts';
 import { whyNotApproved } from './standing.ts';
 
-/** What became of one item. */
+/** The outcome for one item. */
 export interface AppliedItem extends Revocation {
   item: PlanItem;
-  /** The store's code, where it failed while the item was worked on. */
+  /** The store's error code, if the store failed during the item. */
   storeFailure?: string;
 }
 
@@ -16,7 +16,10 @@ export interface ItemTask {
   item: PlanItem;
   planId: string;
   approval: string;
-  /** No person is at hand. By the policy itself: what must hold for that is judged again, too (R6). */
+  /**
+   * How the plan was approved. With `enforcement`, no person approved it: the conditions of automatic revocation are judged again, too
+   * (R6).
+   */
   via: 'command line' | 'report' | 'enforcement';
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
@@ -25,7 +28,7 @@ export interface ItemTask {
   membersReadAt: Map<string, number>;
 }
 
-/** Revokes the key of one item, if it is flagged still, for a reason that its plan names. */
+/** Revokes the key of one item if it is still flagged for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
   const { item, planId, approval, connections, refused, membersReadAt } = task;
   const revocation = await revokeGuarded(context, {
@@ -42,8 +45,8 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
 }
 
 /**
- * Judges by the policy in force, this moment (R1). An approval is of a reason, too: another rule that flags the key since is not what
- * the person approved.
+ * Judges by the policy in force now (R1). An approval covers the reason, too: a key that only another rule flags since is not what the
+ * person approved.
  */
 async function judgeItem(
   context: Context,
@@ -62,7 +65,7 @@ async function judgeItem(
   return { policySha256: judged.policySha256, restsOnMembers };
 }
 
-/** Why a key must stay by what is known this moment; null if it may go for a reason that the plan names. */
+/** Returns why a key must stay on current facts; null if it may be revoked for a reason that the plan names. */
 function whyItStays(
   { verdicts, automatic }: Awaited<ReturnType<typeof judgeScope>>,
   { item, via }: Pick<ItemTask, 'item' | 'via'>,

@@ -26,7 +26,8 @@ import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 
-// A control plane that is not the sandbox: its answers to lists and revocations come from gateways, caches and replicas.
+// The control plane behind these tests is not the plain sandbox: gateways, caches and replicas change its responses to lists and
+// revocations.
 
 useApplyFixture();
 
@@ -45,7 +46,7 @@ test('R1: a revocation that was answered 429 is judged again before it is repeat
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R1: a revocation whose turn under the limits comes late is judged again before it is sent', async () => {
+test('R1: a revocation whose rate limiter permit comes late is judged again before it is sent', async () => {
   await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();
   let waits = 0;
@@ -59,7 +60,7 @@ test('R1: a revocation whose turn under the limits comes late is judged again be
   };
   const connection = connectionOf(fixture);
   const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
-  // The limiter takes one second and a half, by this clock.
+  // By this clock, the limiter takes one and a half seconds.
   const time = { ...connection.time, now: () => Date.now() + waits * 1500 };
   fixture.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
   expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
@@ -73,7 +74,7 @@ const exemptOne = async () =>
       insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
     insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'one'`;
 
-test('a revocation that a busy control plane turned away is made when it takes it, in the same run', async () => {
+test('a revocation that a busy control plane rejects is repeated in the same run', async () => {
   await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();
   let calls = 0;
@@ -86,7 +87,7 @@ test('a revocation that a busy control plane turned away is made when it takes i
 });
 
 test.each([302, 303, 308, 408, 410, 418, 499])(
-  'R3, R4: a revocation that was done and answered %i is unknown, and takes a place of the quota',
+  'R3, R4: a revocation that took effect and was answered %i is unknown, and counts for the quota',
   async (status) => {
     await prepareBetween(['one', 'two', 'three', 'busy'], { rules: [neverUsedRule], quotas: { per_day: 1 } });
     const plan = await makeStoredPlan();
@@ -100,7 +101,7 @@ test.each([302, 303, 308, 408, 410, 418, 499])(
   },
 );
 
-test('R3: a revocation that was done and answered 403 takes a place of the quota until two listings have told', async () => {
+test('R3: a revocation that took effect and was answered 403 counts for the quota until two listings have decided', async () => {
   await prepareBetween(['one', 'two', 'three', 'busy'], { rules: [neverUsedRule], quotas: { per_day: 1 } });
   const plan = await makeStoredPlan();
   setBetween(async ({ method }, forward) => {
@@ -112,7 +113,7 @@ test('R3: a revocation that was done and answered 403 takes a place of the quota
   expect(await revokedNames()).toHaveLength(1);
 });
 
-test('R1: a key whose use has an address and no time is not taken for unused', async () => {
+test('R1: a key with a last-use address and no last-use time does not count as unused', async () => {
   await prepareBetween(['one', 'busy']);
   setBetween(async (request, forward) =>
     isKeyList(request)
@@ -142,7 +143,7 @@ test('R1: a key that a list shows twice is judged by its last use', async () => 
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
-/** A cache that answers the first list of keys again and again, from the second time on with these headers. */
+/** Returns a cache that repeats the first list of keys, from the second time on with these headers. */
 function cacheOfKeys(more: Record<string, string>): Answer {
   let kept: { body: string; headers: Headers } | undefined;
   return async (request, forward) => {
@@ -156,7 +157,7 @@ function cacheOfKeys(more: Record<string, string>): Answer {
   };
 }
 
-test('R1, A7: what a cache answers is no listing: nothing is concluded from it, and nothing goes by it', async () => {
+test('R1, A7: a cached response is not a listing: nothing is concluded from it, and no key is revoked on it', async () => {
   const { one } = await prepareBetween(['one', 'two', 'busy']);
   const plan = await makeStoredPlan();
   let asked: string | null = null;
@@ -180,7 +181,7 @@ test('R1, A7: what a cache answers is no listing: nothing is concluded from it, 
   expect(asked).toBe('no-cache');
 });
 
-test('A7: an answer whose Date stands still while time goes by is of a cache, also when it does not say its age', async () => {
+test('A7: a response whose Date does not advance with time is from a cache, even without an Age header', async () => {
   await prepareBetween(['one', 'busy']);
   await makeStoredPlan();
   setBetween(async (request, forward) => {
@@ -195,7 +196,7 @@ test('A7: an answer whose Date stands still while time goes by is of a cache, al
   expect(last?.doubt).toMatch(/^its Date lies 1\d\d s back/);
 });
 
-test('R1, A7: an answer that has the Date of the one before, seconds later, is that very answer', async () => {
+test('R1, A7: a response with the Date of the previous one, seconds later, is that cached response', async () => {
   const { one } = await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();
   setBetween(cacheOfKeys({}));
@@ -211,7 +212,7 @@ test('R1, A7: an answer that has the Date of the one before, seconds later, is t
   expect(await revokedNames()).toEqual([]);
 });
 
-test('A7: doubted listings are shown, and are an incident once they last for over a day; one that is believed ends it', async () => {
+test('A7: suspect listings are shown, and open an incident after more than a day; a trusted listing ends it', async () => {
   await prepareBetween(['one', 'busy']);
   await makeStoredPlan();
   const doubts = async () => (await listInventoryCoverage(store.sql)).flatMap(({ doubt }) => doubt?.why ?? []);
@@ -230,7 +231,7 @@ test('A7: doubted listings are shown, and are an incident once they last for ove
   expect(await openIncidents()).toEqual([]);
 });
 
-test('A7: a list goes on after an empty page that has a cursor', async () => {
+test('A7: listing continues after an empty page that has a cursor', async () => {
   await prepareBetween(['one', 'two', 'three', 'four', 'busy']);
   await makeStoredPlan();
   setBetween(async (request, forward) => {
@@ -252,7 +253,7 @@ test('A7: a list goes on after an empty page that has a cursor', async () => {
   expect(gone).toEqual([]);
 });
 
-test('R2: while the key that a connection is said to use is gone, nothing is revoked where it looks', async () => {
+test('R2: while the configured own key of a connection is gone, nothing is revoked in the scopes it sees', async () => {
   const { own } = await prepareBetween(['own', 'one', 'busy']);
   const [connection] = fixture.context.config.connections;
   if (connection !== undefined) connection.keyId = String(own?.id);

@@ -24,11 +24,11 @@ import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 
-// Records that contradict themselves, or what was known before: ids that return, impossible times, members who come and go.
+// These records contradict themselves or earlier ones: ids that return, impossible times, members who come and go.
 
 useApplyFixture();
 
-test('R7: of an organization with a row that cannot be read nothing is concluded; the row is kept, and all others are listed', async () => {
+test('R7: an unreadable row stops every conclusion about its organization only; the row is kept, and all others are listed', async () => {
   await prepareBetween(['one', 'busy']);
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 3, operations: 0 });
   const odd = [
@@ -65,7 +65,7 @@ test('R7: of an organization with a row that cannot be read nothing is concluded
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
-test('a Date a year ahead is refused aloud, and later listings are stored', async () => {
+test('a Date a year ahead is refused with an error, and later listings are stored', async () => {
   await prepareBetween(['one', 'busy']);
   const answersAhead: Answer = async (_request, forward) => {
     const answer = await forward();
@@ -88,7 +88,7 @@ test('a Date a year ahead is refused aloud, and later listings are stored', asyn
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toEqual(['one']);
 });
 
-test('R1: a key that the list of another organization shows too stays; whoever exempts the one exempts the other', async () => {
+test("R1: a key that another organization's list also shows stays; an exemption for one record covers the other", async () => {
   await prepareBetween(['one', 'busy']);
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
@@ -119,7 +119,7 @@ test('R1: a key that the list of another organization shows too stays; whoever e
 
 const leavers = { rules: [{ name: 'left', creator_left: true, action: 'revoke', even_in_use: true }] };
 
-/** The organization's members as another list has them: without the creators of its keys, or with them. */
+/** Returns the organization's members as another list shows them: without the creators of its keys, or with them. */
 const membersWithout =
   (isLeft: () => boolean): Answer =>
   async (request, forward) => {
@@ -149,7 +149,7 @@ async function prepareLeaver() {
   return { comeBack: () => (isLeft = false) };
 }
 
-test('R1: whoever was added again before the plan is applied has not left', async () => {
+test('R1: a creator who was added again before the plan is applied has not left', async () => {
   const { comeBack } = await prepareLeaver();
   const plan = await makeStoredPlan();
   expect(plan.document.items.length).toBeGreaterThan(0);
@@ -159,7 +159,7 @@ test('R1: whoever was added again before the plan is applied has not left', asyn
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R1: where members can be listed no more, who has left is unknown once that evidence is old', async () => {
+test('R1: when members can no longer be listed, who has left is unknown once that evidence is old', async () => {
   await prepareLeaver();
   const forbid: Answer = async ({ url }, forward) =>
     url.pathname.endsWith('/members') ? new Response('{"message": "no"}', { status: 403 }) : await forward();
@@ -172,7 +172,7 @@ test('R1: where members can be listed no more, who has left is unknown once that
   expect(await revokedNames()).toEqual([]);
 });
 
-test('a name with what a terminal obeys stays one cell of its table', async () => {
+test('a name with terminal control characters stays one cell of its table', async () => {
   await prepareBetween(['busy']);
   await mint('x\u001b[2K\u202Ey');
   const { renderTable } = await import('../commands/common.ts');
@@ -187,7 +187,7 @@ test('a name with what a terminal obeys stays one cell of its table', async () =
 x\u{1b}[2K\u{202e}y`);
 });
 
-test('R1: an id that comes back with another creation time or creator is another key: it has none of the old one’s age, use, owner or exemptions', async () => {
+test("R1: an id that returns with another creation time or creator is a new key without the old one's age, use, owner or exemptions", async () => {
   const { one } = await prepareBetween(['one', 'busy']);
   await makeStoredPlan();
   await store.sql`
@@ -216,14 +216,14 @@ test('R1: an id that comes back with another creation time or creator is another
     { name: 'new', is_there: true, has_id: true },
   ]);
   expect(await openIncidents()).toEqual(['key_changed']);
-  // A month later it is as old as the rule wants, and nobody has looked.
+  // A month later the key is as old as the rule requires, and nothing was listed meanwhile.
   await pass(31 * 86_400);
   await pass();
   const held = (await makeStoredPlan()).document.held.map(({ key, why }) => [key.name, why.kind]);
   expect(held).toContainEqual(['new', 'identity_changed']);
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toContain('new');
-  // What was there before, with all that it had, is there again when its record is.
+  // When the old record returns, the old key is there again with everything it had.
   setBetween(plain);
   await pass();
   const [again] =
@@ -231,7 +231,7 @@ test('R1: an id that comes back with another creation time or creator is another
   expect(again).toMatchObject({ name: 'one', gone_at: null });
 });
 
-test('R1: a key whose creation cannot be is not judged by its age, and is when a later list says better', async () => {
+test('R1: a key with an impossible creation time is not judged by its age until a later list corrects it', async () => {
   await prepareBetween(['one', 'busy']);
   for (const createdAt of ['0001-01-01T00:00:00Z', '2999-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) {
     await store.sql`truncate keywarden.credential, keywarden.key_listing, keywarden.incident cascade`;

@@ -16,7 +16,9 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { clockOf } from '../control-plane-clock.ts';
 
-/** Judges the stored keys, lays down a plan and stores it. Changes nothing upstream. `isNew` is false for a plan known before. */
+/**
+ * Judges the stored keys, makes a plan and stores it. Changes nothing upstream. `isNew` is false if the store already has the same plan.
+ */
 export async function planKeys(
   context: Context,
   connections: Connection[],
@@ -27,7 +29,7 @@ export async function planKeys(
   return { ...plan, facts, isNew: await savePlan(context.store.sql, plan, policy) };
 }
 
-/** What the policy in force says of one scope's keys, as they are stored now. */
+/** Returns the judgement of the policy in force on one scope's keys, as they are stored now. */
 export async function judgeScope(
   context: Pick<Context, 'store' | 'config' | 'now'>,
   connections: Connection[],
@@ -58,7 +60,7 @@ async function gatherFacts(
     needsProjects: mention('unscoped'),
     otherKinds: otherKinds.filter((kind) => policy.rules.some(({ match }) => match.kinds?.includes(kind) === true)),
     configured: config.connections.map(({ name, identity, keyId }) => {
-      // The key file of one that has authenticated may have named another since the configuration was read.
+      // The key file of an authenticated connection may name another key than when the configuration was read.
       const used = connections.find((connection) => connection.name === name);
       return { name, baseUrl: identity, ownKeyId: used === undefined ? keyId : used.ownKeyId };
     }),
@@ -66,7 +68,7 @@ async function gatherFacts(
   });
 }
 
-/** A stored plan's document, if it is what it was when it was made. Throws a UserError that names the fix. */
+/** Returns a stored plan's document if it is unchanged since it was made. Throws a UserError that names the fix. */
 export async function readDocument({ store }: Pick<Context, 'store'>, planId: string): Promise<PlanDocument> {
   const plan = await readPlan(store.db, planId);
   if (plan === undefined)
@@ -77,7 +79,7 @@ export async function readDocument({ store }: Pick<Context, 'store'>, planId: st
       `Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`,
     );
   }
-  // The text is what makePlan wrote: its hash says so.
+  // The text is what makePlan wrote: its hash proves it.
   const document = JSON.parse(plan.document) as PlanDocument;
   if (document.version === planVersion) return document;
   throw new UserError(

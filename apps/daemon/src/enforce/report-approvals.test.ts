@@ -22,14 +22,14 @@ import { whyNotApproved } from './standing.ts';
 
 useApplyFixture();
 
-/** What the report does for an operator. */
+/** Approves a plan as the report does for an operator. */
 async function approveByReport(planId: string): Promise<string | null> {
   const report = await store.as('keywarden_report');
   const [row] = await report.sql`select keywarden.approve_plan(${planId}, 'olga') as number`;
   return row?.number === null ? null : String(row?.number);
 }
 
-test('an approval through the report is carried out once, and not after 24 hours', async () => {
+test('an approval in the report is carried out once, and expires after 24 hours', async () => {
   await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
@@ -46,7 +46,7 @@ test('an approval through the report is carried out once, and not after 24 hours
   expect((await pass(0)).approved).toEqual([]);
 });
 
-test('R10: a store that nobody said resume on carries out no approval of the report', async () => {
+test("R10: a store without a person's resume carries out no approval of the report", async () => {
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
@@ -57,7 +57,7 @@ test('R10: a store that nobody said resume on carries out no approval of the rep
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R5: an approval that a use in flight has stopped does not go on by itself, and nothing else does in that pass', async () => {
+test('R5: an approval that a use in flight has stopped does not continue automatically, and nothing else runs in that pass', async () => {
   const { one } = await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
@@ -79,7 +79,7 @@ test('R5: an approval that a use in flight has stopped does not go on by itself,
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('an approval that cannot be carried out is ended, and stops nothing else; one of an old plan is refused', async () => {
+test('an approval that cannot be carried out is ended, and stops nothing else; an approval of an old plan is refused', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -116,7 +116,7 @@ test('an approval of keys that could not be listed is tried again; it acknowledg
   expect([...(await store.sql`select how from keywarden.approval_end`)]).toEqual([{ how: 'done' }]);
 });
 
-test('a rejection stops an approved plan, at the command line too, until somebody approves it after that', async () => {
+test('a rejection stops an approved plan, also at the command line, until a person approves it after that', async () => {
   await prepare(['one', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
@@ -132,7 +132,7 @@ test('a rejection stops an approved plan, at the command line too, until somebod
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R5: what one approval of a plan was stopped for, another of before does not go on with', async () => {
+test('R5: an earlier approval of the same plan does not continue what stopped another approval of it', async () => {
   await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();
@@ -145,7 +145,7 @@ test('R5: what one approval of a plan was stopped for, another of before does no
   expect((await pass(0)).approved).toHaveLength(1);
 });
 
-test('a rejection that comes while somebody is asked at the command line is not overruled by that person', async () => {
+test("a rejection that arrives during the command line prompt is not overruled by that person's answer", async () => {
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
   const report = await store.as('keywarden_report');
@@ -162,7 +162,7 @@ test('a rejection that comes while somebody is asked at the command line is not 
   expect(await revokedNames()).toEqual([]);
 });
 
-test('a rejection comes between two keys of a plan that is being carried out', async () => {
+test('a rejection takes effect between two keys of a plan that is being carried out', async () => {
   await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   const plan = await makeStoredPlan();

@@ -4,14 +4,19 @@ import { whyDisagreeing } from '../current-policy.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { whyNotEnforcing } from './high-water-mark.ts';
 
-/** Why nothing goes without a person at the command line: the store may be an older one, replicas differ, or somebody has paused. */
+/**
+ * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
+ * paused.
+ */
 export async function whyNotByItself(
   context: Pick<Context, 'store' | 'environment' | 'config'>,
 ): Promise<string | null> {
   return (await whyNotEnforcing(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context));
 }
 
-/** Why what persons have said of the plan does not let its next key go; null if it does. Nobody has to say yes to what goes by itself. */
+/**
+ * Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval.
+ */
 export async function whyNotApproved(
   { store }: Pick<Context, 'store'>,
   planId: string,

@@ -6,12 +6,14 @@ import { type Body, toSlack } from './message.ts';
 
 const timeoutMs = 10_000;
 
-/** What a channel made of a message. `isDown`: it would make the same of every other, so that they wait for the next run. */
+/**
+ * A channel's result for a message. `isDown`: the channel would fail for every other message too, so they wait for the next run.
+ */
 type Delivery = { isAccepted: true } | { isAccepted: false; error: string; isDown: boolean };
 
 /**
- * Sends one message. Accepted means a status of 2xx: whoever answers otherwise, or not at all, is asked again with the same id,
- * by which a receiver knows what it has already. https://www.standardwebhooks.com; Slack's incoming webhooks.
+ * Sends one message. A 2xx status accepts it. After any other response, or none, the message is sent again with the same id. The receiver
+ * recognizes a repeated message by that id. https://www.standardwebhooks.com; Slack's incoming webhooks.
  */
 export async function deliver(
   channel: ChannelConfig,
@@ -24,7 +26,7 @@ export async function deliver(
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body,
-      redirect: 'manual', // what we tell goes where the configuration says, and nowhere else
+      redirect: 'manual', // a notification goes only to the configured address
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     await response.body?.cancel();
@@ -33,13 +35,13 @@ export async function deliver(
     return { isAccepted: false, error: `status ${response.status}`, isDown };
   } catch (error) {
     signal.throwIfAborted();
-    // The message of an error may hold the address, which is a secret.
+    // An error's message may contain the address, which is a secret.
     return { isAccepted: false, error: `no answer (${codeOf(error)})`, isDown: true };
   }
 }
 
 function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>, sentAt: Date) {
-  // What writeNotices wrote, and nobody else.
+  // Only writeNotices writes it.
   const known = body as unknown as Body;
   if (format === 'slack') return { body: JSON.stringify(toSlack(known)), headers: {} };
   const text = JSON.stringify(known);

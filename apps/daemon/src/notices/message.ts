@@ -10,18 +10,18 @@ interface ToldKey {
   last_used_at: string | null;
   rule: string;
   reason: string;
-  /** How long after this was accepted the key may go, at the earliest; null where nothing follows. */
+  /** How long after acceptance the key may be revoked, at the earliest; null if nothing follows. */
   may_be_revoked_after: string | null;
 }
 
-/** The body of a message, in the shape of Standard Webhooks: about keys of one owner. */
+/** The body of a message about keys of one owner, in the shape of Standard Webhooks. */
 export interface Body {
   type: 'key.revocation_announced' | 'key.reported' | 'key.rotation_stalled';
   timestamp: string;
   data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
 }
 
-/** A notice in a message. All of one message are of one owner, control plane and step. */
+/** Returns the message of some notifications. All of one message have the same owner, control plane and step. */
 export function toBody(
   notices: DueNotice[],
   { owner, controlPlane, step, at }: { owner: string; controlPlane: string; step: string; at: string },
@@ -49,7 +49,10 @@ function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
   };
 }
 
-/** The same for a chat: text alone. A name that came from elsewhere calls nobody, makes no line, and its address is no link. */
+/**
+ * Returns the same for a chat, as text only. A name from elsewhere cannot mention a person or add a line, and an address in it is not a
+ * link.
+ */
 export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: Body): { text: string } {
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
     const place = organization === null ? 'personal' : `organization ${organization}`;
@@ -60,7 +63,7 @@ export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: 
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
 }
 
-/** For a place between backticks, where a chat makes no links. */
+/** Returns text that is safe between backticks, where a chat makes no links. */
 const tame = (text: string) => text.replaceAll(/\p{C}+/gu, ' ').replaceAll('`', "'");
 
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

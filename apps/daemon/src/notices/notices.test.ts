@@ -26,7 +26,7 @@ interface Received {
   text: string;
 }
 
-// A receiver of notices: keeps what it accepted, and answers as the test says.
+// A receiver of notifications: keeps what it accepted, and responds as the test configures it.
 let server: Server;
 let received: Received[];
 let answer: 'accept' | 'refuse' | 'lose' | 'hang up' | 'redirect';
@@ -65,7 +65,7 @@ const announced = policySchema.parse({
   rules: [{ ...neverUsedRule, mode: 'enforce', notices: ['15d', '7d', '1d'] }],
 });
 
-/** Some days pass, and the schedule has its next run. */
+/** Lets some days pass, and then runs the schedule once. */
 async function pass(days = 0.1) {
   await fixture.controls.advance(Math.round(days * 86_400));
   await fixture.reconnect();
@@ -80,7 +80,7 @@ interface Told {
 const told = () => received.map(({ text }) => JSON.parse(text) as Told);
 const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ name }) => name).join(' ')}`);
 
-test('an owner hears 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys go', async () => {
+test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys are revoked', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -102,7 +102,7 @@ test('an owner hears 15, 7 and 1 day ahead, once each, in one message for all ke
   expect(received).toHaveLength(3);
 });
 
-test('messages are signed as Standard Webhooks say: the receiver’s library takes them, and no changed one', async () => {
+test("messages are signed per Standard Webhooks: the receiver's library accepts them, and rejects changed ones", async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   await pass();
   const [message] = received;
@@ -113,7 +113,7 @@ test('messages are signed as Standard Webhooks say: the receiver’s library tak
   expect(() => webhook.verify(`${message?.text} `, message?.headers ?? {})).toThrow(/signature/);
 });
 
-test('a chat gets text in which names can neither link nor call', async () => {
+test('a chat gets text in which names can neither link nor mention', async () => {
   const slack = channel({ format: 'slack', secret: null });
   await prepare(['<!channel> & co\nhttps://x.example', 'busy'], { policy: announced, channels: [slack] });
   await pass();
@@ -124,7 +124,7 @@ test('a chat gets text in which names can neither link nor call', async () => {
 });
 
 test.each(['refuse', 'hang up', 'redirect'] as const)(
-  'R9: a receiver that does not accept (%s) is asked again, and grace begins when it accepts',
+  'R9: a message that the receiver does not accept (%s) is sent again, and the grace period starts when it accepts',
   async (failure) => {
     await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
     await resumeEnforcement(fixture.context, 'ada');
@@ -144,7 +144,7 @@ test.each(['refuse', 'hang up', 'redirect'] as const)(
   },
 );
 
-test('R9: a lost answer is asked again with the same id and the same text, by which the receiver knows it', async () => {
+test('R9: after a lost response the message is sent again with the same id and text, so that the receiver recognizes it', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   answer = 'lose';
   await pass();
@@ -155,7 +155,7 @@ test('R9: a lost answer is asked again with the same id and the same text, by wh
   expect(received).toHaveLength(2);
 });
 
-test('R9: a webhook that is down for 16 days: nothing goes that it should have announced, and then there is full grace', async () => {
+test('R9: while a webhook is down for 16 days, no key whose notice it lacks is revoked; then the full grace period follows', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -176,7 +176,7 @@ test('R9: a webhook that is down for 16 days: nothing goes that it should have a
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('the twin: a rule without notices revokes in those 16 days', async () => {
+test('the counter-test: a rule without notices revokes in those 16 days', async () => {
   const silent = policySchema.parse({
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
     rules: [{ ...neverUsedRule, mode: 'enforce' }],
@@ -188,7 +188,7 @@ test('the twin: a rule without notices revokes in those 16 days', async () => {
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R9: the daemon being down for a month changes nothing of that: the next notices come, and the grace after them', async () => {
+test('R9: a daemon that is down for a month still sends the next notices, and the grace period follows them', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -197,7 +197,7 @@ test('R9: the daemon being down for a month changes nothing of that: the next no
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R9: a key that was used meanwhile is not announced further, and what waits for its receiver is not sent', async () => {
+test('R9: a key that was used meanwhile gets no further notices, and its pending notice is not sent', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   answer = 'refuse';
   await pass();
@@ -210,7 +210,7 @@ test('R9: a key that was used meanwhile is not announced further, and what waits
   expect(message?.cancelled).toBe(true);
 });
 
-test('R9: a second channel must accept too; with one down nothing goes', async () => {
+test('R9: a second channel must also accept; while one is down nothing is revoked', async () => {
   const other = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
   await prepare(['one', 'busy'], { policy: announced, channels: [channel(), other] });
   await resumeEnforcement(fixture.context, 'ada');
@@ -219,7 +219,7 @@ test('R9: a second channel must accept too; with one down nothing goes', async (
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R9: a plan that a person applies does not take what was not announced either', async () => {
+test('R9: a plan that a person applies also keeps keys that were not announced', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   const { plan } = await pass();
   expect(plan.document.items).toEqual([]);
@@ -227,7 +227,7 @@ test('R9: a plan that a person applies does not take what was not announced eith
   expect((await apply(plan)).items).toEqual([]);
 });
 
-test('a rule that only notifies tells once, and again when the finding comes back', async () => {
+test('a rule that only notifies does so once, and again when the finding returns', async () => {
   const policy = policySchema.parse({ rules: [{ ...neverUsedRule, action: 'notify' }] });
   await prepare(['one', 'busy'], { policy, channels: [channel()] });
   await pass();
@@ -240,7 +240,7 @@ test('a rule that only notifies tells once, and again when the finding comes bac
   expect(received).toHaveLength(2);
 });
 
-test('R9: a message that its receiver does not take keeps no other from being sent', async () => {
+test('R9: a message that its receiver rejects does not block the others', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
   await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     select number, name, 'assignment', 'ada' from keywarden.key`;
@@ -253,7 +253,7 @@ test('R9: a message that its receiver does not take keeps no other from being se
   expect(steps()).toEqual(['15d: two']);
 });
 
-test('R9: while our clock and the control plane’s are apart nothing is announced, for grace would be counted from a wrong time', async () => {
+test("R9: while the local clock and the control plane's differ nothing is announced, since grace would start at a wrong time", async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   answer = 'refuse';
   await pass();
@@ -263,7 +263,7 @@ test('R9: while our clock and the control plane’s are apart nothing is announc
   expect(received).toEqual([]);
 });
 
-test('R9: of a message that waits and tells of a key that was used meanwhile, the others are told in another', async () => {
+test('R9: if a pending message covers a key that was used meanwhile, another message covers the remaining keys', async () => {
   const { one } = await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
   answer = 'refuse';
   await pass();

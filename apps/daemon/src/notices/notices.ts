@@ -14,7 +14,7 @@ import { controlPlaneNow, isClockTrusted } from '../control-plane-clock.ts';
 import { deliver } from './channel.ts';
 import { toBody } from './message.ts';
 
-/** More keys are told of in several messages: a chat cuts longer ones. */
+/** The most keys in one message: a chat truncates longer ones. More keys take several messages. */
 const keysPerMessage = 50;
 
 export interface Announced {
@@ -24,8 +24,8 @@ export interface Announced {
 }
 
 /**
- * Tells owners what a plan holds for their keys, once each (R9): ends announcements whose finding is gone, writes those that are due,
- * and sends what is not accepted yet. Grace runs from the acceptance, by the control plane's clock.
+ * Notifies owners of the plan's findings on their keys, once each (R9). Ends announcements whose finding is gone, writes those that are
+ * due, and sends what is not accepted yet. The grace period starts at acceptance, by the control plane's clock.
  */
 export async function announce(
   context: Context,
@@ -44,7 +44,7 @@ export async function announce(
   return total;
 }
 
-/** Writes the messages of one channel: those of one owner, control plane and step together. */
+/** Writes the messages of one channel, one for each owner, control plane and step. */
 async function writeNotices(
   { store }: Context,
   { channel, due, connections }: { channel: ChannelConfig; due: DueNotice[]; connections: Connection[] },
@@ -75,7 +75,9 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
   ...new Map(connections.map((connection) => [connection.controlPlane, connection])).values(),
 ];
 
-/** Sends what a channel has not accepted yet, each message once in a run. A channel that is down is left until the next run. */
+/**
+ * Sends what a channel has not accepted yet, each message once in a run. Skips a channel that is down until the next run.
+ */
 export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
@@ -85,7 +87,7 @@ export async function sendPending(
   let wasDown = false;
   for (const message of pending) {
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
-    // Grace is counted by the control plane's clock: where that is in doubt, nothing is announced either.
+    // The control plane's clock times the grace period. While that clock is in doubt, nothing is announced.
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal, now });
     if (delivery.isAccepted) {
@@ -96,7 +98,7 @@ export async function sendPending(
     }
     await recordAttempt(store.db, message.number, { error: delivery.error });
     log.warn({ channel: channel.name, message: message.id, error: delivery.error }, 'a notice was not accepted');
-    // One message alone may be what a receiver does not take; two in a row say that it takes none.
+    // A receiver may reject one message for its content. Two failures in a row mean that it accepts none.
     if (delivery.isDown && wasDown) break;
     wasDown = delivery.isDown;
   }

@@ -6,7 +6,7 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { Body } from './message.ts';
 import { sendPending } from './notices.ts';
 
-/** Tells owners of rotations that do not go on by themselves, once each, through every channel. */
+/** Notifies owners of stalled rotations, once each, through every channel. */
 export async function tellStalled(
   context: Context,
   { facts, connections }: { facts: Facts; connections: Connection[] },

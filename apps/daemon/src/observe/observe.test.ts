@@ -51,7 +51,7 @@ const appOf = (whyNotReady: () => Promise<string | null>) =>
     whyNotReady,
   });
 
-/** The value of a sample, by its name and labels in any order. */
+/** Returns the value of a sample, by its name and labels in any order. */
 function valueOf(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
   const line = text.split('\n').find((each) => {
     if (!(each.startsWith(`${name}{`) || each.startsWith(`${name} `))) return false;
@@ -60,7 +60,7 @@ function valueOf(text: string, name: string, labels: Record<string, string> = {}
   return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
 }
 
-test('the figures say how the sync, its coverage, the keys, the findings and the queues stand, and bear no secret', async () => {
+test('the metrics show the state of the sync, its coverage, the keys, the findings and the queues, and contain no secret', async () => {
   const answer = await appOf(() => Promise.resolve(null)).request('/metrics');
   expect(answer.status).toBe(200);
   const text = await answer.text();
@@ -80,7 +80,7 @@ test('the figures say how the sync, its coverage, the keys, the findings and the
   expect(text).not.toContain('napi_');
 });
 
-test('alive is not useful: a daemon that cannot do its work says why', async () => {
+test('alive is not ready: a daemon that cannot do its work gives the reason', async () => {
   const app = appOf(() => Promise.resolve('the store does not answer'));
   expect((await app.request('/healthz')).status).toBe(200);
   const ready = await app.request('/readyz');
@@ -88,7 +88,7 @@ test('alive is not useful: a daemon that cannot do its work says why', async () 
   expect((await appOf(() => Promise.resolve(null)).request('/readyz')).status).toBe(200);
 });
 
-test('a job is a span, and the requests that it makes are its children; no secret and no address goes to the collector', async () => {
+test('a job is a span, and its requests are child spans; no secret and no address goes to the collector', async () => {
   await endTracing();
   const spans = collected.flatMap(({ text }) => {
     const { resourceSpans } = JSON.parse(text) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };

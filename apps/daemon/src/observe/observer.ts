@@ -5,23 +5,25 @@ import type { Sql } from '@keywarden/db/store';
 import { traceEnded } from '@keywarden/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Hears of what a process does, for metrics and traces. */
+/** Observes what a process does, for metrics and traces. */
 export interface Observer {
-  /** What a connection's client tells. */
+  /** Returns the hooks of one connection's client. */
   connection(name: string): Hooks;
   job(kind: string, outcome: 'done' | 'failed' | 'handed_back', seconds: number): void;
 }
 
 export interface Metrics extends Observer {
   contentType: string;
-  /** All of it in Prometheus's text format: what this process does, whether the store answers, and if so what that says. */
+  /**
+   * Returns all metrics in Prometheus's text format: this process's work, whether the store responds, and if so the store's figures.
+   */
   render(read: () => Promise<Figures | undefined>, onFailure: (error: unknown) => void): Promise<string>;
 }
 
-/** The daemon's metrics: what this process does, and what the store says of the work of all. */
+/** Returns the daemon's metrics: this process's work, and the store's figures on the work of all replicas. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  // The lag of the event loop is sampled by a timer: each 10 ms, as is the default, would be the most that an idle daemon does.
+  // A timer samples the event loop's lag. At the default of 10 ms, it would be most of an idle daemon's work.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const registers = [registry];
   const requests = new Counter({
@@ -59,7 +61,7 @@ export function createMetrics(): Metrics {
   return {
     contentType: registry.contentType,
     connection: (connection) => {
-      // A series that is born with its first event hides that one.
+      // Start the series at zero: a series that first appears with an event hides that event.
       for (const status of ['401', '429']) requests.inc({ connection, route: 'GET /auth', status }, 0);
       return {
         onAttempt({ method, route, status, durationMs, attempt, requestId }) {
@@ -93,7 +95,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** What the store says: figures with their labels, and the queues. */
+/** The store's figures with their labels, and the queues. */
 interface Figures {
   figures: Figure[];
   queues: QueueState[];
@@ -104,7 +106,10 @@ export async function readFigures(sql: Sql): Promise<Figures> {
   return { figures, queues };
 }
 
-/** By a registry of their own: what is gone from the store is gone here, and what was never there is no zero. */
+/**
+ * Renders the store's figures from a registry of their own. A figure that leaves the store leaves the output, and a missing one is not
+ * zero.
+ */
 async function renderFigures({ figures, queues }: Figures): Promise<string> {
   const registers = [new Registry()];
   for (const [name, help] of Object.entries(gauges)) {

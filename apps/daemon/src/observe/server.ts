@@ -6,14 +6,14 @@ import { type Metrics, readFigures } from './observer.ts';
 
 export interface Observed {
   metrics: Pick<Metrics, 'contentType' | 'render'>;
-  /** A pool of its own, so that whoever looks never waits behind the work. */
+  /** A pool of its own, so that monitoring never waits behind the work. */
   sql: Sql;
   log: Logger;
-  /** Why the daemon is of no use at the moment; null when it is. */
+  /** Returns why the daemon is not ready; null when it is. */
   whyNotReady: () => Promise<string | null>;
 }
 
-/** What is seen of a daemon: that it lives, that it is of use, and its figures. Never listens. */
+/** Creates the monitoring app: liveness, readiness and metrics. It never listens. */
 export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): Hono {
   const app = new Hono();
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
@@ -32,15 +32,15 @@ export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): 
   return app;
 }
 
-/** Whoever asks has a time limit of its own, and a store that hangs says nothing. */
+/** A prober has its own time limit, and a store that hangs does not respond. */
 const probeMs = 3000;
 const figuresMs = 8000;
 
 const usualPort = 8830;
 
 /**
- * Listens. A port that nobody asked for may be taken, by another replica of this machine: then the daemon works unseen, and says so. Answers with
- * how to stop.
+ * Listens, and returns a function that stops. If another replica on this machine has the default port, the daemon works without monitoring
+ * and logs that.
  */
 export async function listenToObservers(
   app: Hono,

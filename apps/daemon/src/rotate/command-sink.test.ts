@@ -45,7 +45,7 @@ test.each<[string, string, string | null, string[], string[]]>([
     ['bot: failed'],
     ['the secrets of 3 successors'],
   ],
-])('a command that %s: the old key stays, and a person is called', async (_name, text, reads, ends, whys) => {
+])('a command that %s: the old key stays, and an incident is opened', async (_name, text, reads, ends, whys) => {
   const read = reads === null ? {} : { read_command: [script('read', reads)] };
   const command = [script('store', text)];
   const sinks = parseSinks([{ name: 'files', kind: 'command', command, timeout: '1s', ...read }]);
@@ -64,7 +64,7 @@ test.each<[string, string, string | null, string[], string[]]>([
   expect(orphans).toHaveLength(reads === null ? 0 : 3);
 });
 
-test('a command that is missing: nothing is minted', async () => {
+test("if a sink's command is missing, nothing is minted", async () => {
   const sinks = parseSinks([{ name: 'files', kind: 'command', command: ['no-such-command-of-anybody'] }]);
   await prepare(['bot', 'survivor'], { sinks });
   const passed = await pass();

@@ -5,11 +5,11 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { Delivered, OpenSink } from './sinks/sink.ts';
 
-/** A secret that did not get there is tried once more: afterwards nobody has it. */
+/** A delivery that fails is tried once more, because the secret is lost afterwards. */
 const mostTries = 2;
 
 /**
- * Gives a secret to its sink, and records what came of it; answers with why it is not there, or null. A process that is told to stop meanwhile
+ * Delivers a secret to its sink and records the result. Returns why the secret is not there, or null. A process that is stopped meanwhile
  * records nothing: the next pass asks the sink.
  */
 export async function deliver(
@@ -32,7 +32,10 @@ export async function deliver(
   return 'the rotation moved on elsewhere';
 }
 
-/** A failure says that nothing was stored, where the sink can say so too, or was never reached. */
+/**
+ * Returns whether the sink has the secret after a failed delivery. It certainly lacks the secret only if it was never reached, or can
+ * confirm that.
+ */
 async function askAgain(
   sink: OpenSink,
   {
@@ -43,6 +46,6 @@ async function askAgain(
 ): Promise<SinkAnswer> {
   if (!delivered.mayHave) return 'lacks';
   const answer = await sink.ask(keyId, signal);
-  // A store that shows late what it was given says so, too: it is asked again when that cannot be any more.
+  // A store with delayed reads also reports that it lacks the secret. It is asked again once a delay is no longer possible.
   return answer === 'lacks' && sink.file === null ? 'unknown' : answer;
 }

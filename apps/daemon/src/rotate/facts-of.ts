@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { ownUsers } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
 
-/** What a rotation is decided on, by what was listed last and, where that decides, by what its sink says. */
+/** Returns the facts that decide a rotation: the last listing and, where it matters, the sink's answer. */
 export async function factsOf(
   context: Context,
   rotation: StoredRotation,
@@ -19,7 +19,7 @@ export async function factsOf(
   return { nowMs: scope?.nowMs ?? null, hourPriorListedAt: scope?.hourPriorListedAt ?? null, ...known, sink };
 }
 
-/** Null while there is no such sink, or the process is about to end: another pass asks. */
+/** Returns the sink's answer. Null if the sink does not exist, or if the process is about to end: another pass asks. */
 async function askSink(
   context: Context,
   rotation: StoredRotation,

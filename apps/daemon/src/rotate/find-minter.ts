@@ -5,8 +5,9 @@ import type { Context } from '../context.ts';
 type Where = Pick<RotatedKey, 'kind' | 'controlPlane' | 'scope' | 'organizationId' | 'projectId'>;
 
 /**
- * The connection that can mint a successor of a key, or why none can. Only personal credentials mint: a personal key its owner's own, an
- * organization key an administrator's. A project-scoped one an administrator's too, and elsewhere any member's, who is tried where no administrator is.
+ * Returns the connection that can mint a key's successor, or why none can. Only personal credentials mint. A personal key needs its owner's
+ * own credential, and an organization key needs an administrator's. A project-scoped key accepts any member's; an administrator's is
+ * preferred.
  */
 export async function findMinter(
   { store }: Pick<Context, 'store'>,

@@ -17,16 +17,16 @@ import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
-/** Why nothing was minted now; `isFinal`: nor will it be. Null if the rotation has moved on. */
+/** Why nothing was minted now. `isFinal`: a later try cannot succeed either. Null if the rotation has moved on. */
 type NotMinted = { why: string; isFinal: boolean } | null;
 
 /**
- * Mints a successor and gives its secret to the sink: the scope is listed, the intent committed, the key created, its id committed, its
- * secret delivered. The secret is nowhere else than in this call.
+ * Mints a successor and delivers its secret to the sink. It lists the scope, commits the intent, creates the key, commits its id and
+ * delivers its secret. The secret exists only in this call.
  */
 export async function mintAndDeliver(context: Context, rotation: StoredRotation, run: Run): Promise<NotMinted> {
   const minter = await findMinter(context, rotation.key, run.connections);
-  // One that could not be used in this pass may be the one that can mint.
+  // A connection that was not usable in this pass may be the one that can mint.
   const isWhole = run.connections.length === context.config.connections.length;
   if ('whyNot' in minter) return { why: minter.whyNot, isFinal: isWhole };
   if (run.refused.has(minter.name)) return notNow(`the credential of connection ${minter.name} was refused`);
@@ -45,10 +45,12 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
 
 const notNow = (why: string) => ({ why, isFinal: false });
 
-/** More secrets than that are not given to a sink of which nobody can tell whether it has the others. */
+/** The most secrets that a sink gets while it is unclear whether it has the earlier ones. */
 const mostUnclear = 3;
 
-/** Why a sink can take no secret now, as far as that can be seen before there is one; `isFinal`: nor later, unless somebody fixes it. */
+/**
+ * Returns why a sink cannot take a secret now, as far as that can be checked without one. `isFinal`: nor later, unless a person fixes it.
+ */
 export async function whyNotReady(
   { store, config }: Context,
   { sink: name, lineage }: Pick<StoredRotation, 'sink' | 'lineage'>,
@@ -72,7 +74,7 @@ export async function whyNotReady(
 
 const realPath = async (path: string) => await realpath(path).catch(() => resolve(path));
 
-/** Under the lock of the scope: no listing comes between the intent and what it makes. */
+/** Creates the key under the lock of the scope, so that no listing falls between the intent and the new key. */
 async function create(
   context: Context,
   rotation: StoredRotation,
@@ -104,7 +106,7 @@ async function create(
       const { id: keyId, secret } = created;
       const minted = { event: 'minted', keyId, ...place, at: controlPlaneNow(minter) } as const;
       const moved = await moveRotation(store.sql, begun, minted);
-      // Whoever moved it on takes this key for lost: its secret must not get anywhere.
+      // Another process has moved the rotation on and treats this key as lost, so its secret must not be delivered.
       return moved === undefined ? null : { rotation: moved, secret, keyId };
     } catch (error) {
       return await refuse(context, begun, { minter, run, error });
@@ -122,7 +124,10 @@ function nextMint(
   return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 
-/** Who may mint may not always list: a member mints a project-scoped key, which administrators see. */
+/**
+ * Returns a connection that can list the scope. A connection that can mint may be unable to list: a member mints a project-scoped key,
+ * which administrators see.
+ */
 async function findLister(
   { store }: Context,
   { key }: StoredRotation,
@@ -142,7 +147,7 @@ async function call(
   return await client.createOrganizationKey(key.organizationId, { name, ...project, signal });
 }
 
-/** What a failure says: whether anything may have been minted, and whether it is worth another try. */
+/** Records a failure: whether a key may have been minted, and whether another try makes sense. */
 async function refuse(
   { store, signal }: Context,
   begun: StoredRotation | undefined,
@@ -152,10 +157,10 @@ async function refuse(
   if (error instanceof UserError) return notNow(error.message);
   if (!(error instanceof ControlPlaneError)) throw error;
   if (error.code === 'unauthenticated') run.refused.add(minter.name);
-  if (error.code === 'outcome_unknown') return null; // listings tell
+  if (error.code === 'outcome_unknown') return null; // listings decide
   const isFinal = ['forbidden', 'not_found', 'rejected'].includes(error.code);
   const why = `nothing was minted: ${error.message}`;
-  // Before the intent there is nothing to take back.
+  // Before the intent there is nothing to undo.
   if (begun === undefined) return notNow(why);
   const moved = await moveRotation(store.sql, begun, {
     event: 'mint_refused',

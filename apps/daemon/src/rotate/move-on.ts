@@ -8,20 +8,20 @@ import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
 import { nowMsOf, type Run } from './run.ts';
 
-/** A rotation after a pass: where it stands, and what it waits for. */
+/** A rotation after a pass: its state, and what it waits for. */
 export interface Moved {
   rotation: StoredRotation;
   waits: string | null;
 }
 
-/** Moves on each of them, until one shows that nothing more may be done in this run. */
+/** Advances each rotation, until one shows that nothing more may be done in this run. */
 export async function moveAll(context: Context, rotations: StoredRotation[], run: Run): Promise<Moved[]> {
   if (rotations.length === 0) return [];
   const part = context.progress.part('rotations', 'rotations');
   const moved: Moved[] = [];
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
-    // What another replica was told meanwhile holds for what is still to come.
+    // A policy that another replica has read meanwhile also holds for the remaining rotations.
     if (!run.isAsked) run.stopped ??= await whyDisagreeing(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await moveOn(context, rotation, run));
@@ -30,10 +30,12 @@ export async function moveAll(context: Context, rotations: StoredRotation[], run
   return moved;
 }
 
-/** No rotation takes more steps in one pass: from planned over two orphans to overlapping. */
+/** The most steps of a rotation in one pass: from planned over two orphans to overlapping. */
 const mostSteps = 20;
 
-/** Takes the steps of one rotation that can be taken now. One that fails stays where it is, and the others go on (R7). */
+/**
+ * Takes the steps of one rotation that are possible now. A rotation that fails keeps its state, and the others continue (R7).
+ */
 async function moveOn(context: Context, first: StoredRotation, run: Run): Promise<Moved> {
   let rotation = first;
   try {
@@ -54,7 +56,7 @@ async function moveOn(context: Context, first: StoredRotation, run: Run): Promis
   }
 }
 
-/** Takes one step; answers with what the rotation waits for, null if it may go on at once. */
+/** Takes one step. Returns what the rotation waits for, or null if it may continue at once. */
 async function take(
   context: Context,
   { rotation, step }: { rotation: StoredRotation; step: Step },
@@ -89,7 +91,7 @@ async function take(
   }
 }
 
-/** The control plane's present; where nobody knows it, ours. */
+/** Returns the control plane's current time; if it is unknown, the local time. */
 export function atOf({ key }: StoredRotation, run: Run): string {
   const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
   if (connection !== undefined) return controlPlaneNow(connection);

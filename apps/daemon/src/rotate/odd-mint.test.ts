@@ -14,7 +14,7 @@ import { expect, test } from 'vitest';
 
 useRotateFixture();
 
-test('T1: a mint that is answered with the id of another live key retires nothing by that key’s use, and ends with the right successor', async () => {
+test("T1: a mint answered with another live key's id retires nothing by that key's use, and ends with the right successor", async () => {
   let survivor: { id: number; key: string } | undefined;
   let isOdd = true;
   const oddly: typeof fetch = async (input, init) => {
@@ -40,13 +40,13 @@ test('T1: a mint that is answered with the id of another live key retires nothin
   expect(await use(minted.bot.key)).toBe(401);
 });
 
-test('T2: a mint whose answer was lost, of a service that brings names into another form, leaves no orphan that nobody hears of', async () => {
+test('T2: a mint with a lost response, at a service that normalizes names, leaves no unreported orphan', async () => {
   const name = 'cafe\u0301';
   const normalising: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
     const url = input instanceof Request ? input.url : input.toString();
     if (!url.endsWith('/api_keys') || !answer.ok) return answer;
-    // It began to do so lately: the old key has its name still.
+    // The service began to do so recently: the old key still has its original name.
     const text = (await answer.text()).replaceAll(/"name":"([^"]*)"/g, (field, each: string) =>
       each === name ? field : field.normalize('NFC'),
     );

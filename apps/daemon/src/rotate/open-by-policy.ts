@@ -6,15 +6,17 @@ import { type Opened, open, refusal } from './open.ts';
 import type { Run } from './run.ts';
 import { controlPlaneOf, endDueRules, readDueRules } from './slots.ts';
 
-/** So many rotations are open at once, unless the policy says otherwise: each is a key more. Those that stall wait for a person, and do not count. */
+/**
+ * The default limit of open rotations, each of which adds a key. Stalled rotations wait for a person, and do not count.
+ */
 const mostOpen = 100;
 
-/** After a rotation failed, its key is left alone for so long, by the control plane's clock. */
+/** For this long after a rotation failed, its key gets no other one, by the control plane's clock. */
 const restMs = 86_400_000;
 
 /**
- * What the policy wants by itself: rule and organization are both in `mode: enforce`, the rule's own schedule, if it has one, says now, and in each
- * scope one key of a rule has gone first (R6).
+ * Opens the rotations that the policy requests automatically. Rule and organization must both be in `mode: enforce`. The rule's own
+ * schedule, if it has one, must be due. In each scope one key of a rule must have gone first (R6).
  */
 export async function openByPolicy(context: Context, run: Run): Promise<Opened[]> {
   const { db } = context.store;
@@ -47,7 +49,10 @@ export async function openByPolicy(context: Context, run: Run): Promise<Opened[]
 
 const placeOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rule}`;
 
-/** The first rule that has a key rotated by itself, if the key is not exempt from it nor in rotation. */
+/**
+ * Returns the finding of the first automatically rotating rule from which the key is not exempt. Returns none if the key is already in
+ * rotation.
+ */
 function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]): Finding[] {
   if (key.lineage?.rotation != null || modeOf(policy, key) !== 'enforce') return [];
   const due = findings.find(
@@ -58,13 +63,13 @@ function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]
 
 interface Limits {
   whyNot(finding: Finding): { whyNot: string; isTransient: boolean } | null;
-  /** A rotation of it has begun. */
+  /** Records that a rotation of the finding has begun. */
   take(finding: Finding): void;
 }
 
 /**
- * What keeps the policy from beginning a rotation now: how many are open, how the key's last one ended, and that of each rule and scope one goes
- * first, the others when its successor has been in its sink for `canary_wait` (R6).
+ * Returns the limits that keep the policy from opening a rotation now: the number of open ones, and the result of the key's last one. For
+ * each rule and scope one key goes first. The others follow when its successor has been in its sink for `canary_wait` (R6).
  */
 async function readLimits({ store, config: { policy } }: Context, wanted: Finding[]): Promise<Limits> {
   const { canary_wait: wait } = policy.enforcement;

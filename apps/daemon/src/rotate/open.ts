@@ -19,26 +19,29 @@ import { nowMsOf, type Run } from './run.ts';
 import { settingsFor } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
 
-/** A rotation that was to begin: its number, or why there is none. */
+/** The result of opening a rotation: its number, or why there is none. */
 export interface Opened {
   key: { id: string; name: string; scope: string };
   rule: string | null;
   rotation: string | null;
   whyNot: string | null;
-  /** Another pass may say otherwise. */
+  /** Whether another pass may have another result. */
   isTransient: boolean;
 }
 
 export interface Wish {
   key: NamedKey;
   rule: Rule | undefined;
-  /** Where a person wants the successor, whatever the rule says. */
+  /** The sink that a person has chosen for the successor; it overrides the rule. */
   sink: string | undefined;
   via: StoredRotation['via'];
   by: string;
 }
 
-/** Opens one rotation, if it can be done at all: what nothing can mint, or no sink can take, is not held from the policy for it. */
+/**
+ * Opens one rotation if it is possible. If nothing can mint the successor or no sink can take it, no rotation opens, so the key stays
+ * subject to the policy.
+ */
 export async function open(context: Context, { key, rule, sink, via, by }: Wish, run: Run): Promise<Opened> {
   const { store, config } = context;
   const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });
@@ -80,7 +83,7 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   return { ...nameOf({ key, rule }), rotation, whyNot: null, isTransient: false };
 }
 
-/** A rotation that does not begin. */
+/** Returns the result for a rotation that does not begin. */
 export function refusal(
   { key, rule }: Pick<Wish, 'key' | 'rule'>,
   { whyNot, isTransient }: { whyNot: string; isTransient: boolean },
@@ -93,7 +96,7 @@ const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
   rule: rule?.name ?? null,
 });
 
-/** What operators have asked for in the report: each request is answered once, when it can be. */
+/** Opens what operators have requested in the report. Each request is answered once, as soon as possible. */
 export async function openRequested(context: Context, run: Run): Promise<Opened[]> {
   const { db } = context.store;
   const requests = await listRotationRequests(db);
@@ -116,7 +119,9 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   return opened;
 }
 
-/** The rule by which a key is rotated when a person asks for it: one that finds it now, else the only one that rotates. */
+/**
+ * Returns the rule for a rotation that a person requests: a rule that finds the key now, else the only rule that rotates.
+ */
 export function ruleOf({ rules }: Policy, { judgements }: Run, key: string): Rule | undefined {
   const found = judgements.find((judgement) => judgement.key.number === key)?.findings.map(({ rule }) => rule) ?? [];
   const rotating = rules.filter(({ rotation }) => rotation !== undefined);

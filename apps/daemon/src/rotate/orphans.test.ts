@@ -27,7 +27,7 @@ import { expect, test } from 'vitest';
 
 useRotateFixture();
 
-test('the twin of T2: without the intent’s name nobody knows the key that a lost response made', async () => {
+test("the counter-test of T2: without the intent's name the key of a lost response stays unknown", async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
@@ -37,7 +37,7 @@ test('the twin of T2: without the intent’s name nobody knows the key that a lo
   expect((await liveNames()).filter((name) => name.startsWith('bot'))).toHaveLength(2);
 });
 
-test('a mint that the control plane makes late, after two listings without it, is found and revoked as an orphan', async () => {
+test('a mint that the control plane completes late, after two listings without it, is found and revoked as an orphan', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults([{ ...fault, kind: 'drop' }]);
@@ -53,7 +53,7 @@ test('a mint that the control plane makes late, after two listings without it, i
   await expectWhole(bot);
 });
 
-test('T2: a key that bears an intent’s name and was used, or is somebody else’s, stays, and a person is called', async () => {
+test("T2: a key with an intent's name that was used, or that another account created, stays, and an incident is opened", async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults([{ ...fault, kind: 'drop' }]);
@@ -70,11 +70,11 @@ test('T2: a key that bears an intent’s name and was used, or is somebody else�
   expect(await use(forged.key)).toBe(200);
   expect(await states()).toEqual(['bot: failed']);
   await pass(2 * day);
-  expect(await states()).toEqual(['bot: failed']); // no other is begun while nobody has looked
+  expect(await states()).toEqual(['bot: failed']); // no other rotation begins before a person has reviewed it
   expect(await use(bot.key)).toBe(200);
 });
 
-test('T2: a namesake that somebody makes long after the intent, or of a successor that is known, stays, and a person is called once', async () => {
+test('T2: a namesake created long after the intent, or of a known successor, stays, and one incident is opened', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await pass();
@@ -88,12 +88,12 @@ test('T2: a namesake that somebody makes long after the intent, or of a successo
   expect(await openIncidents()).toEqual([['orphan', name, 'its intent was answered with another key']]);
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
   await pass(day);
-  expect(await openIncidents()).toEqual([]); // a person has looked
+  expect(await openIncidents()).toEqual([]); // a person has closed it
   expect(await use(made.key)).toBe(200);
   expect(await use(bot.key)).toBe(200);
 });
 
-test('T2: several answers lost in one second end in orphans that are revoked, and in no incident', async () => {
+test('T2: several responses lost in one second end in revoked orphans, without an incident', async () => {
   const minted = await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');
   await pass();
@@ -108,7 +108,7 @@ test('T2: several answers lost in one second end in orphans that are revoked, an
   for (const { id } of [minted.bot, minted.two, minted.three]) expect(await use(secretOf(id))).toBe(200);
 });
 
-test('T2: a store that was restored from before an answer does not take what its sink has for an orphan', async () => {
+test('T2: a store restored from before a response does not treat a key in its sink as an orphan', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await pass();
@@ -120,7 +120,7 @@ test('T2: a store that was restored from before an answer does not take what its
   expect(await use(secret)).toBe(200);
 });
 
-test('T2: an orphan that the control plane refuses to revoke is tried once, and a person is called', async () => {
+test('T2: an orphan that the control plane refuses to revoke is tried once, and an incident is opened', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults([
@@ -141,7 +141,7 @@ test('T2: an orphan that the control plane refuses to revoke is tried once, and 
   expect(await use(bot.key)).toBe(200);
 });
 
-test('a mint that is refused for good calls a person', async () => {
+test('a mint that is refused permanently opens an incident', async () => {
   await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults([{ ...fault, kind: 'status', status: 403 }]);

@@ -22,19 +22,19 @@ import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
 
-/** A live key that we minted, or may have, and that nobody has the secret of: what became of it. */
+/** A live key that Keywarden minted, or may have minted, and whose secret is lost, with its outcome. */
 export interface HandledOrphan extends Revocation {
   keyId: string;
   rotation: string;
-  /** A person must look at it. */
+  /** Whether a person must look at it. */
   isIncident: boolean;
-  /** It is none that goes by itself, or a person's. */
+  /** Whether it is left for a person, because it is not revoked automatically. */
   stays: boolean;
 }
 
 /**
- * Revokes the orphans that surely are some (T2); of the others a person is told, once each. What a person has looked at, or is to look at, is the
- * person's.
+ * Revokes the keys that are certainly orphans (T2), and opens one incident for each of the others. Skips a key that already has an
+ * incident, open or closed: a person decides about it.
  */
 export async function handleOrphans(context: Context, run: Run): Promise<HandledOrphan[]> {
   const { db } = context.store;
@@ -63,10 +63,12 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
 
 const left = (why: string | null): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal: true });
 
-/** A control plane’s Date has whole seconds, and ours drifts. */
+/** A control plane's Date has whole seconds, and the local clock drifts. */
 const dateMs = 60_000;
 
-/** The sink is asked, also of a secret whose answer was lost: a store that was restored knows less than happened. */
+/**
+ * Returns why the key stays, or null. It always asks the sink, even if the mint's response was lost: a restored store lacks recent facts.
+ */
 async function whyItStays(
   context: Context,
   { key, intent, rotation: { number }, lostAt }: SuspectedOrphan,
@@ -78,7 +80,7 @@ async function whyItStays(
   if ('whyNot' in sink) return sink.whyNot;
   const answer = await sink.ask(key.id, context.signal);
   context.signal.throwIfAborted();
-  // A secret is delivered only after its id is committed: without the id no sink of this store's has it.
+  // A secret is delivered only after its id is committed: without the id, no sink of this store has it.
   const isNever = intent.keyId === null && answer === 'unknown';
   const isOwn = ownConnectionOf(rotation.sink) !== null && lostAt !== null;
   const ownUseUntil = isOwn ? new Date(toMs(lostAt) + dateMs).toISOString() : null;

@@ -31,7 +31,7 @@ const policy = policySchema.parse({
 
 const path = () => join(folder, 'own');
 
-/** A connection whose key stands in a file; its name is `daemon`. */
+/** Prepares a connection named `daemon` whose key is in a file. */
 async function prepareOwn(): Promise<Minted> {
   await prepare(['bot', 'other'], { policy, keyId: null });
   const own = await fixture.ask<Minted>('POST', '/api_keys', { key_name: 'daemon' });
@@ -45,7 +45,7 @@ async function prepareOwn(): Promise<Minted> {
 
 const ownKeyIds = () => fixture.connections.map(({ ownKeyId }) => ownKeyId);
 
-test('the daemon’s own credential is swapped without a restart, and the old one goes when nothing works with it any more', async () => {
+test("the daemon's own credential is replaced without a restart, and the old key is retired when nothing uses it any more", async () => {
   const own = await prepareOwn();
   const { opened } = await ask(['daemon']);
   expect(opened.map(({ whyNot }) => whyNot)).toEqual([null]);
@@ -67,7 +67,7 @@ test('the daemon’s own credential is swapped without a restart, and the old on
   expect(document.items.map(({ key }) => key.id)).not.toContain(swapped);
 });
 
-test('never locked out: while another replica works with the old key, that stays', async () => {
+test('no lockout: while another replica uses the old key, that key stays', async () => {
   const own = await prepareOwn();
   await ask(['daemon']);
   await pass();
@@ -89,12 +89,12 @@ test('never locked out: while another replica works with the old key, that stays
   expect(await use(own.key)).toBe(200);
   expect(await states()).toEqual(['daemon: overlapping']);
   await endReplica(fixture.context.store.db, replica);
-  // It was used twice, so long apart that twice that must pass.
+  // It was used twice, and twice the gap between the uses must pass.
   for (let days = 0; days < 30; days += 3) await pass(3 * day);
   expect(await states()).toEqual(['daemon: retired']);
 });
 
-test('two connections that take their key from one file change over together', async () => {
+test('two connections that take their key from one file switch together', async () => {
   const own = await prepareOwn();
   const [connection] = fixture.context.config.connections;
   if (connection !== undefined) fixture.context.config.connections.push({ ...connection, name: 'second' });
@@ -106,7 +106,7 @@ test('two connections that take their key from one file change over together', a
   expect(new Set(ownKeyIds()).size).toBe(1);
 });
 
-test('a sink does not write over the key of a connection', async () => {
+test('a sink does not overwrite the key of a connection', async () => {
   await prepareOwn();
   fixture.context.config.sinks = [{ name: 'files', kind: 'file', path: path() }];
   const { opened } = await ask(['bot'], 'files');
@@ -115,7 +115,7 @@ test('a sink does not write over the key of a connection', async () => {
   ]);
 });
 
-test('a successor that the control plane does not take as the same account’s is not put into the file', async () => {
+test("a successor that the control plane does not identify as the same account's is not written to the file", async () => {
   const own = await prepareOwn();
   await fixture.controls.setFaults([{ method: 'GET', path: '/auth', kind: 'status', status: 403, times: 5 }]);
   await ask(['daemon']);
@@ -138,7 +138,7 @@ test('R2: neither the connection’s key nor its successor is flagged while the 
   expect(await use(own.key)).toBe(200);
 });
 
-test('T2: killed between the note and the secret of our own file, its key is known, and the next pass goes on', async () => {
+test('T2: after a kill between the note and the secret of our own file, its key is known, and the next pass continues', async () => {
   const own = await prepareOwn();
   await pass(100 * day, { acts: false });
   const { signal } = await passElsewhere({ sinks: [], killAt: { method: 'rename', nth: 2, when: 'before' } });

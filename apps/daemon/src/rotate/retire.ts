@@ -9,7 +9,9 @@ import { factsOf } from './facts-of.ts';
 import type { Run } from './run.ts';
 import { ownUsers } from './settings.ts';
 
-/** Revokes the old key of an adopted rotation, if all that allows it holds this moment. Returns the rotation as it is then, too. */
+/**
+ * Revokes the old key of an adopted rotation if every condition holds now. Also returns the rotation's state after that.
+ */
 export async function retire(
   context: Context,
   adopted: StoredRotation,
@@ -37,7 +39,7 @@ export async function retire(
   return { ...revocation, rotation };
 }
 
-/** Judged again on a listing of this moment (T1), with the guards that hold for every revocation. */
+/** Judges the retirement again on a current listing (T1), with the guards of every revocation. */
 async function judgeRetirement(
   context: Context,
   { number, run: { connections } }: { number: string; run: Run },
@@ -53,7 +55,8 @@ async function judgeRetirement(
   const { number: key, id, factScope: scope, controlPlane } = rotation.key;
   const user = connections.find((each) => each.ownKeyId === id && each.controlPlane === controlPlane);
   if (user !== undefined) return notNow(`connection ${user.name} itself uses this key`);
-  // A connection's own key goes only by its own rotation, once every connection that takes its key from that file works with the successor (R2).
+  // A connection's own key is retired only by its own rotation. First, every connection that takes its key from that file must work with
+  // the successor (R2).
   const exceptOwnOf = new Set(ownUsers(rotation.sink, connections).map(({ name }) => name));
   const { rule, via } = rotation;
   const why =

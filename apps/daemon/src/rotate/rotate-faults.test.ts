@@ -26,7 +26,7 @@ test.each<[string, Fault[]]>([
   ['a mint that is cut before the work', [{ ...fault, kind: 'drop' }]],
   ['two lost responses to mints', [{ ...fault, times: 2, kind: 'lose_response' }]],
   ['the listing before the mint failing', [{ ...list, after: 2, times: 1, kind: 'status', status: 503 }]],
-])('T2: %s: the rotation comes to its end, and no key is left over', async (_name, faults) => {
+])('T2: %s: the rotation completes, and no key is left over', async (_name, faults) => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await fixture.controls.setFaults(faults);
@@ -62,7 +62,7 @@ test.each<[string, Fault]>([
   await expectWhole(bot);
 });
 
-test('R1, R6: what the policy began it must want to the last step', async () => {
+test('R1, R6: the policy must still request an automatic rotation at its last step', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await pass();
@@ -81,7 +81,7 @@ test('R1, R6: what the policy began it must want to the last step', async () => 
   expect(await use(bot.key)).toBe(401);
 });
 
-test('a retirement that is refused again and again calls a person, and is tried once a day', async () => {
+test('a retirement that is refused repeatedly opens an incident, and is tried once a day', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
   await pass();

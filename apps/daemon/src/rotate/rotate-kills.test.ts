@@ -81,7 +81,7 @@ test.each([
   ['before it has stored anything', `${kill}; exit 1`],
   ['after it has stored the secret and not its id', `cat > "$file.new"; ${kill}; exit 1`],
   ['after it has stored both', `${storesBoth}; ${kill}`],
-])('T2: kill -9 while the sink’s command works, %s: the rotation comes to its end', async (_name, deadly) => {
+])("T2: kill -9 while the sink's command runs, %s: the rotation completes", async (_name, deadly) => {
   const sinks = commandSinks({ reads: true, store: deadly });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
@@ -92,14 +92,14 @@ test.each([
   await expectWhole(bot);
 });
 
-test('T2: killed while a command works that nobody can ask: both keys stay, a person is called, and a consumer that has it goes on', async () => {
+test('T2: kill during a command without read_command: both keys stay, an incident opens, and a consumer with the secret continues', async () => {
   const sinks = commandSinks({ reads: false, store: `${storesBoth}; ${kill}` });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
   await fixture.reconnect();
   expect(await runCrashProcess(sinks, null)).toBe('SIGKILL');
   await pass();
-  expect(await states()).toEqual(['bot: minted']); // the process may live, and the command with it
+  expect(await states()).toEqual(['bot: minted']); // the process may still run, and so may the command
   await age();
   await pass();
   expect(await states()).toEqual(['bot: stalled']);
@@ -108,7 +108,7 @@ test('T2: killed while a command works that nobody can ask: both keys stay, a pe
   await expectWhole(bot);
 });
 
-test('told to stop while a secret is delivered: the next pass asks the sink, and nobody is called', async () => {
+test('stopped while a secret is delivered: the next pass asks the sink, and no incident is opened', async () => {
   const sinks = commandSinks({ reads: true, store: `${storesBoth}; kill -INT $PPID; sleep 5` });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
@@ -120,7 +120,7 @@ test('told to stop while a secret is delivered: the next pass asks the sink, and
   await expectWhole(bot);
 });
 
-test('T2: a store that shows late what it was given: the successor stays, and the rotation goes on', async () => {
+test('T2: in a store with delayed reads the successor stays, and the rotation continues', async () => {
   const lagging = storesBoth.replace('"$file.id"', '"$file.later"');
   const sinks = commandSinks({ reads: true, store: lagging });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });

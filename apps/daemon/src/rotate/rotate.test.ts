@@ -14,17 +14,17 @@ import { expect, test } from 'vitest';
 
 useRotateFixture();
 
-test('T1: an old key is retired when its successor is used and it has been quiet, and not before', async () => {
+test('T1: an old key is retired only when its successor is used and it has been quiet', async () => {
   const { bot } = await prepare(['bot', 'other']);
   const first = await pass();
   expect(first?.why).toBeNull();
-  expect(await states()).toHaveLength(1); // of each scope one goes first
+  expect(await states()).toHaveLength(1); // one key goes first in each scope
   await pass();
   expect(await states()).toHaveLength(2);
   const secret = secretOf(bot.id);
   expect(await use(secret)).toBe(200);
   for (let days = 0; days < 6; days += 1) {
-    await use(bot.key); // a consumer that has not read the new one
+    await use(bot.key); // a consumer that has not read the new secret
     await use(secret);
     await pass(day);
   }

@@ -17,20 +17,20 @@ export interface Rotated {
   opened: Opened[];
   moved: Moved[];
   orphans: HandledOrphan[];
-  /** Why nothing was done, or the rest was left; null where nothing stood in the way. */
+  /** Why nothing was done, or why the rest was skipped; null if neither applies. */
   why: string | null;
 }
 
-/** What a person asks for: these keys, each with how it is to be rotated. */
+/** The keys that a person requests, each with how it is to be rotated. */
 export interface Asked {
   keys: Wish['key'][];
   wish: (key: Wish['key'], run: Run) => Wish;
 }
 
 /**
- * One pass over all rotations, on keys that were just listed: moves on those that are open, begins those that operators and the policy want, and
- * sees to orphans. Where a person has asked for keys, it is about those alone, and a store that may be an older one (R10) holds nothing back.
- * One process at a time does it.
+ * Runs one pass over all rotations, on keys that were just listed. It advances the open ones, opens those that operators and the policy
+ * request, and handles orphans. If a person has requested keys, the pass covers only those, and a possibly older store (R10) does not hold
+ * it back. One process at a time does it.
  */
 export async function rotate(context: Context, connections: Connection[], asked?: Asked): Promise<Rotated> {
   return await withProcessLock(context, 'rotations', async (context) => {
@@ -58,7 +58,7 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
   return { opened, moved: lastOfEach(moved), orphans };
 }
 
-/** Of keys that are in rotation already, that is moved on. */
+/** Opens the requested rotations. If a key is already in rotation, advances that one. */
 async function rotateAsked(context: Context, { keys, wish }: Asked, run: Run): Promise<Omit<Rotated, 'why'>> {
   const openBefore = await listOpenRotations(context.store.db);
   const opened: Opened[] = [];
@@ -85,7 +85,9 @@ const lastOfEach = (moved: Moved[]): Moved[] => [
   ...new Map(moved.map((each) => [each.rotation.number, each])).values(),
 ];
 
-/** Those whose orphan is gone mint another at once; those whose orphan a person must look at are over. */
+/**
+ * Mints another successor at once for rotations whose orphan is gone. Ends the rotations whose orphan a person must review.
+ */
 async function afterOrphans(
   context: Context,
   { moved, orphans }: { moved: Moved[]; orphans: HandledOrphan[] },

@@ -4,22 +4,22 @@ import type { Connection } from '../connect.ts';
 /** One pass over rotations. */
 export interface Run {
   connections: Connection[];
-  /** Our own clock, in ms. */
+  /** The local clock, in ms. */
   now: () => number;
-  /** What the policy says of the keys, as they were listed for this pass. */
+  /** The policy's facts on the keys, as they were listed for this pass. */
   facts: Facts;
   judgements: Judgement[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
-  /** Sinks that did not take a secret in this run, with why: no other is minted for them. */
+  /** Sinks that failed to take a secret in this run, with the reason. No other secret is minted for them. */
   failedSinks: Map<string, string>;
-  /** A person has asked for it: what goes by itself does not stop it. */
+  /** Whether a person requested the pass. Then the conditions for automatic actions do not stop it. */
   isAsked: boolean;
-  /** Why the run goes no further: a key was used while it was revoked (R5), or somebody has paused. */
+  /** Why the run stops: a key was used while it was revoked (R5), or a person has paused. */
   stopped: string | null;
 }
 
-/** The control plane's present, as the pass knows it; null where that is not known well enough. */
+/** Returns the control plane's current time as of the pass; null if it is not known well enough. */
 export function nowMsOf({ facts }: Run, scope: string): number | null {
   return facts.scopes.find((each) => each.scope === scope)?.nowMs ?? null;
 }

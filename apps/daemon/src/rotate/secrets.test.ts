@@ -20,7 +20,7 @@ useRotateFixture();
 const secrets: string[] = [];
 const sandbox = { onSecret: (secret: string) => void secrets.push(secret) };
 
-/** The secret of the successor, which the control plane made last. */
+/** Returns the secret of the successor, the last one that the control plane made. */
 const newest = () => secrets.at(-1) ?? '';
 
 async function expectNowhereInStore(): Promise<void> {
@@ -33,7 +33,7 @@ async function expectNowhereInStore(): Promise<void> {
   }
 }
 
-test('T3: after delivery a secret is in its file, and in no table, log, process list or memory', async () => {
+test('T3: after delivery a secret is in its file only: in no table, log, process list or memory', async () => {
   await prepare(['bot'], { sandbox });
   const snapshot = join(folder, 'heap');
   await fixture.reconnect();
@@ -41,7 +41,7 @@ test('T3: after delivery a secret is in its file, and in no table, log, process 
   expect(await states()).toEqual(['bot: delivered']);
   expect(secrets).toContain(newest());
   const heap = readFileSync(snapshot, 'latin1');
-  expect(heap).toContain('rotate-crash-process'); // it is an image, and the search finds text in it
+  expect(heap).toContain('rotate-crash-process'); // proves that it is an image, and that the search finds text in it
   expect(heap).toContain(fixture.sandbox.adminKey);
   expect(heap.includes(newest())).toBe(false);
   expect(log).not.toContain(newest());
@@ -50,7 +50,7 @@ test('T3: after delivery a secret is in its file, and in no table, log, process 
   expect(secretOf(String(stored[0]?.id))).toBe(newest());
 });
 
-/** A command that looks at every process while it has the secret. */
+/** Returns a command that searches every process while it has the secret. */
 function spyingSink(end: string) {
   const script = join(folder, 'spy.sh');
   const seen = join(folder, 'processes');
@@ -81,7 +81,7 @@ test.each([
   await expectNowhereInStore();
 });
 
-test('the twin: a secret that is put into a table is found', async () => {
+test('the counter-test: a secret that is written to a table is found', async () => {
   await prepare(['bot'], { sandbox });
   await pass();
   await expectNowhereInStore();

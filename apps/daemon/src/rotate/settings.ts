@@ -1,30 +1,30 @@
 import { type Rule, rotationDefaults } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 
-/** How a rotation goes, and where its successor's secret. */
+/** How a key is rotated, and where its successor's secret goes. */
 export interface RotationSettings {
   sink: string;
   quietForMs: number;
   adoptWithinMs: number;
 }
 
-/** A connection's own key goes back into its file. */
+/** The sink of a connection's own key is that connection's file. */
 const ownPrefix = 'connection ';
 
-/** The connection whose own key a sink is of; null for a configured one. */
+/** Returns the connection whose own key the sink holds; null for a configured sink. */
 export function ownConnectionOf(sink: string): string | null {
   return sink.startsWith(ownPrefix) ? sink.slice(ownPrefix.length) : null;
 }
 
-/** All connections that take their key from the file of such a sink. */
+/** Returns all connections that take their key from the file of such a sink. */
 export function ownUsers(sink: string, connections: Connection[]): Connection[] {
   const own = connections.find(({ name }) => name === ownConnectionOf(sink));
   return connections.filter(({ keyFile }) => keyFile !== null && keyFile === own?.keyFile);
 }
 
 /**
- * How a key is rotated: a connection's own into the file from which that takes it, any other as its rule says or as a person has asked. Why not,
- * where nothing says it.
+ * Returns how a key is rotated. A connection's own key goes into the connection's file. Any other follows its rule or a person's request.
+ * Returns the reason if neither specifies it.
  */
 export function settingsFor(
   key: { id: string; controlPlane: string },

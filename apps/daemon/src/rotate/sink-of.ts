@@ -9,7 +9,7 @@ import { fileSink } from './sinks/file.ts';
 import { openSink } from './sinks/open.ts';
 import { type OpenSink } from './sinks/sink.ts';
 
-/** Where a rotation's secret goes, or why nowhere. */
+/** Returns the sink for a rotation's secret, or why there is none. */
 export async function sinkOf(
   { store, config, variables }: Pick<Context, 'store' | 'config' | 'variables'>,
   {
@@ -39,7 +39,10 @@ export async function sinkOf(
   return openSink(sink, target, variables);
 }
 
-/** The file from which a connection takes its key. What the control plane does not know as the same account is not put there. */
+/**
+ * Returns the sink for the file from which a connection takes its key. It rejects a key that the control plane does not identify as the
+ * same account's.
+ */
 function ownSink(
   name: string,
   { config, connections }: { config: Context['config']; connections: Connection[] },

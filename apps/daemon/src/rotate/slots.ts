@@ -3,12 +3,14 @@ import { endSlot, isSlotDue } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { Cron } from 'croner';
 
-/** Of which rules rotations may begin at a control plane, by `CONTROL_PLANE RULE`, and the time of the rule's schedule that is due. */
+/**
+ * The rules whose rotations may begin at a control plane, by `CONTROL_PLANE RULE`, each with the due time of its schedule.
+ */
 export type DueRules = Map<string, string | null>;
 
 /**
- * The rules whose rotations may begin now: those without a schedule of their own, and those of whose schedule a time has come that was not seen to
- * whole. One that was missed is caught up; of a rule that is new only the next counts. The clocks are the control planes'.
+ * Returns the rules whose rotations may begin now: those without their own schedule, and those with a due time that is not yet handled
+ * completely. A missed time is caught up. For a new rule only the next time counts. The clocks are the control planes'.
  */
 export async function readDueRules(db: Db, { rules }: Policy, { scopes }: Facts): Promise<DueRules> {
   const clocks = new Map(
@@ -26,7 +28,7 @@ export async function readDueRules(db: Db, { rules }: Policy, { scopes }: Facts)
   return due;
 }
 
-/** Ends the times of which nothing is left to begin. */
+/** Ends the due times for which no rotation is left to begin. */
 export async function endDueRules(db: Db, due: DueRules, left: Set<string>): Promise<void> {
   for (const [place, slot] of due) {
     const [controlPlane = '', rule = ''] = place.split(' ');
@@ -34,7 +36,7 @@ export async function endDueRules(db: Db, due: DueRules, left: Set<string>): Pro
   }
 }
 
-/** The control plane of a scope as plans name it. */
+/** Returns the control plane of a scope as plans name it. */
 export const controlPlaneOf = (scope: string) => scope.slice(0, scope.indexOf('/'));
 
 function lastTime(schedule: string, nowMs: number): string | null {

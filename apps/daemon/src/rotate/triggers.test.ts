@@ -37,7 +37,7 @@ const inModePlan = () =>
     rules: [{ name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } }],
   });
 
-test('R6: a rule in mode: plan rotates nothing by itself; a person who asks does', async () => {
+test("R6: a rule in mode: plan rotates nothing automatically; a person's request does", async () => {
   await prepare(['bot', 'other'], { policy: inModePlan() });
   expect((await pass())?.opened).toEqual([]);
   const { document } = await planKeys(fixture.context, fixture.connections);
@@ -47,7 +47,7 @@ test('R6: a rule in mode: plan rotates nothing by itself; a person who asks does
   expect(await states()).toEqual(['bot: delivered']);
 });
 
-test('R10: a store of which nobody has said that it may acts for a person only', async () => {
+test("R10: a store that no person has resumed acts on a person's request only", async () => {
   await prepare(['bot']);
   await store.sql`truncate keywarden.high_water_mark`;
   expect((await pass())?.why).toContain('is older than it was');
@@ -56,7 +56,7 @@ test('R10: a store of which nobody has said that it may acts for a person only',
   expect(await states()).toEqual(['bot: delivered']);
 });
 
-test('R7: while all is paused nothing is minted, not for a person either', async () => {
+test('R7: while Keywarden is paused nothing is minted, even for a person', async () => {
   await prepare(['bot']);
   await openPause(store, { by: 'ada', reason: 'change freeze' }, { signal: fixture.context.signal });
   expect((await pass())?.why).toContain('change freeze');
@@ -64,7 +64,7 @@ test('R7: while all is paused nothing is minted, not for a person either', async
   expect(await states()).toEqual([]);
 });
 
-test('an operator’s request in the report is answered once, by a rotation or by why there is none', async () => {
+test("an operator's request in the report is answered once, with a rotation or with the reason for none", async () => {
   await prepare(['bot'], { policy: inModePlan() });
   const report = (await store.as('keywarden_report')).sql;
   const request = async (name: string) =>
@@ -83,7 +83,7 @@ test('an operator’s request in the report is answered once, by a rotation or b
   expect(rotation).toMatchObject({ via: 'report', requested_by: 'grace' });
 });
 
-test('the report may ask, and nothing else of a rotation', async () => {
+test('the report may request a rotation, and change nothing else about it', async () => {
   await prepare(['bot']);
   const report = (await store.as('keywarden_report')).sql;
   const refused = { code: '42501' };
@@ -98,10 +98,10 @@ test('the report may ask, and nothing else of a rotation', async () => {
     await expect(report.unsafe(statement)).rejects.toMatchObject(refused);
 });
 
-test('a rule with a schedule of its own begins rotations at its times, each once, and catches up what was missed', async () => {
+test('a rule with its own schedule begins rotations at its times, each once, and catches up missed ones', async () => {
   await prepare(['bot'], { policy: rotating({ schedule: '0 9 1 * *' }) });
   await pass();
-  expect(await states()).toEqual([]); // the time before the rule was there does not count
+  expect(await states()).toEqual([]); // a time before the rule existed does not count
   await pass(3 * 31 * day);
   expect(await states()).toEqual(['bot: delivered']);
   const slots = await store.sql`select slot from keywarden.rotation_slot`;
@@ -111,7 +111,7 @@ test('a rule with a schedule of its own begins rotations at its times, each once
   expect(await states()).toEqual(['bot: overlapping']);
 });
 
-test('T4: in rotation a key is held, and no rule counts it twice; afterwards its lineage keeps its owner and exemptions', async () => {
+test('T4: a key in rotation is held, and no rule counts it twice; afterwards its lineage keeps its owner and exemptions', async () => {
   const policy = policySchema.parse({
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
     rules: [
@@ -153,7 +153,7 @@ test('T4: in rotation a key is held, and no rule counts it twice; afterwards its
   expect(after).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }], lineage: { rotation: null } });
 });
 
-test('T4: the next rotation goes on with the lineage: its place, its name, its owner', async () => {
+test('T4: the next rotation continues the lineage: its sink path, its name, its owner', async () => {
   const { bot } = await prepare(['bot']);
   for (let days = 0; days < 130; days += 10) {
     await pass(day);
@@ -168,7 +168,7 @@ test('T4: the next rotation goes on with the lineage: its place, its name, its o
   expect(await use(secretOf(bot.id))).toBe(200);
 });
 
-test('what cannot be rotated says why', async () => {
+test('a key that cannot be rotated gets a reason', async () => {
   await prepare(['bot'], { policy: inModePlan() });
   await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'scoped', project_id: project });
   await fixture.ask('POST', '/api_keys', { key_name: 'mine' });
@@ -184,14 +184,14 @@ test('what cannot be rotated says why', async () => {
   expect(refused.map(({ whyNot }) => whyNot)).toEqual([
     'connection main itself uses it and does not take it from a file; set api_key_file',
   ]);
-  expect((await ask(['scoped'])).moved.map(({ rotation }) => rotation.state)).toEqual(['delivered']); // the same one
+  expect((await ask(['scoped'])).moved.map(({ rotation }) => rotation.state)).toEqual(['delivered']); // the same rotation
   await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'new' });
   await pass(day, { acts: false });
   const unknown = await ask(['new'], 'nowhere');
   expect(unknown.opened.map(({ whyNot }) => whyNot)).toEqual(['there is no sink nowhere in the configuration']);
 });
 
-test('through an organization’s key nothing is minted: only personal ones can', async () => {
+test("an organization's key mints nothing: only personal ones can", async () => {
   const { bot } = await prepare(['bot', 'other'], { policy: inModePlan() });
   const [connection] = fixture.context.config.connections;
   if (connection !== undefined) Object.assign(connection, { apiKey: bot.key, keyId: String(bot.id) });
@@ -202,7 +202,7 @@ test('through an organization’s key nothing is minted: only personal ones can'
   ]);
 });
 
-test('what a person gave up is not begun again, and takes no other’s turn', async () => {
+test('a rotation that a person gave up is not begun again, and does not delay others', async () => {
   await prepare(['bot', 'other']);
   await pass();
   const [first] = await listOpenRotations(store.db);
@@ -219,7 +219,7 @@ test('what a person gave up is not begun again, and takes no other’s turn', as
   expect(await listOpenRotations(store.db)).toHaveLength(2);
 });
 
-test('two lineages in one place of a sink: the second is not delivered there', async () => {
+test('two lineages with one path in a sink: the second is not delivered there', async () => {
   await prepare(['bot', 'other'], { sinks: [{ name: 'files', kind: 'file', path: join(folder, 'one') }] });
   await pass();
   const second = await pass();
@@ -229,7 +229,7 @@ test('two lineages in one place of a sink: the second is not delivered there', a
   expect(await states()).toHaveLength(1);
 });
 
-test('not adopted in time: an incident and one notice, and both keys stay; adopted after all, it goes on', async () => {
+test('not adopted in time: an incident and one notice, and both keys stay; if adopted later, the rotation continues', async () => {
   const received: string[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -265,7 +265,7 @@ test('not adopted in time: an incident and one notice, and both keys stay; adopt
   server.close();
 });
 
-test('R5: an old key that is used while it is retired raises the incident, and nothing else of its scope is retired', async () => {
+test('R5: an old key that is used while it is retired opens the incident, and nothing else of its scope is retired', async () => {
   const { bot, other } = await prepare(['bot', 'other']);
   await pass();
   await pass();

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const noFit: (error: unknown) => void = () => undefined;
 
-/** A replica with a store of its own, as a process has. */
+/** Starts a replica with its own store, as a process has. */
 async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
   const replica = randomUUID();
   const { config } = fixture.context;
@@ -47,7 +47,7 @@ async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
 const runs = async () =>
   await store.sql`
   select kind, attempt, replica, outcome, error from keywarden.job_run order by number`;
-/** The outcomes of each job of a kind, in the order in which they began: another slot may come while a test waits. */
+/** Returns the outcomes of each job of a kind, in starting order. Another slot may come while a test waits. */
 const outcomesByJob = async (kind: string) =>
   (
     await store.sql`
@@ -55,7 +55,7 @@ const outcomesByJob = async (kind: string) =>
   ).map(({ outcomes }) => outcomes as string[]);
 const outcomesOf = async (kind: string) => (await outcomesByJob(kind)).flat();
 
-test('a store that is new is filled by what begins at once, each job by one of the replicas', async () => {
+test('the first jobs start at once and fill a new store, each job on one of the replicas', async () => {
   const replicas = await Promise.all([start(), start(), start()]);
   await replicas[0]?.daemon.settled(['keys', 'operations', 'credentials']);
   const done = await runs();
@@ -68,7 +68,7 @@ test('a store that is new is filled by what begins at once, each job by one of t
   expect(stored?.operations).toBe(300);
 });
 
-test('a job that fails as often as it is tried is an incident, which ends when a later one is done; no message of the error is kept', async () => {
+test('a job that fails on every try opens an incident, which a later success ends; no message of the error is kept', async () => {
   await store.sql`update keywarden_jobs.queue set retry_limit = 1, retry_delay = 1, retry_backoff = false`;
   const fault = { method: 'GET', path: '/projects', kind: 'status', status: 400 };
   await fixture.controls.setFaults([fault]);
@@ -100,7 +100,7 @@ test('a job that fails as often as it is tried is an incident, which ends when a
   expect(await outcomesByJob('operations')).toContainEqual(['done']);
 }, 120_000);
 
-test('a store that is read-only, then full, then locked: the job is tried until it is well again, and nothing needs a hand', async () => {
+test('a store that is read-only, then full, then locked: the job is retried until the store recovers, without manual steps', async () => {
   await store.sql`update keywarden_jobs.queue set retry_delay = 1, retry_backoff = false`;
   await store.sql.unsafe(`
     create sequence public.troubles;
@@ -130,7 +130,7 @@ test('a store that is read-only, then full, then locked: the job is tried until 
 
 const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
 
-test('a long job is handed back at once when its daemon is told to stop, and another goes on with it', async () => {
+test('a long job is handed back at once when its daemon stops, and another daemon continues it', async () => {
   await fixture.controls.setFaults([slow]);
   const { daemon, replica: first } = await start();
   await until(
@@ -149,7 +149,7 @@ test('a long job is handed back at once when its daemon is told to stop, and ano
   ]);
 });
 
-test('a short job is finished before the daemon ends, and one that does not end in time is handed back', async () => {
+test('a short job is finished before the daemon ends, and a job that does not end in time is handed back', async () => {
   const slowKeys = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'latency', latency_ms: 1500 };
   await fixture.controls.setFaults([slowKeys]);
   const busy = async () =>
@@ -169,7 +169,7 @@ test('a short job is finished before the daemon ends, and one that does not end 
   expect(waiting?.state).toBe('created');
 });
 
-test('a daemon that meets another schema than its own says so', async () => {
+test('a daemon that meets another schema than its own reports that', async () => {
   const unfit = Promise.withResolvers<unknown>();
   await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
   await start({ onUnfit: unfit.resolve }).catch(unfit.resolve);

@@ -12,42 +12,42 @@ import { runJob } from './worker.ts';
 
 export interface DaemonOptions {
   replica: string;
-  /** Stands in for the database's clock, in ms since 1970: for simulations. */
+  /** Replaces the database's clock, in ms since 1970: for simulations. */
   now?: () => number;
-  /** How often what died is looked for; seconds. */
+  /** How often the daemon looks for jobs that died, in seconds. */
   superviseSeconds?: number;
-  /** How often jobs that are tried again are looked for; seconds. New ones are heard of at once. */
+  /** How often the daemon looks for jobs to retry, in seconds. It is notified of new jobs at once. */
   pollSeconds?: number;
-  /** Hears of what only ends the daemon: another schema than the one it knows. */
+  /** Called for an error after which the daemon must end: another schema than its own. */
   onUnfit: (error: unknown) => void;
 }
 
 export interface Daemon {
-  /** Jobs that this replica runs now. */
+  /** Returns the number of jobs that this replica runs now. */
   running: () => number;
-  /** When the last tick came through, in ms of `performance.now`. */
+  /** Returns when the last tick completed, in ms of `performance.now`. */
   tickedMs: () => number;
-  /** Enqueues what is due now; it is called by itself, too. */
+  /** Enqueues what is due now. The daemon also calls it automatically. */
   tick(): Promise<void>;
-  /** Resolves when nothing of these queues runs or waits for its first attempt, on whatever replica. */
+  /** Resolves when no job of these queues runs or waits for its first attempt, on any replica. */
   settled(kinds: readonly string[]): Promise<void>;
-  /** Takes no more jobs, and finishes or hands back what runs, within the configured time. */
+  /** Takes no more jobs, and finishes or hands back running ones within the configured time. */
   stop(): Promise<void>;
 }
 
 const tickEvery = '*/5 * * * * *';
-/** The clock of the database may be set: it is asked at least as often. */
+/** The database's clock may be set, so it is read at least this often, in ms. */
 const longestSkipMs = 55_000;
-/** While the store cannot be reached, one line in so long says so. */
+/** While the store cannot be reached, it is logged once in this time, in ms. */
 const complaintMs = 30_000;
-/** Accounts of which a replica does jobs of one kind at once. */
+/** The most accounts for which a replica runs jobs of one kind at once. */
 const mostAtOnce = 4;
-/** What is left of the time to stop when running jobs are handed back. */
+/** The share of the stop time that is left when running jobs are handed back. */
 const handBackShare = 0.3;
 
 /**
- * One replica: ticks, and works on what any replica has enqueued. None is special; which of them enqueues a slot, and which does a job, is
- * decided by rows.
+ * Starts one replica, which ticks and works on jobs that any replica has enqueued. All replicas are equal: rows decide which one enqueues a
+ * slot and which one does a job.
  */
 export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
   const { store, log, config } = context;
@@ -78,7 +78,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await sayCurrentPolicy({ ...context, store: { ...store, sql } });
     tickedMs = performance.now();
-    // Not past the next slot, by a tick of this machine's clock.
+    // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
   };
 
@@ -96,7 +96,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
       if (job === undefined || job.sourceName === null) return;
       const { sourceName, sourceId, createdOn } = job;
-      const { account, connections } = job.data as JobData; // as it was sent
+      const { account, connections } = job.data as JobData; // has the type with which it was sent
       await openJobIncident(store.sql, { kind: sourceName, account, connections, jobId: sourceId, diedAt: createdOn });
     });
   };
@@ -114,12 +114,12 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     isOver.abort();
     clearTimeout(force);
     if (end === 'late') log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
-    // Fails what it takes to be active still: a job that did not end in time is so free for others at once.
+    // Fails the jobs that still count as active: a job that did not end in time is free for others at once.
     await queues.stop({ graceful: false, close: false }).catch((error: unknown) => complain(error));
   };
 
   try {
-    // Before there is work to do: a daemon that does not fit does none.
+    // Tick before there is work: a daemon with another schema must do none.
     await tickNow();
     await startWorkers();
   } catch (error) {
@@ -136,7 +136,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     tick: tickNow,
     settled: async (kinds) => {
       for (;;) {
-        // The store may be away for a while: that is no reason to end.
+        // The store may be away for a while, which is no reason to end.
         const jobs = await countUnsettled(sql, kinds).catch((error: unknown) => {
           asked.signal.throwIfAborted();
           complain(error);
@@ -150,12 +150,12 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   };
 }
 
-/** Resolves when nothing runs any more; what begins meanwhile is waited for, too. */
+/** Resolves when nothing runs any more, including jobs that begin meanwhile. */
 async function allEnded(running: Set<Promise<void>>): Promise<void> {
   while (running.size > 0) await Promise.allSettled(running);
 }
 
-/** Says that the queues cannot be reached once in a while, not with every try. */
+/** Returns a logger for unreachable queues that logs once in a while, not on every try. */
 function createComplaint(log: Context['log']): (error: unknown) => void {
   let saidMs = Number.NEGATIVE_INFINITY;
   return (error) => {

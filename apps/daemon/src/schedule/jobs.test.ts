@@ -5,11 +5,11 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { tryEachConnection } from './jobs.ts';
 
-test('R7: a connection that fails is logged as the error that it is, and the next one is worked on', async () => {
+test('R7: a connection that fails is logged with its actual error, and the next one is processed', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const fixture = await makeFixture(store);
   const lines: unknown[] = [];
-  // Only the one method that is called; what the logger makes of an error is its own test.
+  // Only the one method that is called. Another test covers how the logger formats an error.
   const log = { error: (fields: unknown) => void lines.push(fields) } as unknown as Logger;
   const failing = { ...connectionOf(fixture), name: 'failing' };
   const worked: string[] = [];

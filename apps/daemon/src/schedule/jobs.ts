@@ -12,11 +12,11 @@ import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 
-/** What a job of a kind does. */
+/** The work of a kind of job. */
 export interface JobWork {
-  /** Of one account, or of all at once. */
+  /** Whether a job covers one account, or all at once. */
   per: 'account' | 'store';
-  /** It loses nothing when it is cut short: it is handed back at once when the daemon is to stop. */
+  /** Whether an interruption loses nothing. Such a job is handed back at once when the daemon stops. */
   isResumable: boolean;
   run: (context: Context, connections: string[]) => Promise<void>;
 }
@@ -64,7 +64,7 @@ export const jobs: Record<JobKind, JobWork> = {
       const context = await withCurrentPolicy(given);
       if (context === null) return;
       const connections = await connectionsOf(context, { skipFailing: true });
-      // What could not be listed is judged on no evidence, and stays; the job of keys says so.
+      // A key that could not be listed has no fresh evidence, and stays. The job of keys reports the failure.
       await tryEachConnection(context, connections, syncKeys);
       logEnforced(context, await enforce(context, connections));
     },
@@ -114,7 +114,7 @@ function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated):
   log.info({ begun, why_not: whyNot, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
 }
 
-/** Where the schedule of operations comes seldom, or its passes fail, every project is asked at least daily all the same. */
+/** Asks every project at least daily, even if the schedule of operations is infrequent or its passes fail. */
 async function sweepOperations(context: Context, connection: Connection): Promise<void> {
   const recent = { kind: 'operations', connection: connection.name, hours: 20 } as const;
   if (!(await hasFinishedRun(context.store.db, recent))) await syncOperations(context, connection);
@@ -122,7 +122,9 @@ async function sweepOperations(context: Context, connection: Connection): Promis
 
 type ConnectionWork = (context: Context, connection: Connection) => Promise<unknown>;
 
-/** One connection's failure does not stop the others (R7). Answers with the names of those that failed. */
+/**
+ * Runs the work for each connection. One connection's failure does not stop the others (R7). Returns the names of those that failed.
+ */
 export async function tryEachConnection(
   context: Context,
   connections: Connection[],
@@ -142,7 +144,7 @@ export async function tryEachConnection(
   return failed;
 }
 
-/** Each of these connections, and an error in the end if any failed, so that the job is tried again. */
+/** Runs the work for each of these connections. Throws at the end if any failed, so that the job is retried. */
 async function syncAccount(context: Context, names: string[], work: ConnectionWork): Promise<void> {
   const connections = await connectionsOf(context, { names, skipFailing: true });
   const unusable = names.filter((name) => !connections.some((connection) => connection.name === name));

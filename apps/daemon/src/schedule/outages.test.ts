@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
-// The server is stopped under a running daemon, and started again.
+// These tests stop the server under a running daemon, and start it again.
 
 let postgres: Awaited<ReturnType<typeof startTestPostgres>>;
 let store: TestStore;
@@ -54,12 +54,12 @@ async function startIt(): Promise<void> {
   daemon = await startDaemon(context, options);
 }
 
-/** What a test asks of the store while it comes and goes. */
+/** Returns the result of a test's query while the store stops and starts. */
 async function ask<T>(work: () => Promise<T>): Promise<T> {
   return (await until(async () => ({ answer: await work() }), { toleratesErrors: true })).answer;
 }
 
-/** Waits until nothing runs, waits, or is to be tried again. */
+/** Waits until no job runs, waits, or is to be retried. */
 async function settled(): Promise<void> {
   await until(async () => {
     const [row] = await ask(
@@ -74,14 +74,14 @@ async function advance(hours: number): Promise<void> {
   offsetMs += hours * 3_600_000;
 }
 
-/** Some hours pass, and everything that is due is done. */
+/** Lets some hours pass, and waits until everything that is due is done. */
 async function pass(hours: number): Promise<void> {
   await advance(hours);
   await ask(() => daemon.tick());
   await settled();
 }
 
-/** Stops the server as soon as the control plane hears the first request of a route. */
+/** Stops the server as soon as the control plane receives the first request of a route. */
 async function interruptAt(route: string): Promise<void> {
   await fixture.controls.resetStats();
   await until(async () => (await fixture.controls.stats()).by_route[route], {
@@ -99,7 +99,7 @@ async function makeKeys(names: string[]): Promise<void> {
 const slow = (method: string, path: string) => [{ method, path, kind: 'latency', latency_ms: 200 }];
 const keyRoute = '/organizations/{org_id}/api_keys';
 
-test('during a sync: it goes on where it stood, and every operation is stored once', async () => {
+test('during a sync: it continues where it stopped, and every operation is stored once', async () => {
   await begin();
   await fixture.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 900, months: 2 });
   const path = '/projects/{project_id}/operations';
@@ -121,7 +121,7 @@ test('during a sync: it goes on where it stood, and every operation is stored on
   expect(runs.at(-1)?.outcome).toBe('done');
 }, 120_000);
 
-test('during an apply: exactly what is flagged is revoked, each key once, each intent with one outcome', async () => {
+test('during an apply: exactly the flagged keys are revoked, each once, and each intent has one outcome', async () => {
   await begin(
     policySchema.parse({
       enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1s' },
@@ -145,7 +145,7 @@ test('during an apply: exactly what is flagged is revoked, each key once, each i
   };
   for (let hour = 0; hour < 8; hour += 1) await pass(1);
   await interrupted;
-  // An intent is decided by listings that begin a minute after it: the test does not wait for that minute.
+  // Listings decide an intent only if they begin a minute after it. The test does not wait for that minute.
   await store.sql`alter table keywarden.revocation_intent disable trigger user`;
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
   for (let hour = 0; hour < 4; hour += 1) await pass(1);
@@ -160,7 +160,7 @@ test('during an apply: exactly what is flagged is revoked, each key once, each i
   expect(gone.map(({ name, times }) => `${name} ${times}`)).toEqual(names.map((name) => `${name} 1`));
 }, 180_000);
 
-test('during a rotation: it goes on, one successor is delivered, and no key is unknown', async () => {
+test('during a rotation: it continues, one successor is delivered, and no key is unknown', async () => {
   await begin(
     policySchema.parse({
       enforcement: { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } }, canary_wait: '1s' },
@@ -181,7 +181,7 @@ test('during a rotation: it goes on, one successor is delivered, and no key is u
   const live = keys.filter(({ name, revoked_at }) => name.startsWith('service') && revoked_at === null);
   const known = await store.sql`select id::text as id from keywarden.key where gone_at is null`;
   expect(live.filter(({ id }) => !known.some((key) => key.id === String(id)))).toEqual([]);
-  // The old one, and the one that was delivered; what the outage left behind was found and revoked.
+  // The old key, and the delivered one. What the outage left behind was found and revoked.
   expect(live).toHaveLength(2);
   const [rotation] = await listOpenRotations(fixture.context.store.db);
   expect(rotation?.state).toBe('overlapping');

@@ -20,7 +20,7 @@ afterEach(async () => {
   await store.close();
 });
 
-/** One that ticks on the clock of this test. */
+/** Creates a replica that ticks on this test's clock. */
 async function makeReplica() {
   const sql = fixture.context.store.connect({ max: 1, parsesJson: true });
   const queues = createBoss(overPostgres(sql), { superviseSeconds: null, listens: false });
@@ -33,7 +33,7 @@ async function makeReplica() {
   };
 }
 
-/** What all replicas enqueue when they tick at the same moment. */
+/** Returns what all replicas enqueue when they tick at the same moment. */
 async function tickAll(at: string): Promise<string[]> {
   nowMs = Date.parse(at);
   const ticks = await Promise.all(replicas.map(({ options }) => tick(options)));
@@ -43,12 +43,12 @@ async function tickAll(at: string): Promise<string[]> {
     .toSorted();
 }
 
-/** All jobs end, as if they were done. */
+/** Ends all jobs as done. */
 async function finishAll(): Promise<void> {
   await store.sql`update keywarden_jobs.job set state = 'completed', completed_on = now() where state <= 'active'`;
 }
 
-test('on a store that is new keys, operations and credentials begin at once, and the others with their next time', async () => {
+test('on a new store keys, operations and credentials begin at once, and the other jobs at their next time', async () => {
   expect(await tickAll('2026-06-15T11:59:57Z')).toEqual([
     'credentials 2026-06-15T03:40 1',
     'enforce 2026-06-15T11:10 0',
@@ -60,12 +60,12 @@ test('on a store that is new keys, operations and credentials begin at once, and
   ]);
 });
 
-test('a time is enqueued once, whoever ticks and however often; what still runs is not enqueued beside itself', async () => {
+test('a time is enqueued once, whichever replica ticks and however often; a running job is not enqueued again beside itself', async () => {
   await tickAll('2026-06-15T11:59:57Z');
   await finishAll();
   expect(await tickAll('2026-06-15T12:00:00Z')).toEqual(['keys 2026-06-15T12:00 1', 'operations 2026-06-15T12:00 1']);
   expect(await tickAll('2026-06-15T12:00:01Z')).toEqual([]);
-  // Those of 12:00 have not ended.
+  // The jobs of 12:00 have not ended.
   expect(await tickAll('2026-06-15T12:15:00Z')).toEqual([
     'enforce 2026-06-15T12:10 1',
     'keys 2026-06-15T12:15 0',
@@ -73,7 +73,7 @@ test('a time is enqueued once, whoever ticks and however often; what still runs 
   ]);
 });
 
-test('what was missed while nobody ticked is caught up once, with the last time of each', async () => {
+test('after a time without ticks, only the last missed time of each schedule is caught up', async () => {
   await tickAll('2026-06-15T11:59:57Z');
   await finishAll();
   expect(await tickAll('2026-06-18T09:07:00Z')).toEqual([
@@ -88,7 +88,7 @@ test('what was missed while nobody ticked is caught up once, with the last time 
   expect(await tickAll('2026-06-18T09:07:05Z')).toEqual([]);
 });
 
-test('a clock that is set back repeats nothing, and one that was set too far ahead stops nothing when it is right again', async () => {
+test('a clock that is set back repeats nothing; one that was too far ahead stops nothing once it is right again', async () => {
   await tickAll('2026-06-15T12:16:00Z');
   await finishAll();
   expect(await tickAll('2026-06-15T12:01:00Z')).toEqual([
@@ -107,7 +107,7 @@ test('a clock that is set back repeats nothing, and one that was set too far ahe
   ]);
 });
 
-test('the time zone of the machine changes nothing', async () => {
+test("the machine's time zone changes nothing", async () => {
   await tickAll('2026-06-15T12:16:00Z');
   const before = process.env.TZ;
   process.env.TZ = 'Asia/Kathmandu';
@@ -116,7 +116,7 @@ test('the time zone of the machine changes nothing', async () => {
   else process.env.TZ = before;
 });
 
-test('whoever ticks is told when the next time comes', async () => {
+test('a tick returns when the next time comes', async () => {
   nowMs = Date.parse('2026-06-15T12:04:00Z');
   const [first] = replicas;
   expect((await tick(first?.options ?? fail())).nextMs).toBe(6 * 60_000);

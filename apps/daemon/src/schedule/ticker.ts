@@ -5,12 +5,12 @@ import type { Config } from '@keywarden/runtime/config';
 import { Cron } from 'croner';
 import { jobs } from './jobs.ts';
 
-/** What a job is sent with. */
+/** The data with which a job is sent. */
 export interface JobData {
   account: string;
-  /** Names of the connections that it is about; none where it is about all. */
+  /** Names of the job's connections; empty for a job about all of them. */
   connections: string[];
-  /** The time of its schedule, RFC 3339; null for what no schedule asked for. */
+  /** The time of its schedule, RFC 3339; null for a job without a schedule. */
   slot: string | null;
 }
 
@@ -20,24 +20,24 @@ export interface TickOptions {
   queues: Queues;
   config: Pick<Config, 'schedules' | 'connections'>;
   replica: string | null;
-  /** Stands in for the database's clock, in ms since 1970: for simulations. */
+  /** Replaces the database's clock, in ms since 1970: for simulations. */
   now?: (() => number) | undefined;
 }
 
-/** A slot that this tick enqueued, with its jobs; those whose account has one under way already are left out. */
+/** A slot that this tick enqueued, with its jobs. It leaves out jobs whose account already has one in progress. */
 export interface EnqueuedSlot {
   schedule: JobKind;
   slot: string;
   jobs: number;
 }
 
-/** Of a store that no schedule has run on yet, these begin at once; of the others the next time counts. */
+/** The jobs that begin at once on a store without earlier runs. For the others the next time counts. */
 const atOnce: readonly JobKind[] = ['keys', 'operations', 'credentials'];
 
 /**
- * Enqueues what is due: of each schedule the last time that has come, if nobody has enqueued that. Of several that were missed only the last
- * is caught up. The clock is the database's, and what is due is in UTC: neither this machine's clock nor its time zone counts. A clock that
- * was set back finds the same times enqueued already.
+ * Enqueues what is due: the last time of each schedule that has come, unless a replica has enqueued it already. Of several missed times,
+ * only the last one is caught up. The clock is the database's, and due times are in UTC: this machine's clock and time zone do not matter.
+ * A clock that was set back finds the same times already enqueued.
  */
 export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSlot[]; nextMs: number }> {
   const { sql, config, now } = options;
@@ -48,7 +48,7 @@ export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSl
     const cron = new Cron(config.schedules[schedule], { paused: true, timezone: 'UTC' });
     const next = cron.nextRun(new Date(nowMs));
     if (next !== null) nextMs = Math.min(nextMs, next.getTime() - nowMs);
-    // One that is due this very second counts as come.
+    // A time that is due this very second counts as come.
     const last = cron.previousRuns(2, new Date(nowMs + 1000)).find((at) => at.getTime() <= nowMs);
     if (last === undefined || last.getTime() <= (lastMs.get(schedule) ?? 0)) continue;
     const isFirst = !lastMs.has(schedule);
@@ -58,7 +58,7 @@ export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSl
   return { enqueued, nextMs };
 }
 
-/** The slot and its jobs come into being together. Undefined where somebody else was first. */
+/** Enqueues a slot together with its jobs. Returns undefined if another replica was first. */
 async function enqueueSlot(
   { sql, queues, config, replica }: TickOptions,
   { schedule, slotMs, isFirst }: { schedule: JobKind; slotMs: number; isFirst: boolean },

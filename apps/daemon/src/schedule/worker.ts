@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { jobs } from './jobs.ts';
 import type { JobData } from './ticker.ts';
 
-/** How the daemon is to end: `asked` when it was told to, `forced` when what still runs must be handed back. */
+/** How the daemon ends: `asked` is aborted on a stop request, `forced` when running jobs must be handed back. */
 interface Stopping {
   asked: AbortSignal;
   forced: AbortSignal;
@@ -22,7 +22,7 @@ export interface Worker {
   stopping: Stopping;
 }
 
-/** What the queue keeps of a failure: never a message that may hold data. */
+/** The part of a failure that the queue stores: never a message that may contain data. */
 class JobFailure extends Error {
   constructor(error: unknown) {
     const { type, code, message } = describeError(error);
@@ -32,17 +32,19 @@ class JobFailure extends Error {
   }
 }
 
-/** One attempt at a job, with its row in the store from begin to end. Throws what the queue is to keep, so that it is tried again. */
+/**
+ * Runs one attempt at a job, with its row in the store from start to end. Throws what the queue is to store, so that the job is retried.
+ */
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
-  // Taken from the queue when the daemon was told to stop already.
+  // The job was taken from the queue after the stop request.
   if (stopping.asked.aborted) return await handBack(worker, kind, job);
   const { db, sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
   const runId = randomUUID();
   const log = context.log.child({ run: runId, job: kind, account, ...(slot === null ? {} : { slot }) });
-  // The queue's own signal says that another has taken the job over, or that it took longer than a day.
+  // The queue's own signal means that another replica has taken the job over, or that it took longer than a day.
   const linked = linkSignals(job.signal, isResumable ? stopping.asked : stopping.forced, context.signal);
   const { signal } = linked;
   const startedMs = performance.now();
@@ -76,7 +78,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
       ? ({ outcome: 'handed_back' } as const)
       : ({ outcome: 'failed', error: described } as const);
     end(how.outcome);
-    // The store may be what failed: the attempt is then one without an end.
+    // The store may be what failed: the attempt then has no end.
     if (number !== undefined) await finishJobRun(sql, { number, ...how }).catch(() => undefined);
     if (isHandedBack) {
       await handBack(worker, kind, job);
@@ -90,13 +92,13 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   }
 }
 
-/** Another of the same stands in the queue at once, for whoever is there. */
+/** Puts the same job in the queue again at once, for any replica. */
 async function handBack({ sql, queues }: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   await sql.begin(async (tx) => {
     const db = overPostgres(tx);
-    // Only what is this replica's still: another may have taken it over.
+    // Complete only a job that this replica still holds: another may have taken it over.
     const answer = await queues.complete(kind, job, undefined, { db });
-    const { affected } = answer as { affected?: number }; // its types leave out what it says
+    const { affected } = answer as { affected?: number }; // its types omit a field that it returns
     if (affected === 1) await queues.send(kind, job.data, { singletonKey: job.data.account, db });
   });
 }

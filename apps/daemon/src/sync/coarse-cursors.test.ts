@@ -8,7 +8,7 @@ interface Body {
   pagination?: { cursor: string };
 }
 
-test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that goes on where another failed, claims them', async () => {
+test('A1, A2: cursors that are cut to seconds lose rows; neither a pass nor one that resumes a failed pass claims them', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const served = new Map<string, string>();
   const cutting: typeof fetch = async (input, init) => {
@@ -23,7 +23,7 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
   await fixture.controls.setSettings({ times: 'microseconds' });
   await fixture.controls.generate({ organizations: 1, projects: 3, keys: 0, operations: 0, months: 2 });
   const projects = await fixture.controls.projects();
-  // Several rows a second: a cut cursor skips some of them.
+  // Several rows a second: a truncated cursor skips some of them.
   for (const { id } of projects) {
     const groups = Array.from({ length: 300 }, (_, index) => ({
       count: 2,
@@ -62,7 +62,7 @@ test('A1, A2: cursors that are cut to seconds lose rows; no pass, nor one that g
   await store.close();
 });
 
-test('A1: a walk that was cut short under times of whole seconds does not fail for ever once times have more digits', async () => {
+test('A1: a walk that was interrupted under times of whole seconds recovers once times have more digits', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const fixture = await makeFixture(store);
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 2 });

@@ -23,7 +23,7 @@ const everything = async () => {
   return JSON.stringify(rows);
 };
 
-test('what lets somebody into a project is observed: every kind, without a secret, each time with what has changed', async () => {
+test('every kind of credential that gives access to a project is observed without its secret, each version with its changes', async () => {
   await prepareProject();
   const issued = await issue('backup');
   await fixture.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
@@ -48,7 +48,7 @@ test('what lets somebody into a project is observed: every kind, without a secre
     holder: 'eve@agency.example',
   });
   expect(all.find(({ kind }) => kind === 'jwks')?.detail).toMatchObject({ url: 'https://keys.example' });
-  // Nothing says who made them: the owner of the project answers.
+  // The records do not name a creator: the project's owner is responsible.
   expect(new Set(all.map(({ owner }) => owner))).not.toContain('unknown');
   const stored = await everything();
   for (const secret of [issued.api_token, issued.s3_secret_access_key, 'hidden']) expect(stored).not.toContain(secret);
@@ -59,7 +59,7 @@ test('what lets somebody into a project is observed: every kind, without a secre
   expect(plan.judgements).toEqual([]);
 });
 
-test('a role that was dropped and made again is another one, and opens no incident', async () => {
+test('a role that was dropped and created again is a new one, and opens no incident', async () => {
   await prepareProject();
   const roles = `/projects/${project}/branches/${branch}/roles`;
   await fixture.ask('POST', roles, { role: { name: 'app' } });
@@ -76,7 +76,7 @@ test('a role that was dropped and made again is another one, and opens no incide
   expect(await listIncidents(store.db, { isOpen: true, limit: 10 })).toEqual([]);
 });
 
-test('A7: a list that may not be seen, or that is incomplete, ends nothing', async () => {
+test('A7: a forbidden or incomplete list ends nothing', async () => {
   await prepareProject();
   await issue('backup');
   await fixture.ask('POST', `/projects/${project}/permissions`, { email: 'eve@agency.example' });
@@ -95,7 +95,7 @@ test('A7: a list that may not be seen, or that is incomplete, ends nothing', asy
   expect(await shown({ state: 'active' })).toEqual(before.map((each) => expect.objectContaining({ id: each.id })));
 });
 
-test('credentials of a deleted project are over with it', async () => {
+test('credentials of a deleted project end with it', async () => {
   await prepareProject();
   await issue('backup');
   await listed();
@@ -105,7 +105,7 @@ test('credentials of a deleted project are over with it', async () => {
   expect((await shown({ state: 'active' })).length).toBe(0);
 });
 
-test('as they were: a credential that was revoked since was there at its time, and times without a listing are named', async () => {
+test('an as-of list of a past time includes a credential that was revoked later, and times without a listing are named', async () => {
   await prepareProject();
   const { token_id: id } = await issue('backup');
   await listed();
@@ -130,7 +130,7 @@ test('as they were: a credential that was revoked since was there at its time, a
   expect((await holes(Date.parse(asOf) - 40 * 86_400_000)).length).toBe(5);
 });
 
-test('a list that fails does not keep the other lists of its project from being read', async () => {
+test('a list that fails does not stop the other lists of its project', async () => {
   await prepareProject();
   const path = '/projects/{project_id}/branches';
   await fixture.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);

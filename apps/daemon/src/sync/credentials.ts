@@ -11,12 +11,12 @@ import { isOfOneProject, isOutage } from './project-operations.ts';
 import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
 
-/** So many projects that fail with an outage, one after the other, end the pass. */
+/** This many projects in a row that fail with an outage end the pass. */
 const outagesInARow = 5;
 
 /**
- * One pass over the credentials of all projects that a connection sees, but for API keys. A list that the credential may not see, or that the service
- * does not have, says nothing; one project's failure does not stop the others.
+ * Runs one pass over all credentials, except API keys, of the projects that a connection sees. A forbidden list, or one that the service
+ * does not have, concludes nothing. One project's failure does not stop the others.
  */
 export async function syncCredentials(context: Context, connection: Connection): Promise<Counts> {
   const part = context.progress.part(`credentials of ${connection.name}`, 'projects');
@@ -81,7 +81,7 @@ async function syncProject(
       context.log.warn({ scope, doubt }, 'a listing of credentials proves no absence');
     } catch (error) {
       if (isHidden(error)) add(counts, 'hidden_lists');
-      // One list that fails does not keep the others from being read.
+      // One list's failure does not stop the others.
       else if (isOutage(error) || !isOfOneList(error)) throw error;
       else failure ??= { error };
     }
@@ -91,7 +91,9 @@ async function syncProject(
 
 const isOfOneList = (error: unknown) => error instanceof UserError || isOfOneProject(error);
 
-/** The credential may not look, or the service has no such list (501): that concludes nothing about what is there. */
+/**
+ * Returns whether the credential may not read the list, or the service has no such list (501). That concludes nothing about what exists.
+ */
 function isHidden(error: unknown): boolean {
   if (!(error instanceof ControlPlaneError)) return false;
   return ['forbidden', 'not_found'].includes(error.code) || error.status === 501;

@@ -6,7 +6,7 @@ import { syncOperations } from './operations.ts';
 
 let store: TestStore;
 let fixture: Fixture;
-/** Stands between; a test may set it. */
+/** The fetch between client and control plane, which a test may set. */
 let way: typeof fetch;
 
 beforeEach(async () => {
@@ -20,7 +20,7 @@ afterEach(async () => {
   await store.close();
 });
 
-/** One pass a minute later; with how many projects had vanished, and what is stored of this one. */
+/** Runs one pass a minute later. Returns the number of vanished projects, and what is stored of this one. */
 async function pass(project: string) {
   await fixture.controls.advance(60);
   await fixture.reconnect();
@@ -30,7 +30,7 @@ async function pass(project: string) {
   return { vanished, isDeleted: row?.is_deleted, isGone: row?.is_gone };
 }
 
-/** A project that is there for an hour, between two passes. */
+/** Creates a project that exists for an hour, between two passes. */
 async function makeShortLived(): Promise<string> {
   const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
   const { project } = await fixture.ask<{ project: { id: string } }>('POST', '/projects', {
@@ -43,7 +43,7 @@ async function makeShortLived(): Promise<string> {
 
 const someProject = async () => (await fixture.controls.projects())[0]?.id ?? '';
 
-/** From when it is told to on, the list of deleted projects answers as it did then. */
+/** Returns a function. Once it is called, the list of deleted projects repeats its response of that time. */
 function freezeDeleted(): () => void {
   let old: string | null = null;
   let isFrozen = false;
@@ -57,7 +57,7 @@ function freezeDeleted(): () => void {
   return () => void (isFrozen = true);
 }
 
-test('A7: a project that was made and deleted between two passes is found among those that can be recovered, and asked for once', async () => {
+test('A7: a project created and deleted between two passes is found among the recoverable ones, and requested once', async () => {
   await pass('');
   const project = await makeShortLived();
   expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
@@ -72,7 +72,7 @@ test('A7: a project that was made and deleted between two passes is found among 
 });
 
 test.each([400, 403, 404])(
-  'operations of a deleted project that are answered with %i are asked for once',
+  'operations of a deleted project that are answered with %i are requested once',
   async (status) => {
     await pass('');
     const project = await makeShortLived();
@@ -90,7 +90,7 @@ test.each([400, 403, 404])(
   },
 );
 
-test('A7: a list of deleted projects that lags makes no project gone that the list of projects shows', async () => {
+test('A7: an outdated list of deleted projects marks no project gone that the list of projects shows', async () => {
   const freeze = freezeDeleted();
   const project = await someProject();
   await pass(project);
@@ -101,7 +101,7 @@ test('A7: a list of deleted projects that lags makes no project gone that the li
   expect(await pass(project)).toMatchObject({ isGone: false });
 });
 
-test('A7: nor one that the list of projects leaves out as unavailable', async () => {
+test('A7: nor does it mark one that the list of projects leaves out as unavailable', async () => {
   const project = await someProject();
   await pass(project);
   const freeze = freezeDeleted();

@@ -3,8 +3,8 @@ import { compareInstants, toMs } from '@keywarden/core/values';
 const digitsAtMost = 6;
 
 /**
- * The end of the span that a time's digits name: 10:00:05 for what happened within that second may be written so, and ends at 10:00:06. One with six
- * digits is itself.
+ * Returns the end of the span that a time's digits cover. For example, 10:00:05 can stand for anything within that second, so its span ends
+ * at 10:00:06. A time with six digits is returned as it is.
  */
 export function endOfDigits(at: string): string {
   const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').slice(0, digitsAtMost).replace(/0+$/, '');
@@ -13,7 +13,7 @@ export function endOfDigits(at: string): string {
 
 export const justAbove = (at: string) => plusMicros(at, 1);
 
-/** A time so many microseconds later, in UTC, at most a second. */
+/** Returns a time plus some microseconds, at most a second, in UTC. */
 function plusMicros(at: string, micros: number): string {
   const fraction = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(digitsAtMost, '0').slice(0, digitsAtMost);
   const sum = Number(fraction) + micros;

@@ -9,16 +9,18 @@ import { servedMs } from './proof.ts';
 import type { Counts } from './run.ts';
 import { keepRejected } from './run.ts';
 
-/** A walk goes down to a hole of the coverage once in so long, in ms: a little less than a day, for schedules are daily. */
+/**
+ * In ms: a walk goes down to a gap in the coverage once in this time. It is a little less than a day, because schedules are daily.
+ */
 const holesEveryMs = 20 * 3_600_000;
 
-/** The projects of one organization, as a connection was shown them a moment ago; those that say they are of another are left out. */
+/** One organization's projects, as a connection was just shown them, without those that claim another organization. */
 interface ShownProjects {
   organizationId: string;
   projectIds: string[];
 }
 
-/** Lists the organizations and projects that a connection sees, and stores them; what is missing or deleted is marked. */
+/** Lists and stores the organizations and projects that a connection sees. Marks what is missing or deleted. */
 export async function syncProjects(context: Context, connection: Connection, counts: Counts): Promise<ShownProjects[]> {
   const { store, signal } = context;
   const { client, controlPlane } = connection;
@@ -28,14 +30,14 @@ export async function syncProjects(context: Context, connection: Connection, cou
     const unavailableIds: string[] = [];
     const begunMs = connection.time.now();
     const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
-    // Coverage begins at a project's creation: one that cannot be is not stored, and the project is there all the same.
+    // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
     const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
     unavailableIds.push(...others.map(({ id }) => id));
     const { rejected } = answer;
     await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
     unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
     const isWhole = rejected.every(({ id }) => id !== null);
-    // What a cache kept says nothing of which projects are there.
+    // A cached response concludes nothing about which projects exist.
     if (whyStale(connection, { ...answer, begunMs }) === null) {
       await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
       const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
@@ -47,7 +49,7 @@ export async function syncProjects(context: Context, connection: Connection, cou
   return shown;
 }
 
-/** The same, and answers with the projects in the order in which to walk them. */
+/** Does the same, and returns the projects in walking order. */
 export async function discoverProjects(
   context: Context,
   connection: Connection,
@@ -64,8 +66,9 @@ export async function discoverProjects(
 }
 
 /**
- * Looks for projects that were made and deleted between two passes: only the list of those that can be recovered shows them. What the list of
- * projects showed at `seenAt`, or left out as unavailable, is `there`, whatever a list that lags says of it. A service may have no such list.
+ * Finds projects that were created and deleted between two passes: only the list of recoverable projects shows them. `there` holds the
+ * projects that the list of projects showed at `seenAt`, or left out as unavailable. An outdated list of deleted projects does not override
+ * it. A service may not have such a list.
  */
 async function discoverDeleted(
   { store, signal }: Context,
@@ -89,7 +92,7 @@ async function discoverDeleted(
   await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
 }
 
-/** What a service answers that does not offer the list, or not now. */
+/** The error codes of a service that does not offer the list, or not now. */
 const codesOfNoList: ReadonlySet<string> = new Set([
   'rejected',
   'forbidden',

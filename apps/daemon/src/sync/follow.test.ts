@@ -15,12 +15,12 @@ test('with nothing open a walk is one page that reaches below the floor', () => 
   expect(plan(5000, [])).toEqual({ floor, firstLimit: 1000 });
 });
 
-test('A4: an open operation within the same page is reached by the walk, one far below is asked for by its id', () => {
+test('A4: an open operation within the same page is reached by the walk, one far below is requested by its id', () => {
   expect(plan(50, [300])).toMatchObject({ floor: at(300).createdAt });
   expect(plan(50, [3000])).toEqual({ floor, firstLimit: 100 });
 });
 
-test('A4: many open operations far below are worth a long walk, down to where it pays', () => {
+test('A4: many open operations far below justify a long walk, down to where it saves requests', () => {
   expect(
     plan(
       50,

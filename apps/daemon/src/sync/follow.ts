@@ -1,18 +1,18 @@
 import type { OpenOperation } from '@keywarden/db/daemon';
 
-/** What the first page asks for beyond the rows that are known to be there: operations that came since. */
+/** The rows that the first page requests beyond the known ones, for operations that were added since. */
 const slack = 20;
 const smallestPage = 100;
 
-/** How a walk of a project that was walked before begins. */
+/** How a repeated walk of a project begins. */
 export interface WalkPlan {
   floor: string;
   firstLimit: number;
 }
 
 /**
- * Operations that have not ended and lie below the floor are asked for one by one, or the walk goes down to them: whichever takes fewer
- * requests, and of equals the shorter walk. `recent` are the stored rows above the floor; `open` is ordered youngest first.
+ * Plans how to read unfinished operations below the floor: request each one, or walk down to them. It takes the way with fewer requests,
+ * and of equal ones the shorter walk. `recent` counts the stored rows above the floor. `open` is ordered youngest first.
  */
 export function planWalk({
   floor,
@@ -33,12 +33,17 @@ export function planWalk({
   return { floor: best.floor, firstLimit: firstLimitFor(best.rows, maxLimit) };
 }
 
-/** One page where one can hold them; else each page but the last is asked for twice, to prove its last instant. */
+/**
+ * Returns the number of requests for some rows: one if a page can hold them. Otherwise, each page but the last is requested twice, to prove
+ * its last instant.
+ */
 function requestsFor(rows: number, maxLimit: number): number {
   return rows + slack <= maxLimit ? 1 : 2 * Math.ceil((rows + slack) / maxLimit) - 1;
 }
 
-/** With nothing new the page must reach a row below the floor, and so end the walk. */
+/**
+ * Returns the size of the first page. With nothing new, that page must reach a row below the floor and so end the walk.
+ */
 function firstLimitFor(rows: number, maxLimit: number): number {
   return Math.min(maxLimit, Math.max(smallestPage, Math.ceil(rows * 1.25) + slack));
 }

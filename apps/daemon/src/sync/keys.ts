@@ -9,7 +9,7 @@ import { syncOrganizations } from './organizations.ts';
 import { add, type Counts, keepRejected, recordRun } from './run.ts';
 import { listScope, type Scope, scopeLock } from './scopes.ts';
 
-/** One pass over the keys that a connection can list, and over the members of its organizations. */
+/** Runs one pass over the keys that a connection can list, and over the members of its organizations. */
 export async function syncKeys(context: Context, connection: Connection): Promise<Counts> {
   const part = context.progress.part(`keys of ${connection.name}`, 'scopes');
   const counts = await recordRun(context, { connection, kind: 'keys' }, async (context, run, counts) => {
@@ -49,7 +49,7 @@ async function syncScope(
     const lock = scopeLock(connection.controlPlane, scope);
     const { keys, doubt } = await withProcessLock(context, lock, async (leased) => {
       const first = await listScope(leased, connection, { scope, run });
-      // A lone listing shows nothing of inactivity: a second one right after it does.
+      // A single listing proves no inactivity, but a second one right after it does.
       return first.isAlone ? await listScope(leased, connection, { scope, run }) : first;
     });
     add(counts, 'keys', keys.length);
@@ -63,8 +63,8 @@ async function syncScope(
 }
 
 /**
- * Lists an organization's members; false where that proves nothing: the credential may not, a cache answered, a row
- * cannot be read, or most are suddenly absent.
+ * Lists an organization's members. Returns false if that proves nothing: the credential is not allowed to, a cache responded, a row cannot
+ * be read, or most members are suddenly absent.
  */
 export async function syncMembers(
   context: Pick<Context, 'store' | 'signal' | 'log'>,
@@ -92,13 +92,15 @@ export async function syncMembers(
   }
 }
 
-/** Never a driver's message, which may hold rows. */
+/** Returns an error in words, never a driver's message, which may contain rows. */
 const inWords = (error: Error) =>
   error instanceof UserError || error instanceof ControlPlaneError
     ? error.message
     : `a row that the store cannot hold, ${codeOf(error)}`;
 
-/** What one scope's answers are does not stop the others; a refused credential and an outage do (R7). */
+/**
+ * Returns whether an error affects one scope only. It does not stop the others; a refused credential or an outage does (R7).
+ */
 function isOfOneScope(error: unknown): error is Error {
   if (error instanceof UserError || isRefusedRow(error)) return error instanceof Error;
   return (
@@ -106,7 +108,7 @@ function isOfOneScope(error: unknown): error is Error {
   );
 }
 
-/** This credential may not look; that concludes nothing about what is there. */
+/** Returns whether this credential may not read the list. That concludes nothing about what exists. */
 function isHidden(error: unknown): boolean {
   return error instanceof ControlPlaneError && (error.code === 'forbidden' || error.code === 'not_found');
 }
@@ -119,7 +121,9 @@ function doubtsInWords({ hidden_scopes: hidden = 0, doubted_listings: doubted = 
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }
 
-/** Lists all keys afresh through every connection that can be used; what could not be done is a sentence each. */
+/**
+ * Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure.
+ */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const { connections, failures } = await usableConnections(context);
   for (const connection of connections) {

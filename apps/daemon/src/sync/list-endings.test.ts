@@ -7,7 +7,7 @@ import { syncOperations } from './operations.ts';
 const route = 'GET /projects/{project_id}/operations';
 const company = { organizations: 2, keys: 0, seed: 3, months: 4 };
 
-/** A pass, and its requests for pages of operations. */
+/** Runs a pass and returns its number of requests for pages of operations. */
 async function pass(fixture: Fixture): Promise<number> {
   await fixture.reconnect();
   await fixture.controls.resetStats();
@@ -16,7 +16,7 @@ async function pass(fixture: Fixture): Promise<number> {
   return routes[route]?.requests ?? 0;
 }
 
-/** How many projects have operations that are served, once all of them are found to be stored. */
+/** Returns how many projects have served operations, after checking that all of them are stored. */
 async function countStored(fixture: Fixture): Promise<number> {
   const stored = new Set((await fixture.owner.sql`select id from keywarden.operation`).map((row) => String(row.id)));
   const projects = await fixture.controls.projects();
@@ -29,7 +29,7 @@ async function countStored(fixture: Fixture): Promise<number> {
   return count;
 }
 
-/** Each project's operations in the archive stand in the order in which the control plane lists them, those of one time too. */
+/** Expects each project's archived operations in the control plane's list order, including those of the same time. */
 async function expectSameOrder(fixture: Fixture): Promise<void> {
   for (const { number, project_id: projectId } of await listCoverage(fixture.owner.db, { limit: 100 })) {
     const { served } = await fixture.controls.operations(projectId);
@@ -47,7 +47,7 @@ const settings = (['every_page', 'full_pages'] as const).flatMap((pagination) =>
   (['seconds', 'microseconds'] as const).map((times) => ({ pagination, times })),
 );
 
-test('A1, A2: wherever cursors are and however long times, every project is whole, and asked once where nothing is new', async () => {
+test('A1, A2: with any cursors and any digits of times, every project is complete, and requested once if nothing is new', async () => {
   const firsts: number[] = [];
   for (const setting of settings) {
     const store = await createTestStore(inject('postgresUrl'));
@@ -76,13 +76,14 @@ test('A1, A2: wherever cursors are and however long times, every project is whol
     await fixture.close();
     await store.close();
   }
-  // Where each page has a cursor the empty page that ends a list is asked for as well; and of a largest page so far the rows above its last once more.
+  // If each page has a cursor, the empty page that ends a list is requested, too. For a largest page so far, the rows above its last are
+  // requested once more.
   const [recorded = 0, recordedFine = 0, short = 0, shortFine] = firsts;
   expect(shortFine).toBe(short);
   for (const first of [recorded, recordedFine]) expect(first).toBeLessThanOrEqual(short + 4 * 20);
 });
 
-test('A1, A2: a service that shows seven rows a page, each page with a cursor, loses nothing and has no end before its own', async () => {
+test('A1, A2: a service with seven rows a page, each page with a cursor, loses nothing and does not end early', async () => {
   const cap: typeof fetch = async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input);
     if (Number(url.searchParams.get('limit')) > 7) url.searchParams.set('limit', '7');
@@ -100,7 +101,7 @@ test('A1, A2: a service that shows seven rows a page, each page with a cursor, l
   await add(Array.from({ length: 7 }, (_, index) => ({ count: 1, age_seconds: 9000 + 60 * index, ...settled })));
   await pass(fixture);
   expect(await countStored(fixture)).toBe(5);
-  // As many rows as a page shows, and more than one that is new: the oldest are on no first page any more.
+  // As many rows as a page shows, and more than one is new: the oldest are on no first page any more.
   await add([{ count: 3, age_seconds: 7200, ...settled }]);
   await pass(fixture);
   await countStored(fixture);
@@ -125,7 +126,7 @@ interface Body {
   pagination?: { cursor: string };
 }
 
-/** Rewrites answers on their way: where lists of operations have cursors, and how many digits times have. */
+/** Returns a fetch that rewrites responses: which lists of operations have cursors, and how many digits times have. */
 function rewriting(change: (body: Body, limit: number) => Body): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
@@ -139,7 +140,10 @@ function rewriting(change: (body: Body, limit: number) => Body): typeof fetch {
 const cut = (at: string) => `${at.slice(0, 19)}Z`;
 const inSeconds = (row: TimedRow) => ({ ...row, created_at: cut(row.created_at), updated_at: cut(row.updated_at) });
 
-/** As the live service was recorded: a cursor on every page with rows, with all digits of its last row's time; bodies in whole seconds. */
+/**
+ * Returns the body as recorded from the live service: a cursor with all digits of the last row's time on every page with rows, and times in
+ * whole seconds.
+ */
 const asRecorded = ({ operations, operation, projects, ...rest }: Body): Body => {
   if (operation !== undefined) return { operation: inSeconds(operation) };
   if (operations === undefined) return { ...rest, projects: projects?.map(inSeconds) ?? [] };
@@ -151,7 +155,7 @@ const asRecorded = ({ operations, operation, projects, ...rest }: Body): Body =>
   };
 };
 
-/** As older clients saw it: no cursor on a short page. */
+/** Returns the body as older clients saw it: no cursor on a short page. */
 const asShort = ({ pagination, ...rest }: Body, limit: number): Body => ({
   ...rest,
   ...(pagination !== undefined && (rest.operations ?? rest.projects)?.length === limit ? { pagination } : {}),
@@ -161,7 +165,7 @@ test.each([
   ['full pages and microseconds', { pagination: 'full_pages', times: 'microseconds' }, asRecorded],
   ['every page and seconds', { pagination: 'every_page', times: 'seconds' }, asShort],
 ])(
-  'A1, A2: a proxy before a service of %s rewrites its lists the other way: every project is whole, and asked once where nothing is new',
+  'A1, A2: a proxy that converts the lists of a service of %s: every project is complete, and requested once if nothing is new',
   async (_of, setting, change) => {
     const store = await createTestStore(inject('postgresUrl'));
     const fixture = await makeFixture(store, { client: { fetch: rewriting(change) } });

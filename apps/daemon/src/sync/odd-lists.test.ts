@@ -11,7 +11,7 @@ import {
 import { expect, test } from 'vitest';
 import type { WalkedClient } from './whole-page.ts';
 
-/** The same list, whose first answer to each request is changed. */
+/** Returns the same list, but changes the first response to each request. */
 function oddOnce(client: Lister, change: (page: ReadPage) => ReadPage) {
   const seen = new Set<string>();
   return {
@@ -33,7 +33,7 @@ test.each<[string, (page: ReadPage) => ReadPage]>([
     (page) => (page.cursor === null ? page : { ...page, items: page.items.toSpliced(400, 1) }),
   ],
   ['rows come twice', (page) => ({ ...page, items: page.items.flatMap((row) => [row, row]) })],
-])('A2: no operation is lost of a page where %s', async (_what, change) => {
+])('A2: a page where %s loses no operation', async (_what, change) => {
   const rows = rowsAt(Array.from({ length: 2500 }, (_, index) => index));
   expect(
     idsOf(
@@ -47,7 +47,7 @@ test.each<[string, (page: ReadPage) => ReadPage]>([
   ).toBe(2500);
 });
 
-/** A cursor above all rows of a page. */
+/** Returns a cursor above all rows of a page. */
 const aboveOf = ({ items: [first] }: ReadPage) => new Date(Date.parse(first?.createdAt ?? '') + 1).toISOString();
 
 test.each([
@@ -57,7 +57,7 @@ test.each([
     (items: ReadPage['items']) => items.flatMap((row, index) => (index % 3 === 0 ? [row, row] : [row])),
   ],
 ])(
-  'A2: a service that ends lists at a hundred rows%s, and says that this is all, loses nothing',
+  'A2: a service that cuts lists off at a hundred rows%s, and reports that as the end, loses nothing',
   async (_how, shown) => {
     const rows = rowsAt(Array.from({ length: 950 }, (_, index) => index));
     const whole = listOf(() => rows);
@@ -72,7 +72,7 @@ test.each([
   },
 );
 
-test('A2: an id that one page shows at two times is two operations, as the store has it', async () => {
+test('A2: an id that one page shows with two times is two operations, as in the store', async () => {
   const rows = rowsAt([0, 1, 2, 3, 4]).map((row, index) => (index === 3 ? { ...row, id: '1' } : row));
   const pages = await pagesOf(listOf(() => rows));
   expect(pages.flatMap(({ operations }) => operations.map(({ id, createdAt }) => [id, createdAt]))).toEqual(
@@ -80,7 +80,7 @@ test('A2: an id that one page shows at two times is two operations, as the store
   );
 });
 
-test('A2: a service of small pages to which a row is added before each request is read whole, and what is claimed is there', async () => {
+test('A2: a service of small pages that adds a row before each request is read completely, and holds what is claimed', async () => {
   const rows = rowsAt(Array.from({ length: 95 }, (_, index) => index));
   const before = [...rows];
   let added = 0;

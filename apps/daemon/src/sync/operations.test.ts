@@ -24,7 +24,7 @@ interface Truth {
   served: string[];
 }
 
-/** Every project with the ids that the sandbox serves. */
+/** Returns every project with the ids that the sandbox serves. */
 async function truth(): Promise<Truth[]> {
   const projects = await fixture.controls.projects();
   return await Promise.all(
@@ -50,8 +50,8 @@ test('A1: every operation that the control plane serves is in the store, once; a
   expect(await sync()).toMatchObject({ inserted: 0, changed: 0 });
 });
 
-test('with nothing new a sync asks once a project beside the discovery, and writes no operation and no version', async () => {
-  // Whatever is going on has ended, and a busy day lies inside the overlap: more operations than a smallest page holds.
+test('with nothing new a sync makes one request a project besides the discovery, and writes no operation and no version', async () => {
+  // All operations have ended, and a busy day is inside the overlap: it has more operations than a smallest page holds.
   await fixture.controls.advance(2 * 86_400);
   const [busy] = await fixture.controls.projects();
   const groups = Array.from({ length: 300 }, (_, index) => ({ count: 2, age_seconds: 60 + index * 60 }));
@@ -69,7 +69,7 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
   expect(Object.entries(routes).map(([route, { requests }]) => [route, requests])).toEqual(
     expect.arrayContaining([
       ['GET /users/me/organizations', 1],
-      // Of each organization a list that ends with an empty page, and that of deleted projects.
+      // For each organization, a list that ends with an empty page, and the list of deleted projects.
       ['GET /projects', 6],
       ['GET /projects/{project_id}/operations', 6],
     ]),
@@ -77,11 +77,11 @@ test('with nothing new a sync asks once a project beside the discovery, and writ
   expect(routes).not.toHaveProperty('GET /projects/{project_id}/operations/{operation_id}');
 });
 
-test('projects whose list entry has changed are asked first, then those whose last walk is the longest ago', async () => {
+test('projects with a changed list entry are read first, then those with the oldest last walk', async () => {
   const [first] = await store.sql`select id, number from keywarden.project order by number desc limit 1`;
   await fixture.ask('PATCH', `/projects/${String(first?.id)}`, { project: { name: 'renamed' } });
   await sync();
-  // Walks begin at whole seconds of the control plane: only after another pass are they all younger than the changes listed so far.
+  // Walks begin at whole seconds of the control plane. Only after another pass are they all younger than the changes listed so far.
   await fixture.controls.advance(60);
   await fixture.reconnect();
   await sync();
@@ -102,7 +102,7 @@ test('projects whose list entry has changed are asked first, then those whose la
   expect((await listProjectsToWalk(fixture.context.store.db, asked))[0]?.id).toBe(first?.id);
 });
 
-test('A4: an operation that was going on is followed until it has ended, with every version kept', async () => {
+test('A4: an unfinished operation is followed until it has ended, with every version kept', async () => {
   const [open] =
     await store.sql`select count(*)::int as n from keywarden.operation where status in ('running', 'scheduling')`;
   const [versions] = await store.sql`select count(*)::int as n from keywarden.operation_version`;
@@ -110,7 +110,7 @@ test('A4: an operation that was going on is followed until it has ended, with ev
   expect(versions?.n).toBeGreaterThan(0);
 });
 
-test('A6: what the control plane prunes stays', async () => {
+test('A6: what the control plane prunes stays in the archive', async () => {
   const before = (await Promise.all((await truth()).map(({ id }) => stored(id)))).flat();
   await fixture.controls.advance(60 * 86_400);
   await fixture.reconnect();
@@ -132,7 +132,7 @@ test('a project that cannot be read does not stop the others, and is named', asy
   expect(run).toMatchObject({ status: 'failed', counts: { projects: 6 } });
 });
 
-test('projects that a list leaves out as unavailable are not taken for gone', async () => {
+test('projects that a list leaves out as unavailable are not treated as gone', async () => {
   await fixture.controls.setFaults([{ path: '/projects', kind: 'partial_projects' }]);
   await sync();
   await sync();
@@ -142,7 +142,7 @@ test('projects that a list leaves out as unavailable are not taken for gone', as
   expect(row?.n).toBe(0);
 });
 
-test('an operation that was pruned while it was going on is asked for once, and what was seen of it stays', async () => {
+test('an operation that was pruned before it ended is requested once, and its stored versions stay', async () => {
   const [project] = await store.sql`select number from keywarden.project order by number limit 1`;
   await store.sql`update keywarden.operation set status = 'running' where ctid = (
     select ctid from keywarden.operation where project_number = ${String(project?.number)} order by created_at limit 1)
@@ -169,7 +169,7 @@ test('R7: a connection whose credential is refused does not stop the others', as
   expect(failed).toEqual(['refused']);
 });
 
-test('A3: a first walk that was cut short goes on at the page where it stood, and one from the newest operation follows', async () => {
+test('A3: an interrupted first walk resumes at its last page, and a walk from the newest operation follows', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeFixture(own);
   await other.controls.setSettings({ pagination: 'full_pages' });
@@ -183,7 +183,7 @@ test('A3: a first walk that was cut short goes on at the page where it stood, an
   await other.controls.setFaults([cut]);
   await expect(syncOperations(other.context, connectionOf(other))).rejects.toThrow(/could not be read whole/);
   expect(await requests()).toBe(7);
-  // Three pages of four and their proofs are done: the last is read, found short, and the newest looked at again.
+  // Three pages of four and their proofs are done. The last page is read and found short, and the newest is read again.
   expect(await syncOperations(other.context, connectionOf(other))).toMatchObject({ resumed_walks: 1 });
   expect(await requests()).toBeLessThan(7);
   const [row] = await own.sql`select count(*)::int as n from keywarden.operation`;
@@ -192,7 +192,7 @@ test('A3: a first walk that was cut short goes on at the page where it stood, an
   await own.close();
 });
 
-test('a page that cannot be had does not keep newer operations out, and the project is named until it can', async () => {
+test('a page that fails does not keep newer operations out, and the project is named until the page succeeds', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeFixture(own);
   await other.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 3000, months: 5 });
@@ -202,7 +202,7 @@ test('a page that cannot be had does not keep newer operations out, and the proj
   await other.controls.setFaults([{ ...route, after: 4, times: 1 }]);
   await expect(pass()).rejects.toThrow(project?.id);
   const [[added]] = (await other.controls.addOperations(project?.id, [{}])) as [[string]];
-  // The page where the walk stands fails again; the newest are read beside it.
+  // The page where the walk stopped fails again; the newest operations are read all the same.
   await other.controls.setFaults([{ ...route, times: 1 }]);
   await expect(pass()).rejects.toThrow(project?.id);
   expect(await own.sql`select 1 from keywarden.operation where id = ${added}`).toHaveLength(1);
@@ -213,12 +213,12 @@ test('a page that cannot be had does not keep newer operations out, and the proj
   await own.close();
 });
 
-test('nothing is archived while our clock and the control plane’s are far apart: one of them would be claimed for good', async () => {
+test("nothing is archived while the local clock and the control plane's are far apart, since a wrong claim would be permanent", async () => {
   const connection = { ...connectionOf(fixture), isSandbox: false, skewMs: 86_400_000 };
   await expect(syncOperations(fixture.context, connection)).rejects.toThrow(/Our clock is 86400 s off/);
 });
 
-test('a month that was dropped while this process lives is made again for a project that comes late', async () => {
+test('a month that was dropped during this process is created again for a project with late operations', async () => {
   const own = await createTestStore(inject('postgresUrl'));
   const other = await makeFixture(own);
   const company = { organizations: 1, projects: 1, keys: 0, operations: 500, months: 4 };

@@ -8,12 +8,12 @@ import { discoverProjects } from './discover.ts';
 import { guardedSteps, isOfOneProject, isOutage, syncProject } from './project-operations.ts';
 import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 
-/** So many projects that fail with an outage, one after the other, end the pass. */
+/** This many projects in a row that fail with an outage end the pass. */
 const outagesInARow = 5;
-/** Projects that a message names. */
+/** The most projects that a message names. */
 const namesShown = 5;
 
-/** One pass over the operations of every project that a connection sees, those with news first. */
+/** Runs one pass over the operations of every project that a connection sees, starting with those that have news. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
   const requestsBefore = connection.requests();
@@ -35,9 +35,9 @@ export async function syncOperations(context: Context, connection: Connection, s
         outages = 0;
       } catch (error) {
         if (!isOfOneProject(error)) throw error;
-        // One project's page may fail by itself; when one after the other does, the control plane is down (R7).
+        // A single project's page may fail. If several fail in a row, the control plane is down (R7).
         if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
-        // Deleted since it was listed, or hidden: its coverage ends with its last completed walk.
+        // The project was deleted since its listing, or is hidden: its coverage ends with its last completed walk.
         if (hasVanished(project, error)) {
           add(counts, 'vanished_projects');
           if (project.deletedAt !== null)
@@ -61,7 +61,9 @@ interface Failure {
   error: unknown;
 }
 
-/** What is worth seeing while it runs: rows, their rate, requests left of this minute's share, and when it may end. */
+/**
+ * Returns what the progress shows: the rows, their rate, the requests left in this minute's share, and the expected end.
+ */
 function paceOf(connection: Connection, { counts, total }: { counts: Counts; total: number }) {
   const startedMs = performance.now();
   return async (done: number): Promise<string> => {
@@ -80,7 +82,9 @@ function inWords(seconds: number): string {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
-/** Whether an error says that a project has no operations to read. Of one that is deleted a service may say it in several ways. */
+/**
+ * Returns whether an error means that a project has no readable operations. For a deleted project a service may respond in several ways.
+ */
 function hasVanished({ deletedAt }: { deletedAt: string | null }, error: unknown): boolean {
   const codes = deletedAt === null ? ['not_found'] : ['not_found', 'forbidden', 'rejected', 'locked'];
   return error instanceof ControlPlaneError && codes.includes(error.code);

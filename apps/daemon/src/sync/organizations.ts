@@ -7,7 +7,7 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { Counts } from './run.ts';
 import { keepRejected } from './run.ts';
 
-/** Asks which organizations a connection sees, and stores them. */
+/** Lists the organizations that a connection sees, and stores them. */
 export async function syncOrganizations(
   context: Pick<Context, 'store' | 'signal' | 'log'>,
   connection: Connection,

@@ -3,8 +3,8 @@ import { type WireOperation } from '@keywarden/core/wire';
 import { refuse, type WholePage } from './whole-page.ts';
 
 /**
- * Only a short page ends a list, its rows are of the project that was asked for and go down, and each page lies below the one before: otherwise the walk would prove what is
- * not so.
+ * Throws if a page breaks the rules that a walk relies on. Only a short page ends a list. Its rows belong to the requested project and
+ * descend, and each page lies below the previous one. Otherwise the walk would prove something false.
  */
 export function assertDescends(
   { items, rows, cursor: next }: { items: WireOperation[]; rows: number; cursor: string | null },
@@ -22,14 +22,15 @@ export function assertDescends(
 }
 
 const day = 86_400_000;
-/** Twice what the control plane keeps, in ms: nothing older comes. */
+/** Twice what the control plane keeps, in ms: it serves nothing older. */
 const oldestMs = 400 * day;
 /** A Date has whole seconds, and the clocks of a service's servers differ. */
 const aheadMs = 300_000;
 
 /**
- * A row's time decides what its page proves: one before its project, to come, or of years ago is a mistake, and is kept apart like a row that cannot
- * be read. Where no other is left the page is an error: nothing tells where it belongs.
+ * Returns the page without rows of impossible times, because a row's time decides what its page proves. Such a row lies before its
+ * project's creation, in the future, or years back. It is kept apart like an unreadable row. Throws if no other row is left, because the
+ * page's position is then unknown.
  */
 export function withoutImpossible(
   page: WholePage,
@@ -53,7 +54,7 @@ export function withoutImpossible(
   return { ...page, items: page.items.filter(isPossible), rejected: all };
 }
 
-/** The place of an item among all rows of its page. */
+/** Returns an item's index among all rows of its page. */
 export function rowOf({ rejected }: Pick<WholePage, 'rejected'>, item: number): number {
   return rejected.reduce((row, { index }) => (index <= row ? row + 1 : row), item);
 }

@@ -22,7 +22,7 @@ import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
 import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
 
-/** What reads and what writes: a twin test takes a guard out of one of them. */
+/** The steps that read and write. A counter-test removes a guard from one of them. */
 export interface Steps {
   walkOperations: typeof walkOperations;
   saveOperationPage: typeof saveOperationPage;
@@ -30,7 +30,7 @@ export interface Steps {
 
 export const guardedSteps: Steps = { walkOperations, saveOperationPage };
 
-/** More operations of a project than this that have not ended are followed in later passes. */
+/** The most unfinished operations of a project in one pass. Later passes follow the others. */
 const openOperationsAtOnce = 500;
 
 interface Task {
@@ -42,8 +42,8 @@ interface Task {
 }
 
 /**
- * Brings the archive of one project up to date: a walk that was cut short goes on where it stood, then one from the newest operation
- * down, then the operations that are still going on below it.
+ * Brings the archive of one project up to date. It resumes an interrupted walk, then walks down from the newest operation. Then it requests
+ * the unfinished operations below that walk.
  */
 export async function syncProject(context: Context, task: Task): Promise<void> {
   const { operations: settings } = context.config;
@@ -67,7 +67,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
     walkedAt,
     from: null,
     ...plan,
-    // What a hole lacks is below a row that is known, or beside it.
+    // The rows that a gap lacks are below a stored row, or beside it.
     ...(plan === usual ? { isKnownEnd: async (page) => await isKnownEnd(context, task, page) } : {}),
     onPage: (page) => page.forEach(({ id }) => waiting.delete(id)),
   });
@@ -75,8 +75,8 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
 }
 
 /**
- * Whether a page that is short and has a cursor shows what the store has of the project, to the end that a walk has seen: nothing older comes later,
- * and a service with smaller pages would leave out the oldest.
+ * Returns whether a short page with a cursor shows all rows that the store has, down to an end that a walk has seen. Then nothing older
+ * appears later. Otherwise, a service with smaller pages could have left out the oldest rows.
  */
 async function isKnownEnd(
   { store }: Context,
@@ -87,15 +87,15 @@ async function isKnownEnd(
   return await isAllToTheEnd(store.sql, { project: project.number, since, ids: operations.map(({ id }) => id) });
 }
 
-/** A walk goes down to the oldest hole of the coverage, once a day: what left it may be over. */
+/** Extends the walk down to the oldest gap in the coverage, once a day: the cause of the gap may be over. */
 function deepened({ holeAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
   if (holeAt === null || compareInstants(holeAt, plan.floor) >= 0) return plan;
   return { floor: before(holeAt, 1), firstLimit: maxLimit };
 }
 
 /**
- * Goes on with a walk that was cut short. Answers with the time of the last completed walk, which may then be this one. Where its next
- * page cannot be had, what came since is read all the same, without a place of its own: the old one is tried again by the next pass.
+ * Resumes an interrupted walk. Returns the time of the last completed walk, which may then be this one. If the walk's next page fails,
+ * newer operations are read all the same, without a saved place. The next pass tries the old place again.
  */
 async function resume(context: Context, task: Task, from: OpenWalk): Promise<string | null> {
   const { walkedAt, number } = task.project;
@@ -105,7 +105,7 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
     add(task.counts, 'resumed_walks');
     return latest(from.beganAt, walkedAt);
   } catch (error) {
-    // The control plane refuses the cursor, or writes times with other digits than the pass before saw: begin at the newest operation.
+    // The control plane refuses the cursor, or writes times with other digits than in the earlier pass: begin at the newest operation.
     const isOutdated = error instanceof PlaceError && !(error instanceof OverlapError);
     if (isOutdated || (error instanceof ControlPlaneError && error.code === 'rejected')) {
       await forgetOpenWalk(context.store.sql, number);
@@ -121,8 +121,8 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
 }
 
 /**
- * A project's failure does not stop the others: what its answers are, or a row that Postgres refuses (classes 22 and 23). A credential's
- * failure, an outage, and the end of this process do (R7).
+ * Returns whether an error affects one project only: an unusable response, or a row that Postgres refuses (classes 22 and 23). It does not
+ * stop the other projects. A credential's failure, an outage, and the end of this process do (R7).
  */
 export function isOfOneProject(error: unknown): boolean {
   if (error instanceof ControlPlaneError)
@@ -130,7 +130,7 @@ export function isOfOneProject(error: unknown): boolean {
   return isRefusedRow(error);
 }
 
-/** The control plane, or the way to it, is down. */
+/** Returns whether the control plane, or the network to it, is down. */
 export function isOutage(error: unknown): boolean {
   return error instanceof ControlPlaneError && error.code === 'unavailable';
 }
@@ -150,7 +150,7 @@ async function walk(
     ...how
   }: Pick<Walk, 'from' | 'floor' | 'firstLimit' | 'isKnownEnd'> & {
     walkedAt: string | null;
-    /** Its place is kept, and its end is a completed walk. */
+    /** Whether its place is saved and its end completes the walk. */
     hasPlace?: boolean;
     onPage?: (operations: WireOperation[]) => void;
   },
@@ -184,13 +184,16 @@ async function walk(
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');
     }
   } catch (error) {
-    // The pages above are proved; the place below them is not one to go on from.
+    // The pages above are proved; do not resume from the place below them.
     if (hasPlace && error instanceof PlaceError) await forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
 }
 
-/** When the control plane gave an answer, as RFC 3339. What a cache kept shows an earlier time, and proves nothing of this one. */
+/**
+ * Returns the control plane's time of a response, as RFC 3339. Throws for a cached response: it shows an earlier time, and proves nothing
+ * about the current one.
+ */
 function freshDate(connection: Connection, answer: { dateMs: number | null; ageMs: number; begunMs: number }): string {
   const stale = whyStale(connection, answer);
   if (stale !== null) throw new ControlPlaneError('invalid_response', `a page of operations is old: ${stale}`);
@@ -210,13 +213,13 @@ async function save(
   add(counts, 'changed', changed);
 }
 
-/** How many rows the store has above a floor: so many the walk will see again. */
+/** Returns the number of stored rows above a floor, which the walk reads again. */
 async function countRecent({ store, config }: Context, { project }: Task, floor: string): Promise<number> {
   const asked = { project: project.number, since: floor, max: config.operations.page_limit };
   return await countOperationsSince(store.sql, asked);
 }
 
-/** Operations below the floor that have not ended, or that failed and are watched for a while yet (A4). */
+/** Returns the operations below the floor that have not ended, or that failed and are still watched (A4). */
 async function readOpen(
   { store, config }: Context,
   { connection, project }: Task,
@@ -242,14 +245,14 @@ async function askEach(
   for (const { id, createdAt } of open) {
     const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
       if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
-      // One that cannot be read keeps none of the others from being followed.
+      // An operation that cannot be read does not stop the others.
       if (!(error instanceof ControlPlaneError && error.code === 'invalid_response')) throw error;
       unreadable ??= error;
       return null;
     });
     if (operation === null) continue;
     if (operation) await save(context, { project, counts, steps }, [operation]);
-    // Younger ones must be there: the project itself may have gone, or be hidden, and come back (A7).
+    // Younger operations must still be served. If one is missing, the project itself may be gone or hidden, and may come back (A7).
     else if (compareInstants(createdAt, before(controlPlaneNow(connection), servedMs)) < 0)
       await markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }

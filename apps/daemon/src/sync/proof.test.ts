@@ -7,7 +7,7 @@ const settleMs = 900_000;
 const settled = '2026-06-01T11:45:00.000Z';
 const young = { createdAt: '2026-03-01T00:00:00.123456Z', walkedAt: null, settleMs };
 const old = { ...young, createdAt: '2024-01-01T00:00:00Z' };
-// Only the time of a row is looked at.
+// Only a row's time matters here.
 const rows = (...times: string[]) => times.map((createdAt) => ({ createdAt }) as WireOperation);
 const page = {
   operations: rows('2026-05-01T00:00:00.5Z', '2026-04-01T00:00:00.25Z'),
@@ -16,7 +16,7 @@ const page = {
   provedFrom: '2026-04-01T00:00:00.25Z',
 };
 
-test('A2: a page with a cursor proves what lies between its last row and its cursor, both excluded', () => {
+test('A2: a page with a cursor proves what is between its last row and its cursor, both excluded', () => {
   const below = '2026-05-02T00:00:00.123456Z';
   expect(proofOf({ ...page, below, isEnd: false }, young)).toEqual({
     from: page.provedFrom,
@@ -37,7 +37,7 @@ test('A9: the end of the list proves a young project from its creation, an old o
   expect(proofOf({ ...page, operations: [], below: null, isEnd: true }, old)).toBeNull();
 });
 
-test('A9: an idle old project is known from the walk before on, unless that is so long ago that rows may have been pruned since', () => {
+test('A9: an idle old project is covered since its previous walk, unless rows may have been pruned since then', () => {
   const idle = { ...page, operations: [], below: null, isEnd: true };
   expect(proofOf(idle, { ...old, walkedAt: '2026-05-20T00:15:00Z' })?.from).toBe('2026-05-20T00:00:00.000Z');
   expect(proofOf(idle, { ...old, walkedAt: '2025-10-01T00:00:00Z' })).toBeNull();

@@ -2,13 +2,13 @@ import { before, compareInstants } from '@keywarden/core/values';
 import type { Proof } from '@keywarden/db/daemon';
 import type { WalkedPage } from './walk.ts';
 
-/** Less than any six months: operations this young are surely still served. */
+/** Less than any six months: operations this young are certainly still served. */
 export const servedMs = 180 * 86_400_000;
 
 /**
- * What a page proves, as times (A2). The newest are not proved yet: rows may become visible late (A8). At the list's end everything is
- * proved that the control plane still serves (A9): from the project's creation; or, if that is too long ago, from the oldest row, or
- * from the walk before if nothing that it left out can have been pruned since.
+ * Returns what a page proves, as times (A2). The newest times are not proved yet: rows may become visible late (A8). The list's end proves
+ * everything that the control plane still serves (A9), from the project's creation. If the creation is too long ago, the proof starts at
+ * the oldest row. It starts at the previous walk instead if nothing that this walk left out can have been pruned since.
  */
 export function proofOf(
   {

@@ -6,7 +6,7 @@ import { syncOperations } from './operations.ts';
 
 type Rows = Record<string, unknown>[];
 
-test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and make nothing absent; once they can be read all is whole', async () => {
+test('R7, A2: unreadable rows are kept apart, not claimed, and make nothing absent; once they are readable, all is complete', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   let isOdd = true;
   const odd: typeof fetch = async (input, init) => {
@@ -68,7 +68,7 @@ test('R7, A2: rows that cannot be read are kept apart, claimed by nobody and mak
   await store.close();
 });
 
-test('R7, A2: the oldest row of a list that could not be read is looked for a day later, whatever was read of the end', async () => {
+test('R7, A2: if the oldest row of a list was unreadable, it is requested again a day later, even if the end was read', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   let isOdd = true;
   let oldest: string | null = null;

@@ -5,7 +5,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../process-lock.ts';
 
-/** What a run counts, as its row in the store and the command's result name it. */
+/** The names of a run's counts in its database row and in the command's result. */
 type Count =
   | 'changed'
   | 'credentials'
@@ -26,7 +26,9 @@ type Count =
 
 export type Counts = { [name in Count]?: number };
 
-/** Does one run of a kind for a connection, with its row in the store from begin to end. `work` fills the counts as it goes. */
+/**
+ * Records one run of a kind for a connection, with its row in the store from start to end. `work` updates the counts as it proceeds.
+ */
 export async function recordRun(
   context: Context,
   { connection, kind }: { connection: Connection; kind: RunKind },
@@ -39,7 +41,7 @@ export async function recordRun(
     try {
       await work(leased, run, counts);
     } catch (error) {
-      // The store may be what failed; the run is then found interrupted by the next one.
+      // The store may be what failed. The next run then finds this one interrupted.
       await finishRun(db, run, { status: 'failed', counts, error: describeError(error) }).catch(() => undefined);
       throw error;
     }
@@ -52,10 +54,10 @@ export function add(counts: Counts, name: Count, amount = 1): void {
   counts[name] = (counts[name] ?? 0) + amount;
 }
 
-/** Projects that are worked on at once: enough to keep the control plane and the store both busy. */
+/** The number of projects in progress at once: enough to keep both the control plane and the store busy. */
 const concurrency = 4;
 
-/** Works on several items at once; the first failure stops the rest, and is thrown when all have stopped. */
+/** Processes several items at once. The first failure stops the rest, and is thrown when all have stopped. */
 export async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
   const queue = items.values();
   let hasFailed = false;
@@ -73,7 +75,7 @@ export async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Prom
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Keeps the rows of an answer that cannot be read, and says so. Whoever asked concludes nothing from what the answer lacks. */
+/** Stores and logs the unreadable rows of a response. The caller must conclude nothing from what the response lacks. */
 export async function keepRejected(
   { store, log }: Pick<Context, 'store' | 'log'>,
   { controlPlane }: Pick<Connection, 'controlPlane'>,

@@ -6,14 +6,16 @@ import type { Context } from '../context.ts';
 import { assertSaneClock, datedAt, whyStale } from '../control-plane-clock.ts';
 import { keepRejected } from './run.ts';
 
-/** Credentials of one kind in one project: what one list of the control plane, or one a branch, shows. */
+/** Credentials of one kind in one project, as one list of the control plane shows them, or one list for each branch. */
 export interface ProjectScope {
   kind: OtherKind;
   organizationId: string;
   projectId: string;
 }
 
-/** What a connection lists at once: its own user's keys, an organization's, or a project's credentials of another kind. */
+/**
+ * What a connection lists at once: its own user's keys, an organization's, or a project's credentials of another kind.
+ */
 export type Scope = { kind: 'user'; userId: string } | { kind: 'organization'; organizationId: string } | ProjectScope;
 
 export function scopeName(scope: Scope): string {
@@ -22,7 +24,7 @@ export function scopeName(scope: Scope): string {
   return `${scope.kind}:${scope.organizationId}/${scope.projectId}`;
 }
 
-/** The inverse of `scopeName`. */
+/** Returns the scope of a name: the inverse of `scopeName`. */
 export function parseScope(name: string): Scope {
   const at = name.indexOf(':');
   const [prefix, id] = [name.slice(0, at), name.slice(at + 1)];
@@ -34,20 +36,20 @@ export function parseScope(name: string): Scope {
   return { kind, organizationId: id.slice(0, slash), projectId: id.slice(slash + 1) };
 }
 
-/** The lock under which a scope's keys are listed and revoked, through whatever connection. */
+/** Returns the lock under which any connection lists and revokes a scope's keys. */
 export function scopeLock(controlPlane: string, scope: Scope): string {
   return `keys of ${scopeName(scope)} at control plane ${controlPlane}`;
 }
 
-/** What a list showed: what is there, what it says is revoked, and rows that cannot be read. */
+/** The contents of a list: existing credentials, those marked as revoked, and unreadable rows. */
 interface Shown {
   live: (WireKey | WireCredential)[];
-  /** Revoked, and shown all the same. */
+  /** Revoked, but still in the list. */
   ended: WireCredential[];
   rejected: RejectedRow[];
   dateMs: number | null;
   ageMs: number;
-  /** Why not all of it was shown. */
+  /** Why the list is incomplete; null if it is complete. */
   partial: string | null;
 }
 
@@ -58,8 +60,8 @@ export interface Listing extends SavedListing, Pick<Shown, 'ended'> {
 }
 
 /**
- * Lists what a scope has, stores the listing, and ends the intents that it decides. The caller holds the scope's lock, so that no call is under way
- * meanwhile; the context is the one that it was given with that.
+ * Lists a scope, stores the listing, and ends the intents that it decides. The caller holds the scope's lock, so that no call runs
+ * meanwhile, and passes the context that it got with the lock.
  */
 export async function listScope(
   context: Pick<Context, 'store' | 'signal' | 'lease' | 'log'>,
@@ -71,7 +73,7 @@ export async function listScope(
     lease,
   } = context;
   const { controlPlane } = connection;
-  // A listing of a time that is still to come would outlive every later one.
+  // A listing with a future time would outlive every later one.
   assertSaneClock(connection);
   const begunAt = await readNow(sql);
   const begunMs = connection.time.now();
@@ -116,8 +118,8 @@ async function fetchScope(connection: Connection, scope: Scope, signal: AbortSig
 const listedByBranch: readonly OtherKind[] = ['branch_credential', 'role'];
 
 /**
- * A project's credentials of a kind, by one list or by one of each of its branches. They are as old as the oldest of the answers: a cache may have
- * kept one of them. The Date is null where one has none.
+ * Returns a project's credentials of a kind, from one list or from one list for each branch. Their time is that of the oldest response,
+ * because a cache may have kept one. The Date is null if a response has none.
  */
 async function fetchCredentials(
   { client }: Connection,
@@ -145,7 +147,7 @@ async function fetchCredentials(
   };
   for (const { id } of branches.items) {
     const answer = await ofProject(id).catch((error: unknown) => {
-      // Deleted since the branches were listed, perhaps: the next pass tells.
+      // The branch may have been deleted since the branches were listed: the next pass decides.
       if (error instanceof ControlPlaneError && error.code === 'not_found') return null;
       throw error;
     });

@@ -19,7 +19,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type WalkedPage, walkOperations } from './walk.ts';
 
-test('A2, a property: for any groups, limits and rows that come meanwhile, what is claimed is there, and the rest is named', async () => {
+test('A2, a property: for any groups, limits and rows added meanwhile, what is claimed is there, and the rest is named', async () => {
   const groups = fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 700 })), {
     maxLength: 12,
   });
@@ -44,7 +44,7 @@ test('A2, a property: for any groups, limits and rows that come meanwhile, what 
       const pages = await pagesOf(client, walkOf({ maxLimit, firstLimit: Math.min(firstLimit, maxLimit) }));
       const seen = idsOf(pages);
       const lost = before.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
-      // Times of whole seconds are as good as cut to them: where one is not proved the bound of the next may not be either.
+      // Times of whole seconds act like truncated ones: after an unproved instant, the bound of the next one may be unproved, too.
       const named = new Set(unprovedOf(pages));
       const unknown = sizes.flatMap((_, second) =>
         claims(pages, instant(second)) || named.has(instant(second + 1)) ? [] : [instant(second)],
@@ -56,7 +56,7 @@ test('A2, a property: for any groups, limits and rows that come meanwhile, what 
   );
 });
 
-test('A2, a property: however lists end, however small pages are and however long times, all is read and claimed but for what one page cannot show', async () => {
+test('A2, a property: for any list endings, page sizes and time digits, all is read and claimed, except what one page cannot show', async () => {
   const setting = {
     // Instants in microseconds, so that several share a second, and rows of each.
     groups: fc.array(
@@ -98,7 +98,8 @@ test('A2, a property: however lists end, however small pages are and however lon
         const shown = (at: string) => shownWith(digits, at);
         const lost = sorted.filter(({ id, createdAt }) => !ids.has(id) && claims(pages, shown(createdAt)));
         const largest = Math.max(0, ...groups.map(([, bearers]) => bearers));
-        // A page that can show more than the rows of any instant leaves nothing out; where it might be full of one instant, another page has to be larger.
+        // A page that can show more than the rows of any instant leaves nothing out. If one instant might fill it, another page must be
+        // larger.
         const isWhole =
           odd.size === 0 &&
           largest < Math.min(size, limit) &&
@@ -142,7 +143,7 @@ test('A2, a property: rows that cannot be read are never claimed, and the others
   expect(claimed).toBeGreaterThan(0);
 });
 
-/** The same list, whose cursors are no times. */
+/** Returns the same list with cursors that are not times. */
 function withOpaqueCursors({ operationsPage }: Lister): Lister {
   return {
     async operationsPage(projectId, asked) {

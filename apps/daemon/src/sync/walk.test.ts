@@ -23,7 +23,7 @@ test.each([2, 3, 693, 999])('A2: a walk loses no row where pages end within %i r
   expect(unprovedOf(pages)).toEqual([]);
 });
 
-test('A2, the twin: following the cursors alone loses rows of such an instant', async () => {
+test('A2, the counter-test: following the cursors without the step back loses rows of such an instant', async () => {
   const rows = inGroups(4000, 3);
   const { operationsPage } = listOf(() => rows);
   const seen = new Set<string>();
@@ -36,7 +36,7 @@ test('A2, the twin: following the cursors alone loses rows of such an instant', 
   expect(seen.size).toBeLessThan(4000);
 });
 
-test('A2: an instant that more operations bear than a page holds is named as not proved', async () => {
+test('A2: an instant with more operations than a page holds is named as not proved', async () => {
   const rows = rowsAt([
     ...Array.from({ length: 1500 }, () => 0),
     ...Array.from({ length: 10 }, (_, index) => index + 1),
@@ -46,7 +46,7 @@ test('A2: an instant that more operations bear than a page holds is named as not
   expect(unprovedOf(pages)).toEqual([instant(0)]);
 });
 
-test('A2: rows that went while a page was proved make it be asked for again; where they go each time it is named', async () => {
+test('A2: a page whose rows vanish during its proof is requested again; if they vanish each time, it is named', async () => {
   let gone = 0;
   const whole = rowsAt(Array.from({ length: 3000 }, (_, index) => index));
   const rows = () => whole.slice(gone);
@@ -101,7 +101,7 @@ function seconds(from: number): number[] {
   return Array.from({ length: 1000 }, (_, index) => from + index);
 }
 
-test('a walk that was cut short goes on at its last page, with the floor and the time that it began with', async () => {
+test('an interrupted walk resumes at its last page, with its original floor and start time', async () => {
   const rows = rowsAt(Array.from({ length: 3000 }, (_, index) => index));
   const client = listOf(() => rows);
   const [first, second] = await pagesOf(client);
@@ -111,7 +111,7 @@ test('a walk that was cut short goes on at its last page, with the floor and the
   expect(idsOf([...(first ? [first] : []), ...rest]).size).toBe(2998);
 });
 
-test('a place that a pass under times of whole seconds has left is given up, not tried for ever, once times have more digits', async () => {
+test('a place saved under times of whole seconds is given up, not retried forever, once times have more digits', async () => {
   // One second: a group that fills a page, and rows below it.
   const rows = Array.from({ length: 40 }, (_, index) => ({
     id: String(index),
@@ -143,14 +143,14 @@ test('a place that a pass under times of whole seconds has left is given up, not
   }
 });
 
-/** Times with microseconds, several within a millisecond and many within a second. */
+/** Returns a time with microseconds: several within a millisecond and many within a second. */
 const fine = (index: number) =>
   new Date(1_767_225_600_000 - Math.floor(index / 7) * 90).toISOString().replace('Z', `${900 - (index % 7) * 130}Z`);
 
 test.each([
   ['milliseconds', (at: string) => `${at.slice(0, 23)}Z`],
   ['seconds', (at: string) => `${at.slice(0, 19)}Z`],
-])('A2: cursors that are cut to %s lose rows, and what they lose is claimed by nobody', async (_name, cut) => {
+])('A2: cursors that are cut to %s lose rows, and the lost rows are not claimed', async (_name, cut) => {
   const rows = Array.from({ length: 3500 }, (_, index) => ({ id: `row ${index}`, createdAt: fine(index) }));
   const honest = listOf(() => rows);
   const client = {
@@ -184,7 +184,7 @@ test.each(['0001-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])(
   async (createdAt) => {
     const rows = rowsAt(Array.from({ length: 3500 }, (_, index) => index));
     const odd = { id: 'odd', createdAt };
-    // Where such a service would sort it.
+    // The position in which such a service would sort it.
     const sorted = createdAt < '2026' ? [...rows, odd] : [odd, ...rows];
     const at = (row: Row) => (row === odd ? instant(createdAt < '2026' ? 5000 : -1) : row.createdAt);
     const client = {
@@ -213,6 +213,6 @@ test('A2: a page whose last time has no digits below the second proves nothing w
     walkOf({ firstLimit: 2, maxLimit: 2 }),
   );
   expect(first?.provedFrom).toBe('2026-01-01T00:00:08.000000Z');
-  // The next page takes up where the first one's proof begins.
+  // The next page starts where the first one's proof begins.
   expect(second?.below).toBe('2026-01-01T00:00:09.900000Z');
 });

@@ -12,40 +12,46 @@ interface Asked {
   limit: number;
   cursor: string | undefined;
   signal: AbortSignal;
-  /** The most rows that one page of the service has shown: its pages may be smaller than what is asked for, and are that large at least. */
+  /**
+   * The most rows that one page of the service has shown. Its pages may be smaller than requested, and can hold at least this many.
+   */
   largest: number;
-  /** Whether the list is known to end with these rows. Absent where it is not, as below a first page. */
+  /** Returns whether the list is known to end with these rows. Absent if that is unknown, as below a first page. */
   isKnownEnd?: ((operations: WireOperation[]) => Promise<boolean>) | undefined;
 }
 
-/** A page whose rows come once each. */
+/** A page that contains each row once. */
 interface Counted extends Page<WireOperation> {
   rejected: RejectedRow[];
-  /** How many different rows its answer had, with those that cannot be read. */
+  /** The number of different rows in its response, including unreadable ones. */
   rows: number;
-  /** How many came again. */
+  /** The number of repeated rows. */
   again: number;
 }
 
-/** A page, and the cursor that brought its rows: pages without a row that can be read may have come before. */
+/** A page, and the cursor that returned its rows. Pages without a readable row may have come before it. */
 export interface WholePage extends Counted {
   askedWith: string | undefined;
-  /** Rows of those pages that cannot be read. */
+  /** The unreadable rows of those pages. */
   passedOver: RejectedRow[];
 }
 
-/** How often a page is asked for before its answers must agree. */
+/** How often a page is requested before its responses must agree. */
 const attempts = 3;
 const mostEmptyPages = 100;
 
 /**
- * A page that lacks no row between its first and its last; its cursor is null where it ends the list. Empty pages with a cursor are passed over.
+ * Returns a page that lacks no row between its first and its last. Its cursor is null if it ends the list. Skips empty pages with a cursor.
  *
- * Services end a list in two ways: with a short page without a cursor, or with an empty page after a short one. A short page with a cursor is the last
- * one where the store knows that, or where a larger one was seen, so that it is short of itself, and nothing comes after it. Any other, and one that
- * has rows twice, is asked for again until two answers in a row are the same: a service may have smaller pages, and a row may be missing. What differs
- * from one answer to the next proves nothing. Where a list ends at a number of rows at which services cut lists off, or with rows twice, the cursor is
- * asked for by one row fewer.
+ * Services end a list in two ways: with a short page without a cursor, or with an empty page after a short one. A short page with a cursor
+ * is the last one if the store knows that. It is also the last one if a larger page was seen, so that it is truly short, and nothing
+ * follows it.
+ *
+ * Any other short page with a cursor, and any page with repeated rows, is requested again until two successive responses are the same. A
+ * service may have smaller pages, and a row may be missing. Rows that differ between responses prove nothing.
+ *
+ * A list may end at a number of rows at which services cut lists off, or with repeated rows. Then the cursor is requested with one row
+ * fewer.
  */
 export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, ...asked }: Asked): Promise<WholePage> {
   let { cursor } = asked;
@@ -70,7 +76,9 @@ export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, 
   return { ...whole, cursor: end.cursor };
 }
 
-/** Asked for until it is not odd, or is the last one for all that its cursor says, or two answers in a row are the same. */
+/**
+ * Requests a page until it is not odd, is certainly the last one despite its cursor, or is the same in two successive responses.
+ */
 async function fetchAgreed(
   client: WalkedClient,
   projectId: string,
@@ -96,7 +104,7 @@ async function fetchAgreed(
   return { ...page, isLast: false };
 }
 
-/** What two answers say together is as old as the older of them. */
+/** Returns the page with the time of the older response, because their joint evidence is only that recent. */
 function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted {
   const isDated = page.dateMs !== null && dateMs !== null;
   return {
@@ -108,7 +116,7 @@ function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted
 
 function onceEach(page: Page<WireOperation>): Counted {
   const seen = new Set<string>();
-  // An id that comes back with another time is another operation, as the store has it.
+  // An id that returns with another time is another operation, as in the store.
   const items = page.items.filter(({ id, createdAt }) => {
     const own = `${id} ${secondOf(createdAt)}`;
     return !seen.has(own) && seen.add(own);
@@ -123,7 +131,9 @@ function onceEach(page: Page<WireOperation>): Counted {
   };
 }
 
-/** Rows came meanwhile at the top of a list, and what follows them is the page before: it lacks none of its own. */
+/**
+ * Returns whether rows were added at the top of a list and the previous page follows them: then that page lacks no row.
+ */
 function isPushedDown(before: Counted, { items, rejected }: Counted): boolean {
   const top = items.findIndex(({ id }) => id === before.items[0]?.id);
   if (top <= 0 || rejected.length > 0 || before.rejected.length > 0) return false;

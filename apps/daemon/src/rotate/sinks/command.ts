@@ -9,13 +9,13 @@ interface CommandSettings {
   command: string[];
   readCommand: string[] | undefined;
   timeoutMs: number;
-  /** Names of our variables that the command gets, too. */
+  /** Names of Keywarden's environment variables that the command also gets. */
   environment: string[];
 }
 
 /**
- * A command that takes the secret on standard input. What it prints is not looked at, for it may be the secret. With a `read_command` a delivery
- * counts when that prints the key's id; without one, when the command ends with 0.
+ * Returns a sink that passes the secret to a command on standard input. Its output is ignored, because it may contain the secret. With a
+ * `read_command`, a delivery succeeds when that prints the key's id; without one, when the command exits with 0.
  */
 export function commandSink(settings: CommandSettings, target: Target, variables: NodeJS.ProcessEnv): OpenSink {
   const { command, readCommand, timeoutMs } = settings;
@@ -55,7 +55,10 @@ export function commandSink(settings: CommandSettings, target: Target, variables
   };
 }
 
-/** A command gets what it needs to find its programs, what it is told of the key, and what the configuration passes on. */
+/**
+ * Returns the command's environment: what it needs to find its programs, the key's target, and the variables that the configuration passes
+ * on.
+ */
 function environmentOf(
   { environment }: CommandSettings,
   { target, keyId, variables }: { target: Target; keyId: string; variables: NodeJS.ProcessEnv },
@@ -72,7 +75,7 @@ function environmentOf(
     KEYWARDEN_ORGANIZATION_ID: target.organization ?? '',
     KEYWARDEN_PROJECT_ID: target.project ?? '',
     KEYWARDEN_LINEAGE: target.lineage,
-    // Its former name.
+    // The former name of KEYWARDEN_LINEAGE.
     KEYWARDEN_LINE: target.lineage,
     KEYWARDEN_ROTATION: target.rotation,
     KEYWARDEN_OLD_KEY_ID: target.oldKeyId,
@@ -89,18 +92,18 @@ interface Ended {
 interface Run {
   environment: NodeJS.ProcessEnv;
   timeoutMs: number;
-  /** What it prints is read; else it goes nowhere. */
+  /** Whether its output is read; otherwise it is discarded. */
   isRead: boolean;
   signal: AbortSignal;
 }
 
-/** What a command has printed is there by then. */
+/** The wait, in ms, after which a command's output has arrived. */
 const pipeMs = 1000;
 
-/** An id has few digits; more is not read. */
+/** An id has few digits. More output than this is not read. */
 const longestOutput = 1000;
 
-/** Runs a command in a process group of its own, all of which ends with it. */
+/** Runs a command in a process group of its own, and ends the whole group with it. */
 async function runCommand([program = '', ...args]: string[], run: Run, input: string): Promise<Ended> {
   const child = spawn(program, args, {
     env: run.environment,
@@ -108,8 +111,8 @@ async function runCommand([program = '', ...args]: string[], run: Run, input: st
     stdio: ['pipe', run.isRead ? 'pipe' : 'ignore', 'ignore'],
   });
   const ended = waitFor(child, program, run);
-  child.stdin?.on('error', () => undefined); // one that reads nothing may be right all the same: its status tells
-  // Here and in no callback: those outlive the call, and the secret must not.
+  child.stdin?.on('error', () => undefined); // a command may succeed without reading input: its status decides
+  // Write it here and not in a callback: a callback outlives the call, and the secret must not.
   child.stdin?.end(input);
   return await ended;
 }
@@ -139,8 +142,8 @@ async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal
       settle({ why: `${program} cannot be run (${codeOf(error)})`, hasRun: child.pid !== undefined, output: '' }),
     );
     child.once('exit', () => {
-      endGroup(child.pid); // what it left behind may hold the secret
-      // And one that has left the group holds our pipes: nobody waits for that.
+      endGroup(child.pid); // processes left behind may hold the secret
+      // A process that has left the group may still hold our pipes: do not wait for it.
       pipeTimer = setTimeout(() => {
         child.stdin?.destroy();
         child.stdout?.destroy();
@@ -158,7 +161,7 @@ function endGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of it has ended by itself.
+    // The whole group has ended already.
   }
 }
 

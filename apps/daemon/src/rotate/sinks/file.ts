@@ -6,9 +6,9 @@ import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime
 import type { Delivered, OpenSink } from './sink.ts';
 
 /**
- * A file with nothing but the secret, for its owner alone, and a note beside it that names the key and holds the secret's hash, and the same of the
- * one before. The note is put there first: killed in between, the file is known to have the secret that it had. `heldKeyId` is of the key that
- * stands there, where nobody has written a note yet.
+ * Returns a sink that is a file with nothing but the secret, readable only by its owner. A note beside it names the key and holds the
+ * secret's hash, and the same for the previous key. The note is written first: after a kill in between, the file is known to hold the
+ * previous secret. `heldKeyId` identifies the key in a file that has no note yet.
  */
 export function fileSink(path: string, heldKeyId: string | null = null): OpenSink {
   return {
@@ -46,7 +46,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
     async ask(keyId) {
       try {
         const place = await realpath(path).catch(() => path);
-        // A write that was cut leaves a secret that nobody uses.
+        // An interrupted write leaves a secret that is never used.
         await rm(partialOf(place), { force: true });
         return readKeyFile(place).keyId === keyId ? 'has' : 'lacks';
       } catch (error) {
@@ -56,23 +56,23 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
   };
 }
 
-/** What stands there now: by its note, or by who knows it. */
+/** Returns the key in the file, as identified by its note or else by `heldKeyId`. */
 function readHeld(path: string, heldKeyId: string | null): HeldKey | null {
   try {
     const { secret, keyId } = readKeyFile(path);
     const known = keyId === undefined ? heldKeyId : keyId;
     return known === null ? null : { keyId: known, secret };
   } catch {
-    return null; // nothing stands there
+    return null; // the file does not exist
   }
 }
 
-/** The names of notes and of files that are being written. */
+/** Returns whether a path has the name of a note or of a partly written file. */
 const isOurOwn = (path: string) => path.endsWith(noteOf('')) || path.endsWith(partialOf(''));
 
 const partialOf = (path: string) => `${path}.keywarden-partial`;
 
-/** All of it or nothing, also if the machine stops: written beside, made durable, and put in its place. */
+/** Writes the whole file or nothing, even if the machine stops: writes a file beside it, syncs it, and renames it. */
 async function replaceFile(path: string, text: string): Promise<void> {
   const partial = partialOf(path);
   await rm(partial, { force: true });

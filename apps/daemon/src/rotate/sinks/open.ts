@@ -3,7 +3,7 @@ import { commandSink } from './command.ts';
 import { fileSink } from './file.ts';
 import type { OpenSink, Target } from './sink.ts';
 
-/** A configured sink for one target. */
+/** Opens a configured sink for one target. */
 export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEnv): OpenSink {
   switch (sink.kind) {
     case 'file':
@@ -24,7 +24,9 @@ export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEn
   }
 }
 
-/** Puts what is known of a key where its name stands in braces. A name is whatever somebody gave: it leads to no other folder, and is no option. */
+/**
+ * Replaces each name in braces by the key's value. A value can be any text: it cannot lead to another folder or become an option.
+ */
 function fillIn(text: string, { lineage, name, organization, project }: Target): string {
   // `line` is the former name of `lineage`.
   const values: Record<string, string> = {

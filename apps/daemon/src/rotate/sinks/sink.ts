@@ -1,6 +1,6 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
 
-/** For whom a secret is: what a place may name, and what a command is told. */
+/** The target of a secret: the values that a path may name and that a command gets. */
 export interface Target {
   /** The id of the lineage's first key, which stays the same through all rotations. */
   lineage: string;
@@ -12,16 +12,16 @@ export interface Target {
   oldKeyId: string;
 }
 
-/** What became of a delivery. `mayHave`: it failed, and nobody can tell whether the secret is there all the same. */
+/** The result of a delivery. `mayHave`: it failed, but the secret may be there all the same. */
 export type Delivered = { isDelivered: true } | { isDelivered: false; why: string; mayHave: boolean };
 
-/** Where the secrets of one target go. None of its answers repeats the secret, nor what a command printed. */
+/** The destination for the secrets of one target. None of its results contains the secret or a command's output. */
 export interface OpenSink {
-  /** The file, which is one lineage's alone; null where the sink itself tells lineages apart. */
+  /** The file, which belongs to one lineage; null if the sink itself separates lineages. */
   file: string | null;
-  /** Why it could take no secret now, as far as that can be seen before there is one. */
+  /** Returns why it cannot take a secret now, as far as that can be checked without one. */
   check(): Promise<string | null>;
   deliver(secret: string, keyId: string, signal: AbortSignal): Promise<Delivered>;
-  /** Whether it has the secret of a key. */
+  /** Returns whether it has the secret of a key. */
   ask(keyId: string, signal: AbortSignal): Promise<SinkAnswer>;
 }

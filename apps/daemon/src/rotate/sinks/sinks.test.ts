@@ -43,7 +43,7 @@ function open(sink: object, variables: NodeJS.ProcessEnv = process.env) {
 const file = () => open({ kind: 'file', path: join(folder, 'key-{line}') });
 const path = () => join(folder, 'key-7');
 
-test('a file has nothing but the secret, for its owner alone, with a note of the key beside it', async () => {
+test('a file contains only the secret, is readable only by its owner, and has a note of the key beside it', async () => {
   const sink = file();
   expect(await sink.check()).toBeNull();
   expect(await sink.ask('12', signal)).toBe('lacks');
@@ -71,7 +71,7 @@ test('killed between the note and the secret, or with a half-written file: the s
   expect(existsSync(`${path()}.keywarden-partial`)).toBe(false);
 });
 
-test('a link is followed, and its place is a file all the same', async () => {
+test('a link is followed, and its target is written as a regular file', async () => {
   writeFileSync(join(folder, 'real'), 'old');
   symlinkSync(join(folder, 'real'), path());
   expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
@@ -79,13 +79,13 @@ test('a link is followed, and its place is a file all the same', async () => {
   expect(await file().ask('12', signal)).toBe('has');
 });
 
-test('a folder that is not there is said before there is a secret', async () => {
+test('a missing folder is reported before a secret exists', async () => {
   const sink = open({ kind: 'file', path: join(folder, 'absent', 'key') });
   expect(await sink.check()).toContain('cannot be written (ENOENT)');
   expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false });
 });
 
-test('a name leads to no other folder and is no option', () => {
+test('a name cannot lead to another folder or become an option', () => {
   expect(open({ kind: 'file', path: join(folder, '{name}') }).file).toBe(join(folder, '__evil_name'));
 });
 
@@ -96,7 +96,7 @@ function script(name: string, text: string): string {
   return place;
 }
 
-test('a command has the secret on standard input, what it is told in its environment, and nothing else of ours', async () => {
+test('a command gets the secret on standard input, the target in its environment, and no other variable of ours', async () => {
   const command = script('store', `cat > "${folder}/got"; env > "${folder}/env"; echo "$@" > "${folder}/args"`);
   const variables = {
     PATH: process.env.PATH,
@@ -121,7 +121,7 @@ test.each([
   ['hangs with a child that does', 'sleep 600 & wait', /took longer/, true],
   ['fails', 'cat > /dev/null; exit 7', /ended with status 7/, true],
   ['prints the secret and fails', 'cat; cat >&2; exit 1', /ended with status 1/, true],
-])('a command that %s: a failure, and whether it stored nobody can tell', async (_name, text, why, mayHave) => {
+])('a command that %s: a failure, and whether it stored the secret is unknown', async (_name, text, why, mayHave) => {
   const sink = open({ kind: 'command', command: [script('bad', text)], timeout: '1s' });
   const delivered = await sink.deliver(secret, '12', signal);
   expect(delivered).toEqual({ isDelivered: false, why: expect.stringMatching(why), mayHave });
@@ -129,36 +129,36 @@ test.each([
   expect(await sink.ask('12', signal)).toBe('unknown');
 });
 
-test('a command that is missing: said before there is a secret, and surely nothing was stored', async () => {
+test('a missing command is reported before a secret exists, and certainly stored nothing', async () => {
   const sink = open({ kind: 'command', command: ['no-such-command-of-anybody'] });
   expect(await sink.check()).toBe('there is no command no-such-command-of-anybody');
   expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: false });
 });
 
-test('a command that succeeds without storing counts where nobody can ask, and not where read_command says otherwise', async () => {
+test('a command that exits with 0 without storing succeeds without read_command, and fails with it', async () => {
   const command = [script('nothing', 'exit 0')];
   expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
   const read = open({ kind: 'command', command, read_command: [script('read', 'echo 11')] });
-  // It may be a store that shows late what it was given.
+  // It may be a store with delayed reads.
   expect(await read.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: true });
   const broken = open({ kind: 'command', command, read_command: [script('broken', 'exit 1')] });
   expect(await broken.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: true });
 });
 
-test('a command that fails after it has stored counts where read_command finds the id', async () => {
+test('a command that fails after it has stored the secret succeeds if read_command finds the id', async () => {
   const command = [script('late', 'cat > /dev/null; exit 1')];
   const sink = open({ kind: 'command', command, read_command: [script('read', 'echo "$KEYWARDEN_KEY_ID"')] });
   expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
 });
 
-test('what a command leaves running ends with it', async () => {
+test('processes that a command leaves running end with it', async () => {
   const command = [script('leaves', `sleep 600 & echo $! > "${folder}/pid"; exit 0`)];
   expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
   const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-test('one that leaves the group, and holds our pipe, is not waited for', async () => {
+test('a process that leaves the group and holds our pipe is not waited for', async () => {
   const text = `setsid sleep 600 & echo $! > "${folder}/pid"; exit 0`;
   const sink = open({
     kind: 'command',
@@ -169,7 +169,7 @@ test('one that leaves the group, and holds our pipe, is not waited for', async (
   process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');
 });
 
-/** One that has ended and was not waited for is none. */
+/** Returns whether a process runs. A process that has ended and was not reaped does not count. */
 function isRunning(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -178,7 +178,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('a file that Keywarden did not write is not overwritten, and neither is one of its notes', async () => {
+test('a file that Keywarden did not write is not overwritten, nor is one of its notes', async () => {
   writeFileSync(path(), 'a certificate of somebody else');
   expect(await file().check()).toMatch(/is there, and Keywarden did not write what it holds/);
   rmSync(path());
