@@ -30,12 +30,11 @@ const description = {
   info: {
     title: 'Keywarden report API',
     version: '1',
-    description:
-      'Keys, findings, plans, reviews, rotations, operations and their coverage, as the audit store has them.',
+    description: 'Keys, findings, plans, reviews, rotations, operations and their coverage, from the audit store.',
   },
 };
 
-/** The report as an app that never listens: probes, the description and its assets are open, everything else wants a token. */
+/** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   const { log, transport, peerOf, accessSql = dependencies.sql } = dependencies;
   const accessLog = createAccessLog(accessSql);
@@ -52,7 +51,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     throw new Problem(
       401,
       'Unauthenticated',
-      'This needs Authorization: Bearer with a live token; keywarden token create makes one.',
+      'Send Authorization: Bearer with a valid token; keywarden token create makes one.',
     );
   };
 
@@ -86,7 +85,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   });
 
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
-  // One question at a time: a store that hangs is not asked again by each probe.
+  // One check at a time: probes do not pile up on a store that hangs.
   let asking: Promise<string | null> | undefined;
   app.get('/readyz', async (c) => {
     asking ??= whyNotReady(accessSql, log).finally(() => (asking = undefined));
@@ -108,7 +107,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.route('/api/v2', archiveRoutes(services));
 
   app.use('/v1/*', authenticated(services, refuse));
-  // A file has its own hash, in its last line.
+  // Files need no ETag; their last line has their hash.
   const revalidate = etag();
   app.use('/v1/*', async (c, next) => {
     if (/^\/v1\/(exports|evidence)/.test(c.req.path)) return await next();
@@ -123,7 +122,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
 
   const render = (c: Context<Env>, problem: Problem) =>
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
-  app.notFound((c) => render(c, new Problem(404, 'Not found', 'There is nothing here; /docs lists what there is.')));
+  app.notFound((c) => render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.')));
   app.onError((error, c) => {
     const problem = toProblem(error);
     if (problem.status >= 500) {
@@ -136,23 +135,23 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
 }
 
 function refuseLongBody(): never {
-  throw new Problem(413, 'Too long', 'The body is longer than a million bytes; send less at once.');
+  throw new Problem(413, 'Too long', 'The body is longer than 1,000,000 bytes; split it into several requests.');
 }
 
 type Result = Parameters<NonNullable<ConstructorParameters<typeof OpenAPIHono<Env>>[0]>['defaultHook'] & {}>[0];
 
-/** What a validation found, as one sentence that names what is wrong. */
+/** Throws a Problem (400) that names the first invalid parameter. */
 function refuseInvalid(result: Result): void {
   if (result.success) return;
   const issue = result.error.issues[0];
   if (issue === undefined) return;
   const isUnknown = issue.code === 'unrecognized_keys';
   const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
-  const what = isUnknown ? 'is not known here' : issue.message;
-  throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists what there is.`);
+  const what = isUnknown ? 'is not a parameter here' : issue.message;
+  throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists the parameters.`);
 }
 
-/** Whoever asks has a time limit of its own, and a store that hangs says nothing. */
+/** How long a probe waits, in ms: probe clients have a time limit of their own, and a store that hangs never answers. */
 const probeMs = 3000;
 
 async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {

@@ -9,7 +9,7 @@ import { listen } from '@keywarden/testkit/report/served';
 import { createNeonClient } from '@neon/sdk';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
-// The control plane's own tools, which know nothing of us but an address and a token.
+// The control plane's own tools, configured only with our base URL and a token.
 
 let fixture: Fixture;
 let server: Awaited<ReturnType<typeof listen>>;

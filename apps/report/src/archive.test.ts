@@ -16,10 +16,10 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** The official client of the control plane, which knows nothing of us but an address and a token. */
+/** Returns the official client of the control plane, configured only with our base URL and a token. */
 const client = () => createApiClient({ apiKey: fixture.tokens.viewer ?? '', baseURL: `${server.url}/api/v2` });
 
-test('the official client lists operations that are older than the control plane serves them', async () => {
+test('the official client lists operations that the control plane no longer serves', async () => {
   const old = Array.from({ length: 30 }, (_, index) =>
     makeWireOperation(5000 + index, {
       createdAt: `2025-03-0${1 + (index % 3)}T00:00:00Z`,
@@ -51,7 +51,7 @@ const pageOf = async (query: string) =>
   (await fixture.ask(`/api/v2/projects/quiet-river/operations?${query}`)).body as unknown as ArchivePage;
 
 test.each([1, 3, 25])(
-  'the archive pages as the control plane does, by %i, and loses no row of one instant',
+  'the archive pages like the control plane, %i rows per page, and loses no row of the same instant',
   async (limit) => {
     const seen: string[] = [];
     for (let cursor: string | undefined = ''; cursor !== undefined; ) {
@@ -66,7 +66,7 @@ test.each([1, 3, 25])(
   },
 );
 
-test("the archive's records have the control plane's own fields, unknown ones too, and its errors its own shape", async () => {
+test("the archive's records have the control plane's fields, including unknown ones, and its errors have the control plane's shape", async () => {
   const { projects } = (await fixture.ask('/api/v2/projects?limit=1')).body as unknown as { projects: object[] };
   expect(projects[0]).toMatchObject({ id: 'bold-moon', org_id: 'other', pg_version: 17, locked: false });
   const [operation] = (await pageOf('limit=1')).operations;
@@ -93,11 +93,11 @@ test("the archive's records have the control plane's own fields, unknown ones to
   expect((await fixture.ask('/api/v2/nowhere')).status).toBe(404);
 });
 
-test("the archive takes the control plane's own cursors: strictly below their time", async () => {
+test("the archive accepts the control plane's own cursors and returns rows strictly below their time", async () => {
   expect((await pageOf('limit=1000&cursor=2026-05-03T00:00:00.500000Z')).operations).toHaveLength(5);
 });
 
-test('the official client asks who it is, for organizations, and for one project; ids of requests come back', async () => {
+test('the official client reads its account, organizations and one project; answers repeat request ids', async () => {
   expect((await client().getAuthDetails()).data).toMatchObject({ auth_method: 'api_key_user' });
   expect((await client().getCurrentUserInfo()).data).toMatchObject({ login: 'viewer' });
   const { organizations } = (await client().getCurrentUserOrganizations()).data;
@@ -117,7 +117,7 @@ test('the official client asks who it is, for organizations, and for one project
   expect((await fixture.ask('/api/v2/organizations/other', { as: 'acme' })).status).toBe(404);
 });
 
-test('projects are found by a part of their name, and those that are gone are apart', async () => {
+test('projects are found by a part of their name, and gone projects are listed separately', async () => {
   const idsOf = async (query: string) => {
     const { body } = await fixture.ask(`/api/v2/projects?${query}`);
     return (body as unknown as { projects: { id: string; deleted_at?: string }[] }).projects;
@@ -131,7 +131,7 @@ test('projects are found by a part of their name, and those that are gone are ap
   expect((await fixture.ask('/api/v2/projects?recoverable=perhaps')).status).toBe(400);
 });
 
-test('P1: a token of one organization sees the archive of that alone', async () => {
+test('P1: a token of one organization sees only the archive of that organization', async () => {
   const { projects } = (await fixture.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
     projects: { id: string }[];
   };
@@ -140,7 +140,7 @@ test('P1: a token of one organization sees the archive of that alone', async () 
   expect((await fixture.ask('/api/v2/projects', { as: null })).status).toBe(401);
 });
 
-test('a reader loses no operation of one time where their places go up between two of its pages', async () => {
+test('a reader loses no operation of the same time when their positions increase between two pages', async () => {
   const createdAt = '2025-04-01T00:00:00Z';
   const rows = Array.from({ length: 7 }, (_, index) =>
     makeWireOperation(7000 + index, { createdAt, updatedAt: createdAt }),

@@ -42,13 +42,13 @@ const idsOf = async (query: string, as = 'viewer') => {
   return body.items.map(({ id }) => String(id)).toSorted();
 };
 
-test('what is no API key has a list of its own, and no other list or figure has it', async () => {
+test('credentials that are not API keys appear in their own list and in no other list or metric', async () => {
   expect(await idsOf('')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3', 'p1']);
   expect(await idsOf('?kind=role')).toEqual(['br-main/app']);
   expect(await idsOf('?holder=eve%40agency.example')).toEqual(['p1']);
   expect(await idsOf('?expires_within=7d')).toEqual(['nak_live_2', 'nak_live_3']);
   expect(await idsOf('?expires=false&kind=branch_credential')).toEqual(['nak_live_1']);
-  // Whose age or use upstream does not tell is neither old nor idle.
+  // A credential without an upstream age or last use is neither old nor idle.
   expect(await idsOf('?older_than=90d')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3']);
   expect(await idsOf('?idle_for=90d')).toEqual(['nak_live_1', 'nak_live_2', 'nak_live_3']);
   const keys = (await fixture.ask('/v1/keys')).body.items.map(({ kind }) => kind);
@@ -58,18 +58,18 @@ test('what is no API key has a list of its own, and no other list or figure has 
   expect(text).not.toContain('nak_live');
 });
 
-test('P1: a token of one organization sees the credentials of that one alone', async () => {
+test('P1: a token of one organization sees only the credentials of that organization', async () => {
   expect(await idsOf('', 'acme')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3']);
   const [{ number } = {}] = (await fixture.ask('/v1/credentials?kind=project_permission')).body.items;
   for (const path of ['', '/observations', '/uses']) {
     expect((await fixture.ask(`/v1/credentials/${String(number)}${path}`)).status).toBe(200);
     expect((await fixture.ask(`/v1/credentials/${String(number)}${path}`, { as: 'acme' })).status).toBe(404);
-    // Nor is it a key.
+    // A credential is not a key.
     expect((await fixture.ask(`/v1/keys/${String(number)}${path}`)).status).toBe(404);
   }
 });
 
-test('as they were, with where that is not known: before the first listing, and where none was made', async () => {
+test('as_of shows past credentials and the gaps: before the first listing, and scopes without a listing', async () => {
   const holesAt = async (at: string) => {
     const { body } = await fixture.ask(`/v1/credentials?as_of=${at}`);
     return (body.holes as unknown as { scope: string }[]).map(({ scope }) => scope);
@@ -82,7 +82,7 @@ test('as they were, with where that is not known: before the first listing, and 
   expect(body.items.find(({ id }) => id === 'nak_live_1')).toMatchObject({ state: 'active' });
 });
 
-test('a review of credentials: decided and signed like one of keys, but that nothing of it is rotated', async () => {
+test('a review of credentials is decided and signed like a review of keys, but rotation is rejected', async () => {
   const asked = { title: 'branches', credentials: { kind: 'branch_credential' } };
   const both = { ...asked, keys: {} };
   expect((await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: both })).status).toBe(400);
@@ -104,14 +104,14 @@ test('a review of credentials: decided and signed like one of keys, but that not
     });
   const numbers = reviewed.map(({ number }) => number);
   const refused = await decide(numbers, 'rotate');
-  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Only API keys are rotated')]);
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Only API keys can be rotated')]);
   expect((await decide(numbers.slice(0, 1), 'revoke')).status).toBe(201);
   expect((await decide(numbers.slice(1), 'keep')).status).toBe(201);
   const signed = await fixture.ask(`/v1/reviews/${review}/signature`, { as: 'operator', method: 'POST' });
   expect(signed.body).toMatchObject({ revocations: 1, rotations: 0 });
 });
 
-test('evidence has the credentials that were there, those that had expired, and where their inventory is not known', async () => {
+test('evidence contains the existing credentials, the expired ones, and the gaps in their inventory', async () => {
   const query = 'control=nist-800-53:IA-5&from=2026-05-30T00:00:00Z&to=2026-06-02T00:00:00Z';
   const response = await fixture.app.request(`/v1/evidence?${query}`, {
     headers: { authorization: `Bearer ${fixture.tokens.auditor}` },
@@ -125,7 +125,7 @@ test('evidence has the credentials that were there, those that had expired, and 
   expect(manifest.partial_because.join()).toContain('the inventory of other credentials has');
 });
 
-test('P3: an export of credentials ends in a line that says what it holds', async () => {
+test('P3: an export of credentials ends with a line that states its content', async () => {
   const { status, text } = await fixture.ask('/v1/exports/credentials?kind=branch_credential', { as: 'auditor' });
   expect(status).toBe(200);
   const lines = text.trim().split('\n');

@@ -6,14 +6,14 @@ import type { AccessLog } from './access/access-log.ts';
 import type { FailureLimit } from './access/failures.ts';
 import type { Marks } from './actions/marks.ts';
 
-/** How a streamed answer ends: its last bytes, and what the access log keeps of it. */
+/** The end of a streamed answer: its last bytes, and the figures that the access log records. */
 export interface Ending {
   last: Uint8Array;
   records: number;
   sha256: string;
 }
 
-/** A file that is written while it is sent. */
+/** A file that is generated while it is sent. */
 export interface Streamed {
   fileName: string;
   contentType: string;
@@ -22,34 +22,34 @@ export interface Streamed {
 }
 
 export interface Streams {
-  /** Answers with a file. What fails before its first bytes is an error; what fails later cuts it. */
+  /** Answers with a file. A failure before the first bytes is an error; a later failure cuts the file. */
   answer(c: Context<Env>, streamed: Streamed): Promise<Response>;
 }
 
-/** How requests come in. */
+/** How clients reach the report. */
 export interface Transport {
-  /** This process speaks https itself. */
+  /** Whether this process serves HTTPS. */
   isTls: boolean;
-  /** Addresses and ranges of proxies that speak https before it, and are believed about who asks. */
+  /** Addresses and ranges of trusted HTTPS proxies. Their headers give the client's address. */
   proxies: string[];
 }
 
-/** What the app needs from outside; it never listens and never opens a database itself. */
+/** What the app receives from its caller; it never listens and never opens a database. */
 export interface Dependencies {
   db: Db;
   sql: Sql;
-  /** Sessions beside those, for tokens, the access log and probes: slow questions must not hold those up. The same where it is left out. */
+  /** Separate sessions for tokens, the access log and probes, so that slow queries do not delay them. Default: `sql`. */
   accessSql?: Sql;
   log: Logger;
   transport: Transport;
   marks: Pick<Marks, 'move'>;
-  /** Our own clock, in ms since 1970. */
+  /** The local clock, in ms since 1970. */
   now: () => number;
-  /** The address of whoever is connected. */
+  /** Returns the address of the connected peer. */
   peerOf: (c: Context) => string;
 }
 
-/** What the app makes of that once, for all its routes. */
+/** The dependencies, and what the app creates from them once for all routes. */
 export interface Services extends Dependencies {
   accessLog: AccessLog;
   failures: FailureLimit;
@@ -60,13 +60,13 @@ export interface Services extends Dependencies {
 export type Env = {
   Variables: {
     requestId: string;
-    /** The client's address, and whether it speaks https, as a declared proxy says. */
+    /** The client's address, and whether it uses HTTPS; taken from the headers of a configured proxy. */
     address: string;
     isHttps: boolean;
-    /** The name and port by which this is asked. */
+    /** The host name and port of the request. */
     host: string;
     principal: Principal;
-    /** The answer is a stream, whose end is recorded by itself. */
+    /** Whether the answer is a stream, which records its own end. */
     isStream: boolean;
   };
 };

@@ -1,3 +1,3 @@
-// What benchmarks and the test kit serve.
+// The app for benchmarks and the test kit.
 export { createMarks } from './actions/marks.ts';
 export { createApp } from './app.ts';

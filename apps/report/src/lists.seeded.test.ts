@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await fixture.close());
 
-/** Follows a list to its end by its Link header, doing something between pages. */
+/** Follows a list to its end by its Link header, and calls `between` between pages. */
 async function follow(
   path: string,
   between: (page: number) => Promise<void> = async () => undefined,
@@ -29,11 +29,14 @@ async function follow(
   return seen;
 }
 
-test.each([1, 3, 7, 25, 1000])('P2: pages of %i show each operation once, those of one instant too', async (limit) => {
-  const seen = await follow(`/v1/operations?limit=${limit}`);
-  expect(seen).toHaveLength(operationCount);
-  expect(new Set(seen).size).toBe(operationCount);
-});
+test.each([1, 3, 7, 25, 1000])(
+  'P2: pages of %i show each operation once, including operations of the same instant',
+  async (limit) => {
+    const seen = await follow(`/v1/operations?limit=${limit}`);
+    expect(seen).toHaveLength(operationCount);
+    expect(new Set(seen).size).toBe(operationCount);
+  },
+);
 
 test('P2: a row is neither skipped nor repeated while rows arrive', async () => {
   const [project] = await fixture.store.sql`select number from keywarden.project where id = 'bold-moon'`;
@@ -67,7 +70,7 @@ test('P2: a row is neither skipped nor repeated while rows arrive', async () => 
   await fixture.store.sql`delete from keywarden.operation where project_number = ${String(project?.number)}`;
 });
 
-test('a cursor is bound to its list and its filters, and made by nobody else', async () => {
+test('a cursor is bound to its list and its filters, and cannot be forged', async () => {
   const { body } = await fixture.ask('/v1/operations?limit=10&action=start_compute');
   expect(body.next_cursor).not.toBeNull();
   const cursor = String(body.next_cursor);
@@ -101,14 +104,14 @@ test.each([
   ['/v1/runs?kind=all', 'kind'],
   ['/v1/keys?cursor=abc', 'cursor'],
   ['/v1/operations/buckets?from=2020-01-01T00:00:00Z&to=2026-01-01T00:00:00Z&size=hour', 'buckets'],
-])('%s is refused by the name of what is wrong', async (path, name) => {
+])('%s is rejected, and the error names the invalid parameter', async (path, name) => {
   const { status, body, headers } = await fixture.ask(path);
   expect(status).toBe(400);
   expect(headers.get('content-type')).toBe('application/problem+json');
   expect(body).toMatchObject({ type: 'about:blank', status: 400, detail: expect.stringContaining(name) });
 });
 
-test('a body that is not JSON, or too long, is refused in a sentence', async () => {
+test('a body that is not JSON, or is too long, is rejected with a clear error', async () => {
   const send = async (text: string) => {
     const headers = { authorization: `Bearer ${fixture.tokens.operator}`, 'content-type': 'application/json' };
     return await fixture.app.request('/v1/reviews', { method: 'POST', headers, body: text });
@@ -123,12 +126,12 @@ test.each([
   '/v1/keys?as_of=2026-01-01T00:00:00%2B16:00',
   '/v1/operations?from=2026-01-01T00:00:00-23:59',
   '/v1/revocations?from=0000-01-01T00:00:00Z',
-])('%s, which Postgres would not take, is refused by its name', async (path) => {
+])('%s, which Postgres does not accept, is rejected, and the error names the parameter', async (path) => {
   const { status, body } = await fixture.ask(path);
   expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from): /)]);
 });
 
-test('a body of another type, and a form that is none, are refused in a sentence', async () => {
+test('a body of another type, and an invalid form, are rejected', async () => {
   const send = async (path: string, type: string, text: string) => {
     const headers = {
       authorization: `Bearer ${fixture.tokens.operator}`,
@@ -144,7 +147,7 @@ test('a body of another type, and a form that is none, are refused in a sentence
   expect(await send('/reviews', 'text/plain', 'x')).toBe(400);
 });
 
-test('filters: ids keep every digit, a wildcard in a name is only a character, and ages are by the control plane’s clock', async () => {
+test('filters: ids keep every digit, a wildcard in a name is a plain character, and ages use the control plane’s clock', async () => {
   const ids = async (query: string) => (await fixture.ask(`/v1/keys?${query}`)).body.items.map((item) => item.id);
   expect(await ids('q=50%25_')).toEqual(['9007199254740993']);
   expect(await ids('kind=project')).toEqual(['12']);
@@ -158,13 +161,13 @@ test('filters: ids keep every digit, a wildcard in a name is only a character, a
   expect((await fixture.ask('/v1/operations?to=2026-05-02T00:00:00Z')).body.items).toHaveLength(5);
 });
 
-test('P2: keys are paged by any order, those of one name or never used too', async () => {
+test('P2: keys are paged in any order, including keys of the same name and keys that were never used', async () => {
   for (const sort of ['name', 'created_at', 'last_used_at', 'number'])
     for (const order of ['asc', 'desc'])
       expect(new Set(await follow(`/v1/keys?limit=1&sort=${sort}&order=${order}`)).size).toBe(3);
 });
 
-test('an answer that has not changed is not sent again', async () => {
+test('an unchanged answer is not sent again', async () => {
   const { headers } = await fixture.ask(`/v1/plans/${fixture.planId}`);
   const tag = headers.get('etag') ?? '';
   expect(tag).not.toBe('');
@@ -172,7 +175,7 @@ test('an answer that has not changed is not sent again', async () => {
   expect([again.status, again.text]).toEqual([304, '']);
 });
 
-test("an operation's versions are shown, the newest first", async () => {
+test("an operation's versions are listed, newest first", async () => {
   const { body } = await fixture.ask(
     '/v1/projects/quiet-river/operations/00000000-0000-4000-8000-000000000003/versions',
   );
@@ -182,7 +185,7 @@ test("an operation's versions are shown, the newest first", async () => {
   ]);
 });
 
-test('operations are counted by time, and by what is asked', async () => {
+test('operations are counted by time and by the requested fields', async () => {
   const range = 'from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z';
   const counts = async (query: string) =>
     (await fixture.ask(`/v1/operations/buckets?${range}&${query}`)).body.items.map((item) => [
@@ -200,7 +203,7 @@ test('operations are counted by time, and by what is asked', async () => {
   ]);
 });
 
-test('blind spots, holes and history stand where somebody looks for them', async () => {
+test('connections list blind spots, coverage lists its intervals, and keys list observations and uses', async () => {
   const [connection] = (await fixture.ask('/v1/connections')).body.items;
   expect(connection?.blind_spots).toEqual(
     expect.arrayContaining([expect.objectContaining({ kind: 'members_unknown', scope: 'organization:acme' })]),

@@ -22,7 +22,7 @@ import { isLocal } from './access/transport.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 
-/** How often the report looks whether the store was restored, in ms. */
+/** How often the report checks whether the store was restored, in ms. */
 const checkMarksMs = 30_000;
 
 await runMain(async () => {
@@ -33,7 +33,7 @@ await runMain(async () => {
   const transport = { isTls: tls !== undefined, proxies: environment.REPORT_PROXY };
   if (!isLocal(host) && tls === undefined && transport.proxies.length === 0)
     throw usageError(
-      `REPORT_HOST ${host} is reached from other machines, and tokens must not cross the network in clear text: set REPORT_TLS_CERT and REPORT_TLS_KEY, or name the proxy that speaks https in REPORT_PROXY.`,
+      `Other machines can reach REPORT_HOST ${host}, and tokens must not cross the network in clear text: set REPORT_TLS_CERT and REPORT_TLS_KEY, or name the HTTPS proxy in REPORT_PROXY.`,
     );
   ensureDataFolder(dataFolder);
   const signal = stopSignal();
@@ -49,7 +49,7 @@ await runMain(async () => {
     const accessSql = store.connect({ max: 3, settings: { statement_timeout: 3000 } });
     const marks = createMarks({ db: store.db, dataFolder });
     await marks.check();
-    // A store may be restored under a report that goes on.
+    // The store may be restored while the report runs.
     const checks = setInterval(
       () => void marks.check().catch((err: unknown) => log.warn({ err }, 'the mark could not be checked')),
       checkMarksMs,
@@ -65,7 +65,7 @@ await runMain(async () => {
     );
     const address = server.address();
     const url = `${tls === undefined ? 'http' : 'https'}://${host}:${typeof address === 'object' && address !== null ? address.port : port}`;
-    // Whoever started this process over a channel (npm start) hears where it listens.
+    // A parent process with an IPC channel (npm start) receives the address.
     process.send?.({ ready: { url } });
     log.info({ url }, 'the report listens');
     await aborted(signal);
@@ -86,18 +86,18 @@ interface Tls {
 function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): Tls | undefined {
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined)
-    throw usageError('REPORT_TLS_CERT and REPORT_TLS_KEY belong together; set both, or neither.');
+    throw usageError('REPORT_TLS_CERT and REPORT_TLS_KEY belong together; set both or neither.');
   const read = (name: string, file: string) => {
     try {
       return readFileSync(file);
     } catch (error) {
-      throw usageError(`${name} ${file} cannot be read (${codeOf(error)}); name a PEM file that can.`);
+      throw usageError(`${name} ${file} cannot be read (${codeOf(error)}); set it to a readable PEM file.`);
     }
   };
   return { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
 }
 
-/** The address of whoever is connected. */
+/** Returns the address of the connected peer. */
 function peerOf(c: Context): string {
   return getConnInfo(c).remote.address ?? '';
 }
@@ -134,7 +134,7 @@ function close(server: ServerType): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
     if ('closeIdleConnections' in server) server.closeIdleConnections();
-    // Answers that are under way have a moment to end.
+    // Running answers have 2 s to finish.
     setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), 2000).unref();
   });
 }

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await fixture.close());
 
-test('requests are counted by route and status, and never by what was asked for; who reads that needs a token that sees all', async () => {
+test('requests are counted by route and status, never by path; reading metrics requires a token that sees all organizations', async () => {
   expect((await fixture.ask('/v1/keys')).status).toBe(200);
   expect((await fixture.ask('/v1/keys/31415926535')).status).toBe(404);
   expect((await fixture.ask('/v1/nothing/secret-looking-path')).status).toBe(404);

@@ -6,15 +6,15 @@ import type { Env } from './environment.ts';
 
 export interface Metrics {
   contentType: string;
-  /** Measures each request, by its route and never by its path: that has ids in it. */
+  /** Measures each request by its route, never by its path, which contains ids. */
   measure: MiddlewareHandler<Env>;
-  /** All of it in Prometheus's text format. */
+  /** Returns all metrics in Prometheus's text format. */
   render(): Promise<string>;
 }
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  // Each 10 ms, as is the default, would cost an idle process most of what it takes.
+  // The default of 10 ms would use most of the CPU time of an idle process.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
   const seconds = new Histogram({
     name: 'keywarden_report_request_seconds',
@@ -30,7 +30,7 @@ export function createMetrics(): Metrics {
       await next();
       const durationMs = performance.now() - startedMs;
       const { status } = c.res;
-      // What no route is for is one: its paths are as many as somebody likes.
+      // All paths without a route share one label, because a client can invent any number of them.
       const route = matchedRoutes(c).findLast(({ path }) => !path.includes('*'))?.path ?? 'none';
       seconds.observe({ method: c.req.method, route, status }, durationMs / 1000);
       const attributes = {

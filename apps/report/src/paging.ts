@@ -10,35 +10,35 @@ export const pagingQuery = {
     .min(1)
     .max(1000)
     .default(100)
-    .openapi({ type: 'integer', minimum: 1, maximum: 1000, description: 'Rows a page' }),
-  cursor: z.string().min(1).max(1000).optional().openapi({ description: "The last page's next_cursor" }),
+    .openapi({ type: 'integer', minimum: 1, maximum: 1000, description: 'Rows per page' }),
+  cursor: z.string().min(1).max(1000).optional().openapi({ description: "The previous page's next_cursor" }),
 };
 
-/** The schema of a list's answer. */
+/** Returns the schema of a list's answer. */
 export function listOf(item: z.ZodType, more?: z.ZodRawShape) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable(), ...more });
 }
 
 export interface Asked {
-  /** The route, for a cursor is of one list. */
+  /** The route; a cursor belongs to one list. */
   path: string;
   query: Record<string, unknown> & { cursor?: string | undefined };
 }
 
-/** Opens a cursor. It is bound to the list and the filters that it was made for: with others it would skip rows. */
+/** Returns the position in a cursor. A cursor is bound to its list and filters; with others it would skip rows. Throws a Problem (400). */
 export function openCursor(asked: Asked, { order }: { order: Pick<List['order'][number], 'type'>[] }): Position | null {
   const { cursor } = asked.query;
   if (cursor === undefined) return null;
   const [bound, ...position] = decode(cursor);
-  if (bound === undefined || position.length === 0) throw badCursor('is not one of ours');
+  if (bound === undefined || position.length === 0) throw badCursor('is invalid');
   if (bound !== fingerprint(asked)) throw badCursor('was made for other filters');
   const isWhole = position.length === order.length;
   if (!isWhole || order.some(({ type }, index) => !looksLike[type](position[index] ?? '')))
-    throw badCursor('is not one of ours');
+    throw badCursor('is invalid');
   return position;
 }
 
-/** The cursor of a place in a list. */
+/** Returns the cursor of a position in a list. */
 export function sealCursor(asked: Asked, position: Position): string {
   return Buffer.from(JSON.stringify([fingerprint(asked), ...position])).toString('base64url');
 }
@@ -57,12 +57,12 @@ function decode(cursor: string): string[] {
   try {
     return z.array(z.string()).parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
   } catch {
-    throw badCursor('is not one of ours');
+    throw badCursor('is invalid');
   }
 }
 
 function badCursor(what: string): Problem {
-  return new Problem(400, 'Bad cursor', `The cursor ${what}; start again without it.`);
+  return new Problem(400, 'Bad cursor', `The cursor ${what}; start again without a cursor.`);
 }
 
 function fingerprint({ path, query: { cursor: _cursor, limit: _limit, ...filters } }: Asked): string {

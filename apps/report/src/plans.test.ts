@@ -12,10 +12,10 @@ const approve = async (id: string, as: string) =>
   await fixture.ask(`/v1/plans/${id}/approvals`, { as, method: 'POST' });
 const reject = async (id: string, as: string) =>
   await fixture.ask(`/v1/plans/${id}/rejections`, { as, method: 'POST', body: { reason: 'not before Friday' } });
-/** The plans that the daemon would carry out. */
+/** Returns the plans that the daemon would carry out. */
 const approved = async () => (await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId);
 
-test('an approval is attributed, counts once a person, and is the daemon’s to carry out', async () => {
+test('an approval is attributed, counts once per person, and lets the daemon carry out the plan', async () => {
   const { status, body } = await approve(fixture.planId, 'operator');
   expect([status, body.approvers, body.approvers_needed]).toEqual([201, 1, 1]);
   expect(await approved()).toEqual([fixture.planId]);
@@ -28,7 +28,7 @@ test('an approval is attributed, counts once a person, and is the daemon’s to 
   });
 });
 
-test('the newest word counts: a rejection ends what was approved, and an approval after it overrules it', async () => {
+test('the newest decision counts: a rejection ends an approval, and a later approval overrides the rejection', async () => {
   expect((await reject(fixture.planId, 'second operator')).body).toMatchObject({ rejected: true, approvers: 0 });
   expect(await approved()).toEqual([]);
   expect(await readStanding(fixture.daemon.sql, fixture.planId)).toMatchObject({
@@ -39,8 +39,8 @@ test('the newest word counts: a rejection ends what was approved, and an approva
   expect(await readStanding(fixture.daemon.sql, fixture.planId)).toMatchObject({ rejection: null });
 });
 
-test('above second_person_above keys a plan waits for a second person', async () => {
-  // A key in an open rotation leaves through that alone.
+test('a plan with more than second_person_above keys waits for a second person', async () => {
+  // A key in an open rotation is revoked only by that rotation.
   await fixture.store.sql`update keywarden.rotation set ended_at = now()`;
   const id = await plan(fixture.daemon, { second_person_above: 0 });
   expect((await approve(id, 'operator')).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
@@ -57,7 +57,7 @@ test('above second_person_above keys a plan waits for a second person', async ()
   expect(await approved()).toContain(id);
 });
 
-test('a plan that nobody has made for a day is not approved', async () => {
+test('a plan that was not made within the last day cannot be approved', async () => {
   await fixture.store
     .sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${fixture.planId}`;
   await reject(fixture.planId, 'operator');
@@ -65,13 +65,13 @@ test('a plan that nobody has made for a day is not approved', async () => {
   expect([status, body.detail]).toEqual([409, expect.stringContaining('within the last day')]);
 });
 
-test('a plan is shown with the document that its hash is of', async () => {
+test('a plan is shown with the document that it hashes', async () => {
   const { body } = await fixture.ask(`/v1/plans/${fixture.planId}`);
   expect(body).toMatchObject({ items: 1, held: 2, document: { version: 2 } });
   expect((await fixture.ask('/v1/plans/p-none')).status).toBe(404);
 });
 
-test('an exemption is granted, shown and ended in somebody’s name', async () => {
+test('an exemption is attributed when it is granted, shown and ended', async () => {
   const body = { keys: [fixture.keys['12']], rules: ['never-used'], reason: 'until the move', for: '30d' };
   const granted = await fixture.ask('/v1/exemptions', { as: 'acme', method: 'POST', body });
   expect(granted).toMatchObject({

@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
-/** An answer that is an error, as RFC 9457 has it. Thrown by handlers, rendered once in the app. */
+/** An error answer (RFC 9457). Handlers throw it; the app renders it in one place. */
 export class Problem extends Error {
   readonly status: ContentfulStatusCode;
   readonly title: string;
@@ -29,12 +29,12 @@ export const problemSchema = z
   })
   .openapi('Problem');
 
-/** There is none of this name, for this token. */
+/** Returns a 404 for a record that does not exist or that the token cannot see. */
 export function notFound(what: string, where: string): Problem {
   return new Problem(
     404,
     'Not found',
-    `There is no ${what} here that this token may see; ${where} lists what there is.`,
+    `There is no ${what} that this token can see; ${where} lists what is available.`,
   );
 }
 
@@ -43,21 +43,16 @@ export function renderProblem(c: Context, { status, title, message, headers }: P
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });
 }
 
-/** What an error is to whoever asked. */
+/** Returns the Problem that the client sees for an error. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof HTTPException && error.status === 400)
-    return new Problem(400, 'Bad request', 'The body is not JSON; send what /docs shows.');
+    return new Problem(400, 'Bad request', 'The body is not valid JSON; /docs describes it.');
   const code = codeOf(error);
   if (code === '57014')
-    return new Problem(
-      503,
-      'Takes too long',
-      'This question takes too long; narrow it, by a project or a shorter time.',
-    );
-  if (code.startsWith('22'))
-    return new Problem(400, 'Bad parameter', 'A value is of a form that the store cannot read.');
+    return new Problem(503, 'Takes too long', 'This query takes too long; narrow it to a project or a shorter time.');
+  if (code.startsWith('22')) return new Problem(400, 'Bad parameter', 'The store cannot read a value in this format.');
   if (/^(ECONN|CONNECT|57P)/.test(code))
-    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again in a moment.');
-  return new Problem(500, 'Internal error', 'The request failed; the log has more under its request id.');
+    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
+  return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
 }

@@ -4,23 +4,23 @@ import type { Reader } from '@keywarden/db/report';
 /** `plan_id` as `planId`. */
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
 
-/** Parameters by the names that they have in code. */
+/** Parameters with camelCase names. */
 export type Camelled<T> = { [K in keyof T as K extends string ? Camel<K> : never]: T[K] };
 
-/** Gives parameters the names that they have in code. */
+/** Returns parameters with camelCase names. */
 export function camelled<T extends object>(parameters: T): Camelled<T> {
   const named = Object.entries(parameters).map(([name, value]) => [
     name.replace(/_(\w)/g, (_all, letter: string) => letter.toUpperCase()),
     value,
   ]);
-  return Object.fromEntries(named) as Camelled<T>; // by the same rule
+  return Object.fromEntries(named) as Camelled<T>; // the same rule as Camelled
 }
 
-/** What is asked of a list, by a route, a page or an export. */
+/** The query for a list, from a route, a page or an export. */
 export interface Question<F extends z.ZodRawShape, O extends string = never> {
   db: Reader;
   query: Camelled<z.output<z.ZodObject<F>>>;
-  /** Those that the asker may see; null: all. */
+  /** The organizations that the principal can see; null means all. */
   organizations: string[] | null;
   sort?: O | undefined;
   direction?: 'asc' | 'desc' | undefined;

@@ -10,23 +10,23 @@ import { contentTypes, encode, formats } from './export/encode.ts';
 import { camelled, type Question } from './question.ts';
 import { addList, addRoute } from './route.ts';
 
-/** Something that the report lists, declared once: at /v1/NAME, as the page /NAME, and as the file /v1/exports/NAME. */
+/** One declaration of a resource: the list /v1/NAME, the page /NAME and the file /v1/exports/NAME. */
 export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.ZodRawShape, O extends string = never> {
   name: string;
   summary: string;
   access: Access;
   item: S;
   filters: F;
-  /** By what it can be sorted. */
+  /** The fields that the list can be sorted by. */
   sorts?: readonly [O, ...O[]];
-  /** Throws a Problem for what cannot be asked. */
+  /** Throws a Problem for an invalid query. */
   check?: (asked: Question<F, O>) => Promise<void>;
   list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
-  /** What stands beside the items of a page. */
+  /** Further fields beside `items`. */
   more?: { shape: z.ZodRawShape; read: (asked: Question<F, O>) => Promise<object | undefined> };
   page?: {
     title: string;
-    /** The labels of the filters that its form has. */
+    /** The labels of the filters in the page's form. */
     fields: Fields<F>;
     columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
     empty: string;
@@ -35,12 +35,12 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   };
   file?: {
     summary: string;
-    /** What the last line of the file says beside its count: where something is not known. */
+    /** Returns further fields of the file's last line, beside its count: the coverage gaps. */
     trailer: (asked: Question<F, O>) => Promise<object>;
   };
 }
 
-/** Adds what a resource declares. */
+/** Adds the list, the page and the file that a resource declares. */
 export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   app: OpenAPIHono<Env>,
   pages: Pages,
@@ -90,7 +90,7 @@ interface File<S extends z.ZodObject, F extends z.ZodRawShape>
   trailer: (asked: Question<F>) => Promise<object>;
 }
 
-/** Adds a list as a file: streamed, and ending in a line that proves it whole (P3). */
+/** Adds the export of a list: a streamed file that ends with a line that proves it complete (P3). */
 export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
   app: OpenAPIHono<Env>,
   { db, streams }: Services,
@@ -100,7 +100,7 @@ export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
     app,
     {
       path: `/v1/exports/${name}`,
-      summary: `${summary}. Its last line has count, SHA-256 of all before it, and the holes; without it the file is cut`,
+      summary: `${summary}. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut`,
       access: { ...access, role: 'auditor' },
       query: z.strictObject({ ...filters, format: z.enum(formats).default('ndjson') }),
       response: { contentTypes: Object.values(contentTypes) },

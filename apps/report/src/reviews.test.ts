@@ -22,7 +22,7 @@ async function open(body: object = {}): Promise<string> {
 const decide = async (review: string, id: string, decision: string, reason = 'as agreed') =>
   await post(`/v1/reviews/${review}/decisions`, { keys: [fixture.keys[id]], decision, reason }, 'auditor');
 
-test('a review freezes its keys: what happens to them later does not change it', async () => {
+test('a review freezes its keys: later changes to the keys do not change the review', async () => {
   const review = await open({ keys: { organization_id: 'acme' } });
   const before = (await fixture.ask(`/v1/reviews/${review}/keys`)).body.items;
   expect(before.map(({ key }) => (key as unknown as { id: string }).id)).toEqual(['9007199254740993', '12']);
@@ -40,14 +40,17 @@ test('a review freezes its keys: what happens to them later does not change it',
   expect((await fixture.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
 });
 
-test('a review is signed when everything is decided, by an operator, once; then it stays as it is', async () => {
+test('an operator signs a fully decided review once; a signed review cannot change', async () => {
   const review = await open();
   expect((await post(`/v1/reviews/${review}/signature`, undefined, 'auditor')).status).toBe(403);
   expect((await decide(review, '12', 'revoke', 'at first')).status).toBe(201);
   expect((await decide(review, '12', 'keep', 'asked its owner')).status).toBe(201);
   expect((await decide(review, '13', 'revoke')).status).toBe(201);
   const early = await post(`/v1/reviews/${review}/signature`, undefined);
-  expect([early.status, early.body.detail]).toEqual([409, '1 key is undecided; decide about each before you sign.']);
+  expect([early.status, early.body.detail]).toEqual([
+    409,
+    '1 key is undecided; decide about every key before you sign.',
+  ]);
   expect((await decide(review, '9007199254740993', 'rotate')).body).toMatchObject({
     undecided: 0,
     keep: 1,
@@ -65,7 +68,7 @@ test('a review is signed when everything is decided, by an operator, once; then 
     'at first',
   );
 
-  // What the decisions came to: an exemption, a request, and an item of the next plan.
+  // The effects of the decisions: an exemption, a rotation request, and an item of the next plan.
   const [exemption] = (await fixture.ask(`/v1/exemptions?key=${fixture.keys['12']}`)).body.items;
   expect(exemption).toMatchObject({
     rules: ['never-used'],
@@ -86,7 +89,7 @@ test('a review is signed when everything is decided, by an operator, once; then 
   ]);
 });
 
-test('a signed review cannot be changed by the database role that serves it either', async () => {
+test('the database role that serves a signed review cannot change it', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const [signed] = await sql`select review_number from keywarden.review_signature limit 1`;
   const review = String(signed?.review_number);
@@ -104,7 +107,7 @@ test('a signed review cannot be changed by the database role that serves it eith
     await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
 });
 
-test('of two that sign at once one does, and decides what takes effect once', async () => {
+test('concurrent signatures of a review: exactly one succeeds, and the decisions take effect once', async () => {
   const review = await open({ keys: { organization_id: 'other' } });
   await decide(review, '13', 'rotate');
   const answers = await Promise.all(
@@ -114,7 +117,7 @@ test('of two that sign at once one does, and decides what takes effect once', as
   expect((await fixture.ask(`/v1/rotation-requests?key=${fixture.keys['13']}`)).body.items).toHaveLength(1);
 });
 
-test('keys of another review, none at all, and a time to come are refused in a sentence', async () => {
+test('keys of another review, an empty selection, and a future time are rejected with a clear error', async () => {
   const review = await open({ keys: { organization_id: 'acme' } });
   expect((await decide(review, '13', 'keep')).status).toBe(422);
   expect((await post('/v1/reviews', { title: 'x', keys: { organization_id: 'nowhere' } })).status).toBe(422);

@@ -18,34 +18,34 @@ import { notFound, Problem, problemSchema } from './problem.ts';
 
 type Schema = z.ZodObject;
 
-/** A route behind a token, as its OpenAPI description and its check of who may. */
+/** A route that requires a token: its OpenAPI description and its access check. */
 export interface RouteOptions<P extends Schema, Q extends Schema, B extends z.ZodType> {
   method?: 'get' | 'post';
   path: string;
   summary: string;
   access: Access;
   params?: P;
-  /** Strict: an unknown parameter is refused by its name. */
+  /** Strict: an unknown parameter is rejected, and the error names it. */
   query?: Q;
   body?: B;
-  /** What a 200 answers: a schema is of JSON. Content types of streams are named instead. */
+  /** The body of a success: a schema for JSON, or the content types of a stream. */
   response: z.ZodType | { contentTypes: string[] };
-  /** What a success answers with. */
+  /** The status of a success. */
   status?: 200 | 201 | 202;
 }
 
-/** What a handler is given: everything that was asked, checked. */
+/** What a handler receives: the validated request. */
 interface Asking<P extends Schema, Q extends Schema, B extends z.ZodType> {
   c: Context<Env>;
   principal: Principal;
-  /** Those that the principal may see; null: all. */
+  /** The organizations that the principal can see; null means all. */
   organizations: string[] | null;
   params: z.output<P>;
   query: z.output<Q>;
   body: z.output<B>;
 }
 
-/** Answers with JSON, as a text or an object, or with an answer of its own. */
+/** Returns JSON, as a text or an object, or its own Response. */
 type Handler<P extends Schema, Q extends Schema, B extends z.ZodType> = (
   asking: Asking<P, Q, B>,
 ) => Response | string | object | Promise<Response | string | object>;
@@ -58,19 +58,19 @@ const problem = (description: string) => ({
 });
 
 const problems = {
-  400: problem('A parameter is unknown or wrong'),
-  401: problem('No token, or one that is not live'),
-  403: problem('This token may not'),
-  404: problem('There is none that this token may see'),
-  409: problem('It is not in a state for that'),
+  400: problem('A parameter is unknown or invalid'),
+  401: problem('The token is missing or invalid'),
+  403: problem('The token lacks the required role or organizations'),
+  404: problem('It does not exist, or the token cannot see it'),
+  409: problem('Its state does not allow this'),
   413: problem('The body is too long'),
   415: problem('The body is not JSON'),
-  422: problem('What is asked cannot be done'),
-  429: problem('Too many wrong tokens, or too much at once'),
-  503: problem('The store does not answer, or not in time'),
+  422: problem('The request is valid but cannot be carried out'),
+  429: problem('Too many wrong tokens, or too many exports at once'),
+  503: problem('The store does not answer in time'),
 };
 
-/** Adds a route: its description, its check of who may, its validation and its handler. */
+/** Adds a route: its description, its access check, its validation and its handler. */
 export function addRoute<
   P extends Schema = z.ZodObject,
   Q extends Schema = z.ZodObject,
@@ -100,9 +100,9 @@ export function addRoute<
     ...config,
     middleware: body === undefined ? [permitted(access)] : [permitted(access), requireJson],
   });
-  // The library asks handlers for answers that it could type; ours are JSON that Postgres wrote, and tests hold them to their schemas.
+  // The library wants typed answers from handlers. Ours are JSON texts that Postgres wrote; tests check them against their schemas.
   app.openapi(route, (async (c: Context<Env>) => {
-    // What the schemas have checked; absent where there is none.
+    // The validated values; undefined if the route has no schema for them.
     const checked = (what: 'param' | 'query' | 'json'): unknown => c.req.valid(what as never);
     const answer = await handle({
       c,
@@ -119,12 +119,12 @@ export function addRoute<
 
 const requireJson: MiddlewareHandler<Env> = async (c, next) => {
   if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-    throw new Problem(415, 'Not JSON', 'This takes a body of JSON; send it with Content-Type: application/json.');
+    throw new Problem(415, 'Not JSON', 'The body must be JSON; send it with Content-Type: application/json.');
   await next();
 };
 
 function inWords({ role, organizations }: Access): string {
-  const spans = organizations === 'all' ? 'For tokens that see all organizations.' : 'Shows what the token may see.';
+  const spans = organizations === 'all' ? 'For tokens that see all organizations.' : 'Shows what the token can see.';
   return `Role ${role}. ${spans}`;
 }
 
@@ -133,17 +133,17 @@ export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends 
   summary: string;
   access: Access;
   params?: P;
-  /** The filters; paging comes to them. */
+  /** The filters; the paging parameters are added to them. */
   filters?: Q;
   item: S;
-  /** What stands beside the items, where something does. */
+  /** Further fields beside `items`, if any. */
   more?: z.ZodRawShape;
 }
 
-/** A list of the store's, or one that is read in another way and pages by one number. */
+/** A list of the store, or one with its own reader that pages by one number. */
 interface Listing<S extends z.ZodObject> {
   list: List<S> | { order: { type: 'bigint' }[]; read: (page: PageRequest) => Promise<Page> };
-  /** JSON that stands beside the items. */
+  /** Further JSON fields beside `items`. */
   more?: object | undefined;
 }
 
@@ -152,7 +152,7 @@ type ListAsking<P extends Schema, Q extends z.ZodRawShape> = Pick<
   'params' | 'query' | 'principal' | 'organizations'
 >;
 
-/** Adds a route that answers a list: `{items, next_cursor}` and `Link: rel="next"`. */
+/** Adds a route that returns a list: `{items, next_cursor}` and `Link: rel="next"`. */
 export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
   app: OpenAPIHono<Env>,
   db: Reader,
@@ -180,14 +180,14 @@ function linkTo(address: string, cursor: string): string {
   return `${pathname}?${searchParams.toString()}`;
 }
 
-/** The only item of a list, as JSON. Throws a Problem (404) for an empty one, with where there are others. */
+/** Returns the only item of a list, as JSON. Throws a Problem (404) for an empty list; the problem names the list to look in. */
 export async function requireOne(db: Reader, list: Query, [what, where]: Missing): Promise<string> {
   const found = await readOne(db, list);
   if (found === undefined) throw notFound(what, where);
   return found;
 }
 
-/** The only item of a list. Throws a Problem as above. */
+/** Returns the only item of a list. Throws a Problem (404) like `requireOne`. */
 export async function requireItem<S extends z.ZodObject>(
   db: Reader,
   list: List<S>,
@@ -196,5 +196,5 @@ export async function requireItem<S extends z.ZodObject>(
   return list.schema.parse(JSON.parse(await requireOne(db, list, missing)));
 }
 
-/** What is not there, and where those that are are listed. */
+/** What is missing, and the path that lists the existing ones. */
 export type Missing = [what: string, where: string];

@@ -2,7 +2,7 @@ import { type Fixture, listCredentials, makeCredential, makeFixture } from '@key
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 let fixture: Fixture;
-/** The store's numbers of credentials, by id. */
+/** The numbers of credentials in the store, by id. */
 const credentials: Record<string, string> = {};
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
@@ -21,26 +21,26 @@ afterAll(async () => await fixture.close());
 
 interface Sample {
   method?: 'POST';
-  /** As it is described. */
+  /** The path as described in openapi.json. */
   path: string;
   query?: string;
   body?: object;
-  /** The least role. */
+  /** The minimum role. */
   role?: 'viewer' | 'auditor' | 'operator';
-  /** For tokens that see all organizations only. */
+  /** Requires a token that sees all organizations. */
   spans?: true;
   status?: number;
-  /** A thing of the other organization: its path, body or query, where there is one to ask for. */
+  /** A request for a record of the other organization, if there is one. */
   others?: { path?: string; query?: string; body?: object };
 }
 
-/** Stand for the numbers of a key of acme, and of one of other. */
+/** Placeholders for the numbers of a key of `acme` and a key of `other`. */
 const key = 'KEY';
 const other = 'OTHER';
 const operation = '00000000-0000-4000-8000-000000000003';
 const reason = 'because';
 
-/** Each route with a request that it answers. */
+/** Each route, with a request that it answers. */
 const samples: Sample[] = [
   { path: '/v1/keys', others: { query: 'organization_id=other' } },
   { path: '/v1/keys/{key}', others: { path: `/v1/keys/${other}` } },
@@ -157,7 +157,7 @@ const addressOf = ({ path, query }: Pick<Sample, 'path' | 'query'>) =>
   fill(query === undefined ? path : `${path}?${query}`);
 
 let peers = 0;
-/** From an address of its own: some show wrong tokens. */
+/** Sends a request from its own address, because some send wrong tokens. */
 const send = async ({ method, body, ...place }: Sample, as: string | null) =>
   await fixture.ask(addressOf(place), {
     as,
@@ -169,7 +169,7 @@ const send = async ({ method, body, ...place }: Sample, as: string | null) =>
 const ranks = ['viewer', 'auditor', 'operator'];
 const named = samples.map((sample): [string, Sample] => [`${sample.method ?? 'GET'} ${sample.path}`, sample]);
 
-test('every route behind a token that is described has a sample here, and no other', async () => {
+test('the samples are exactly the described routes that require a token', async () => {
   const { text } = await fixture.ask('/openapi.json');
   const { paths } = JSON.parse(text) as { paths: Record<string, object> };
   const described = Object.entries(paths)
@@ -179,7 +179,7 @@ test('every route behind a token that is described has a sample here, and no oth
 });
 
 describe.each(named)('%s', (_name, sample) => {
-  test('wants a live token, and says nothing of the one it was given', async () => {
+  test('requires a valid token, and does not repeat the given one', async () => {
     for (const token of [null, 'kwr_wrong-wrong-wrong']) {
       const { status, text } = await send(sample, token);
       expect(status).toBe(401);
@@ -187,16 +187,16 @@ describe.each(named)('%s', (_name, sample) => {
     }
   });
 
-  test('is refused to lesser roles, which are told what it takes', async () => {
+  test('rejects lesser roles, and the error names the required role', async () => {
     const least = ranks.indexOf(sample.role ?? 'viewer');
     for (const role of ranks.slice(0, least)) {
       const { status, text } = await send(sample, role);
       expect(status).toBe(403);
-      expect(text).toContain(`takes the role ${sample.role}`);
+      expect(text).toContain(`requires the role ${sample.role}`);
     }
   });
 
-  test('refuses a parameter that it does not know, by its name', async () => {
+  test('rejects an unknown parameter, and the error names it', async () => {
     const query = `${sample.query === undefined ? '' : `${sample.query}&`}colour=blue`;
     const { status, text } = await send({ ...sample, query }, 'operator');
     expect(status).toBe(400);
@@ -211,7 +211,7 @@ describe.each(named)('%s', (_name, sample) => {
 });
 
 test.each(named.filter(([, { spans }]) => spans))(
-  '%s is refused to a token of one organization, for it spans all',
+  '%s rejects a token of one organization, because it spans all',
   async (_name, sample) => {
     expect((await send(sample, 'acme')).status).toBe(403);
   },

@@ -19,12 +19,10 @@ export const revocationItem = z
     policy_sha256: z.string().nullable(),
     intended_at: instant,
     judged_at: instant.nullable().meta({ description: "The control plane's time at which the key was judged" }),
-    outcome: z
-      .enum([...revocationOutcomeOutcomes, 'open'])
-      .meta({
-        description:
-          'gone: no longer there, and not known to be revoked by Keywarden. open: later listings decide the outcome',
-      }),
+    outcome: z.enum([...revocationOutcomeOutcomes, 'open']).meta({
+      description:
+        'gone: no longer there, and not known to be revoked by Keywarden. open: later listings decide the outcome',
+    }),
     ended_at: instant.nullable(),
     used_in_flight: z.boolean(),
   })

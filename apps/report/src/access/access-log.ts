@@ -6,10 +6,10 @@ export interface AccessLog {
   record(access: Access): Promise<void>;
 }
 
-/** Tokens of ours and keys of the control plane, and long runs of letters and digits: secrets that somebody may put into an address. */
+/** Report tokens, control-plane keys, and long runs of letters and digits: secrets that a client may put into an address. */
 const secret = /(kwr|napi)_[\w-]+|[A-Za-z0-9_]{30,}/g;
 
-/** An address as the log keeps it: without cursors, which are long and say nothing, and without what may be a secret. */
+/** Returns an address as the log records it: without cursors, which are long and carry no information, and without possible secrets. */
 export function redact(text: string): string {
   return text
     .replace(/(^|[?&])cursor=[^&]*/g, '$1cursor=...')
@@ -17,7 +17,7 @@ export function redact(text: string): string {
     .slice(0, 2000);
 }
 
-/** Writes the access log. Records that come while others are being written go together in one statement. */
+/** Creates the access log. Records that arrive during a write are written together in the next statement. */
 export function createAccessLog(sql: Sql): AccessLog {
   let waiting: { access: Access; resolve: () => void; reject: (error: unknown) => void }[] = [];
   let isWriting = false;

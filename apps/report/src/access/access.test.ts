@@ -18,7 +18,7 @@ afterAll(async () => await fixture.close());
 const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
 const marks = { move: async () => {} };
 
-test('P1: a token that has ended, or run out, is none', async () => {
+test('P1: a revoked or expired token is rejected', async () => {
   const number = await fixture.makeToken('ended', 'operator');
   await fixture.store.sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
   await fixture.makeToken('expired', 'operator');
@@ -30,7 +30,7 @@ test('P1: a token that has ended, or run out, is none', async () => {
   }
 });
 
-test('an address that shows many wrong tokens waits, with a good one too, and others do not', async () => {
+test('an address that sends many wrong tokens is blocked, even with a valid token; other addresses are not', async () => {
   const headers = { 'x-peer': '127.9.9.9' };
   for (let index = 0; index < mostFailures; index += 1)
     expect((await fixture.ask('/v1/keys', { as: `kwr_${index}`, headers })).status).toBe(401);
@@ -41,7 +41,7 @@ test('an address that shows many wrong tokens waits, with a good one too, and ot
   expect((await fixture.ask('/v1/keys')).status).toBe(200);
 });
 
-test('a cookie reads; it writes only for a page of this site', async () => {
+test('a cookie authorizes reads, and writes only from a page of this site', async () => {
   const cookie = `${cookieName}=${fixture.tokens.operator}`;
   const ask = (method: string, headers: object) =>
     fixture.ask(method === 'GET' ? '/v1/me' : '/v1/reviews', {
@@ -56,7 +56,7 @@ test('a cookie reads; it writes only for a page of this site', async () => {
   expect((await ask('POST', { origin: 'http://report.example' })).status).toBe(201);
 });
 
-test('other machines are spoken to over https only, or through a declared proxy, which says who asks', async () => {
+test('other machines need HTTPS, directly or through a configured proxy, which passes on the client address', async () => {
   const { db, sql } = await fixture.store.as('keywarden_report');
   const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
   const app = createApp({
@@ -72,7 +72,7 @@ test('other machines are spoken to over https only, or through a declared proxy,
     (await app.request('/v1/me', { headers: { authorization: `Bearer ${fixture.tokens.viewer}`, ...headers } })).status;
   expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
   expect(await status({ 'x-peer': '192.0.2.7' })).toBe(403);
-  // Nobody but a proxy says of itself that it speaks https.
+  // Only a configured proxy is trusted to report HTTPS.
   expect(await status({ 'x-peer': '192.0.2.7', 'x-forwarded-proto': 'https' })).toBe(403);
   expect(await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7' })).toBe(403);
   expect(
@@ -82,7 +82,7 @@ test('other machines are spoken to over https only, or through a declared proxy,
   expect(row?.address).toBe('192.0.2.7');
 });
 
-test('P1: each access is recorded before it is answered: who, from where, what, and how it ended', async () => {
+test('P1: each access is recorded before it is answered: who, from where, what, and the result', async () => {
   const before = await fixture.store.sql`select coalesce(max(number), 0) as number from keywarden.access_log`;
   await fixture.ask('/v1/keys?kind=project', { as: 'viewer' });
   await fixture.ask('/v1/access-log', { as: 'viewer' });
@@ -112,7 +112,7 @@ test('P1: each access is recorded before it is answered: who, from where, what, 
   expect(listed[0]).toMatchObject({ token: { name: 'auditor' } });
 });
 
-test('the command line’s list of tokens says when each was used last, and of one that never was that it was not', async () => {
+test('the command line’s list of tokens shows the last use of each, or that a token was never used', async () => {
   await fixture.makeToken('idle', 'viewer');
   await fixture.ask('/v1/me');
   const used = new Map((await listTokens(fixture.daemon.db)).map(({ name, lastUsedAt }) => [name, lastUsedAt]));
@@ -120,7 +120,7 @@ test('the command line’s list of tokens says when each was used last, and of o
   expect(Date.parse(used.get('viewer') ?? '')).toBeGreaterThan(Date.now() - 60_000);
 });
 
-test('P1: what cannot be recorded is not answered', async () => {
+test('P1: a request that cannot be recorded is not answered', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
   const { secret } = await createToken((await broken.as('keywarden_daemon')).db, {
     name: 'x',
@@ -141,7 +141,7 @@ test('P1: what cannot be recorded is not answered', async () => {
   await broken.close();
 });
 
-test('the log keeps no secret that somebody has put into an address, and no cursor', () => {
+test('the log records neither secrets in an address nor cursors', () => {
   expect(redact('q=kwr_abcdefghijABCDEFGHIJ0123456789abcdefghij&kind=project')).toBe('q=...&kind=project');
   for (let index = 0; index < 200; index += 1) {
     const secret = `kwr_${randomBytes(32).toString('base64url')}`;
@@ -152,7 +152,7 @@ test('the log keeps no secret that somebody has put into an address, and no curs
   expect(redact('project_id=silent-river-f8b727cb')).toBe('project_id=silent-river-f8b727cb');
 });
 
-test('probes, the description and its assets are open; pages have a strict policy and nothing from elsewhere', async () => {
+test('probes, the API description and assets need no token; pages have a strict policy and load nothing from other hosts', async () => {
   for (const path of [
     '/healthz',
     '/readyz',
@@ -169,7 +169,7 @@ test('probes, the description and its assets are open; pages have a strict polic
   expect(text).toContain('/v1/operations');
 });
 
-test('a store whose line is dead is one that does not answer in time: the probe does not hang with it', async () => {
+test('the probe does not hang with a dead connection to the store: it reports that the store does not answer in time', async () => {
   const { db, sql, connect } = await fixture.store.as('keywarden_report');
   const accessSql = connect({ max: 1 });
   const transport = { isTls: false, proxies: [] };
@@ -188,7 +188,7 @@ test('a store whose line is dead is one that does not answer in time: the probe 
   }
 });
 
-test('when the store fails the answer has a code and a request id, and nothing of the query', async () => {
+test('the answer to a store failure has a code and a request id, and nothing of the query', async () => {
   const broken = await createTestStore(inject('postgresUrl'));
   const { secret } = await createToken((await broken.as('keywarden_daemon')).db, {
     name: 'x',

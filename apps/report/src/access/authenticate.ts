@@ -6,12 +6,12 @@ import type { Env } from '../environment.ts';
 import { Problem } from '../problem.ts';
 import type { FailureLimit } from './failures.ts';
 
-/** The dashboard's cookie, which holds the token that was signed in with. */
+/** The dashboard's cookie, which holds the token from sign-in. */
 export const cookieName = 'keywarden_token';
 
 /**
- * The holder of the request's token, from its Authorization header or the dashboard's cookie; undefined where there is none that is live.
- * A token of a cookie writes only for pages of our own (Origin).
+ * Returns the holder of the request's token, from its Authorization header or the dashboard's cookie; undefined without a valid token.
+ * A token from a cookie can write only from our own pages (Origin).
  */
 export async function findPrincipal(
   c: Context<Env>,
@@ -25,7 +25,7 @@ export async function findPrincipal(
   return principal;
 }
 
-/** The holder of a token that somebody shows; a wrong one is counted against the address. */
+/** Returns the holder of a token. A wrong token counts against the client's address. */
 export async function checkToken(
   c: Context<Env>,
   secret: string,
@@ -38,11 +38,11 @@ export async function checkToken(
   return principal;
 }
 
-/** A browser says from which site a form was sent; another site's form may not write with our cookie. */
+/** Throws a Problem (403) for a write from another site. Browsers send the site of a form as Origin; other sites must not write with our cookie. */
 export function requireOwnOrigin(c: Context<Env>): void {
   if (['GET', 'HEAD', 'OPTIONS'].includes(c.req.method)) return;
   const origin = c.req.header('origin') ?? '';
   const host = URL.canParse(origin) ? new URL(origin).host : undefined;
   if (host === undefined || host !== c.get('host'))
-    throw new Problem(403, 'Forbidden', 'This was not sent from a page of this site.');
+    throw new Problem(403, 'Forbidden', 'The request was not sent from a page of this site.');
 }

@@ -1,14 +1,14 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 
-/** Wrong tokens that an address may show in a minute; then it waits one. */
+/** The most wrong tokens per address and minute. After that the address is blocked for a minute. */
 export const mostFailures = 10;
 
-/** Counts wrong tokens by address, in this process. */
+/** Creates a counter of wrong tokens per address, in this process. */
 export function createFailureLimit() {
   const limiter = new RateLimiterMemory({ points: mostFailures, duration: 60, blockDuration: 60 });
   return {
-    /** Throws a Problem (429) while the address has shown too many: not even a good token is looked at then. */
+    /** Throws a Problem (429) while the address is blocked. Even a valid token is not checked then. */
     async check(address: string): Promise<void> {
       const counted = await limiter.get(address);
       if (counted === null || counted.consumedPoints < mostFailures) return;
@@ -16,14 +16,14 @@ export function createFailureLimit() {
       throw new Problem(
         429,
         'Too many wrong tokens',
-        `This address has shown ${mostFailures} wrong tokens; wait ${seconds} s.`,
+        `This address has sent ${mostFailures} wrong tokens; wait ${seconds} s.`,
         {
           'retry-after': String(seconds),
         },
       );
     },
     async count(address: string): Promise<void> {
-      // It rejects where the count is over the limit, which the next check tells.
+      // It rejects once the count is over the limit; the next check reports that.
       await limiter.consume(address).catch(() => undefined);
     },
   };

@@ -5,9 +5,9 @@ import { findPrincipal } from './authenticate.ts';
 import { type Access, requireAccess } from './roles.ts';
 
 /**
- * Authenticates a request, and records it with the status of its answer, whatever that is (P1). `refuse` answers a request without a live token:
- * the API with a problem, the archive in the control plane's shape, the dashboard with its sign-in page. Figures for a scraper are no evidence, and are
- * not recorded.
+ * Authenticates a request, and records it with the status of its answer (P1). `refuse` answers a request without a valid token: the API
+ * with a problem, the archive in the control plane's shape, the dashboard with its sign-in page. Reads of metrics are not access to
+ * evidence and are not recorded.
  */
 export function authenticated(
   { accessSql, failures, accessLog }: Pick<Services, 'accessSql' | 'failures' | 'accessLog'>,
@@ -18,16 +18,16 @@ export function authenticated(
     const principal = await findPrincipal(c, { accessSql, failures });
     if (principal === undefined) return refuse(c);
     c.set('principal', principal);
-    // What a handler throws has become an answer when this returns.
+    // Errors of a handler have already become answers when this returns.
     await next();
-    // A stream has recorded its beginning itself.
+    // A stream records its own start.
     const isStream = c.get('isStream') && c.res.status === 200;
     if (isRecorded && !isStream) await accessLog.record(describeAccess(c, c.res.status));
     return undefined;
   };
 }
 
-/** Lets only those pass who may. Throws a Problem (403) that says what is missing. */
+/** Returns a middleware that checks access. It throws a Problem (403) that names what is missing. */
 export function permitted(access: Access): MiddlewareHandler<Env> {
   return async (c, next) => {
     requireAccess(c.get('principal'), access);
@@ -35,7 +35,7 @@ export function permitted(access: Access): MiddlewareHandler<Env> {
   };
 }
 
-/** A request as the access log keeps it. */
+/** Returns a request as an entry of the access log. */
 export function describeAccess(c: Context<Env>, status: number): RecordedAccess {
   const { pathname, search } = new URL(c.req.url);
   return {

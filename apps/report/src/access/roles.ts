@@ -3,41 +3,45 @@ import { Problem } from '../problem.ts';
 
 export type Role = Principal['role'];
 
-/** Each role may do what those before it may. */
+/** Each role includes the roles before it. */
 const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
 
-/** Who may use a route. */
+/** The access that a route requires. */
 export interface Access {
-  /** The least role. */
+  /** The minimum role. */
   role: Role;
-  /** `filtered`: shows a token what its organizations have. `all`: spans them, and is for tokens that see all. */
+  /** `filtered`: shows only the token's organizations. `all`: spans all organizations and requires a token that sees all. */
   organizations: 'filtered' | 'all';
 }
 
-/** Lets a role, and those above it, use what shows a token what its organizations have. */
+/** Requires a role or a higher one, and shows only the token's organizations. */
 export const allow = (role: Role): Access => ({ role, organizations: 'filtered' });
 
-/** Lets a role, and those above it, use what spans all organizations. */
+/** Requires a role or a higher one, and a token that sees all organizations. */
 export const allowWhole = (role: Role): Access => ({ role, organizations: 'all' });
 
-/** Whether a role may do what takes another. */
+/** Returns whether the principal has the role or a higher one. */
 export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean {
   return roles.indexOf(principal.role) >= roles.indexOf(role);
 }
 
-/** Throws a Problem (403) that says what is missing. */
+/** Throws a Problem (403) that names what is missing. */
 export function requireAccess(principal: Principal, { role, organizations }: Access): void {
   if (!mayAct(principal, role))
-    throw new Problem(403, 'Forbidden', `This takes the role ${role}, and this token has the role ${principal.role}.`);
+    throw new Problem(
+      403,
+      'Forbidden',
+      `This requires the role ${role}, and this token has the role ${principal.role}.`,
+    );
   if (organizations === 'all' && principal.organizations !== null)
     throw new Problem(
       403,
       'Forbidden',
-      'This token sees only some organizations, and this spans all; use a token without --organization.',
+      'This spans all organizations, and this token sees only some; use a token created without --organization.',
     );
 }
 
-/** How a token is named in what it leaves behind. */
+/** Returns the name of a principal for records. */
 export function nameOf({ name, token }: Principal): string {
   return `${name} (report token ${token})`;
 }

@@ -5,12 +5,12 @@ import { Problem } from '../problem.ts';
 
 const isLoopback = makeNetworkTest(['127.0.0.0/8', '::1']);
 
-/** Whether a name or address to listen on is reached from this machine alone. */
+/** Returns whether only this machine can reach a listen name or address. */
 export function isLocal(host: string): boolean {
   return host === 'localhost' || isLoopback(host) === true;
 }
 
-/** Says who asks, and refuses tokens in clear text from other machines. */
+/** Sets the client's address, host and protocol. Rejects requests from other machines without HTTPS, whose tokens would cross in clear text. */
 export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context) => string): MiddlewareHandler<Env> {
   const isProxy = makeNetworkTest(proxies);
   return async (c, next) => {
@@ -23,7 +23,11 @@ export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context
     c.set('host', (isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host') || '');
     c.set('isHttps', isHttps);
     if (!isHttps && isLoopback(client) !== true)
-      throw new Problem(403, 'Https only', 'This speaks to other machines over https only; ask by an https address.');
+      throw new Problem(
+        403,
+        'HTTPS required',
+        'Other machines can reach the report only over HTTPS; use an https:// address.',
+      );
     await next();
   };
 }

@@ -6,7 +6,7 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { createMarks } from './marks.ts';
 
-test('R10: a report whose last mark the store lacks opens an incident, once; a person closes it', async () => {
+test('R10: the report opens one incident if the store lacks its last mark; a person closes it', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const { db } = await store.as('keywarden_report');
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-marks-'));
@@ -19,7 +19,7 @@ test('R10: a report whose last mark the store lacks opens an incident, once; a p
   expect(readFileSync(join(dataFolder, reportMarkFile), 'utf8')).not.toBe(before);
   await marks.check();
   expect(await incidents()).toEqual([]);
-  // A dump from between both.
+  // As if restored from a dump taken between the two marks.
   await store.sql`delete from keywarden.high_water_mark where mark::text <> ${before.trim()}`;
   await marks.check();
   expect(await incidents()).toMatchObject([{ kind: 'high_water_mark', closed_at: null }]);

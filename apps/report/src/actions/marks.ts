@@ -4,19 +4,19 @@ import { readDataFile, writeDataFile } from '@keywarden/runtime';
 
 /** The report's part of R10. */
 export interface Marks {
-  /** Moves the mark: before whatever a person says that the daemon acts by. */
+  /** Moves the mark. Call it before every user action that the daemon carries out. */
   move(): Promise<void>;
-  /** Looks whether the store is older than the last mark that was made here. If so, nothing is enforced until a person says resume. */
+  /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden resume`. */
   check(): Promise<void>;
 }
 
-/** Marks of a store, the last of which is kept in the data folder. */
+/** Creates the marks of a store; the data folder keeps the last one. */
 export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }): Marks {
   const check = async (): Promise<void> => {
     const held = readDataFile(dataFolder, reportMarkFile);
     if (held === undefined || (await readMark(db, held)) !== 'missing') return;
     await reportOlderStore(db);
-    // The incident stands in the store now: it is for a person to close.
+    // The store now has the incident, which only a person closes.
     await write();
   };
   const write = async (): Promise<void> => writeDataFile(dataFolder, reportMarkFile, await addMark(db, 'report'));

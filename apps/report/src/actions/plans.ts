@@ -4,7 +4,7 @@ import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
-/** Approves a plan in the name of whoever asks. Throws a Problem (409) for one that is too old, or that they have approved. */
+/** Approves a plan on behalf of the principal. Throws a Problem (409) for a plan that is too old, or that they have already approved. */
 export async function approvePlan(
   { sql, marks }: Dependencies,
   { plan, principal }: { plan: string; principal: Principal },
@@ -14,18 +14,18 @@ export async function approvePlan(
     throw new Problem(
       409,
       'Conflict',
-      `You have approved plan ${plan} already; where a second person is needed, another must.`,
+      `You have already approved plan ${plan}. If it needs a second approval, another person must approve it.`,
     );
   await marks.move();
   if (!(await store.approvePlan(sql, { plan, by })))
     throw new Problem(
       409,
       'Conflict',
-      `Plan ${plan} was not made within the last day; look at a newer one of /v1/plans.`,
+      `Plan ${plan} was not made within the last day; choose a newer one from /v1/plans.`,
     );
 }
 
-/** Says no to a plan in the name of whoever asks. */
+/** Rejects a plan on behalf of the principal. */
 export async function rejectPlan(
   { db, marks }: Dependencies,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },

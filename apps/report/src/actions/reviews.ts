@@ -13,15 +13,15 @@ import { notFound, Problem } from '../problem.ts';
 
 export interface AskedReview {
   title: string;
-  /** Keys without it. */
+  /** Which inventory to review; API keys by default. */
   of?: Inventoried;
   filter: KeyFilter;
-  /** The filter as it was asked. */
+  /** The filter as requested. */
   asked: Record<string, unknown>;
   keepForDays: number;
 }
 
-/** Opens a review in the name of whoever asks; answers with its number. Throws a Problem (422) where no key, or too many, are chosen. */
+/** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
   { db, sql }: Dependencies,
   { principal, review }: { principal: Principal; review: AskedReview },
@@ -35,11 +35,7 @@ export async function openReview(
   });
   const number = await store.openReview(sql, { ...review, asOf, holes, by: nameOf(principal) });
   if (number !== null) return number;
-  throw new Problem(
-    422,
-    'Cannot be done',
-    `A review is of 1 to ${store.mostReviewed} keys; choose others by its filter.`,
-  );
+  throw new Problem(422, 'Cannot be done', `A review covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
 export interface AskedDecision {
@@ -49,21 +45,20 @@ export interface AskedDecision {
   reason: string;
 }
 
-/** Decides about keys of an open review, in the name of whoever asks. Throws a Problem for one that is signed, or keys that are not its. */
+/** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
 export async function decideReview(
   { db, sql }: Dependencies,
   { principal, asked }: { principal: Principal; asked: AskedDecision },
 ): Promise<void> {
   await requireReview(db, asked.review);
   const outcome = await store.decideReview(sql, { ...asked, by: nameOf(principal) });
-  if (outcome === 'signed')
-    throw new Problem(409, 'Conflict', 'The review is signed, and stays as it is; open another.');
+  if (outcome === 'signed') throw new Problem(409, 'Conflict', 'The review is signed and cannot change; open another.');
   if (outcome === 'not rotated')
-    throw new Problem(422, 'Cannot be done', 'Only API keys are rotated; decide to keep or to revoke the others.');
-  if (outcome === 'not its keys') throw new Problem(422, 'Cannot be done', 'Not all of these keys are in the review.');
+    throw new Problem(422, 'Cannot be done', 'Only API keys can be rotated; keep or revoke the others.');
+  if (outcome === 'not its keys') throw new Problem(422, 'Cannot be done', 'Some of these keys are not in the review.');
 }
 
-/** Signs a review in the name of whoever asks. Throws a Problem (409) while something is undecided, or where it is signed. */
+/** Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, or if the review is already signed. */
 export async function signReview(
   { db, sql, marks }: Dependencies,
   { principal, review }: { principal: Principal; review: string },
@@ -73,14 +68,14 @@ export async function signReview(
   const signature = await store.signReview(sql, { review, by: nameOf(principal) });
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;
-  if (why === 'signed') throw new Problem(409, 'Conflict', 'The review is signed already.');
+  if (why === 'signed') throw new Problem(409, 'Conflict', 'The review is already signed.');
   const keys = undecided === 1 ? '1 key is' : `${undecided} keys are`;
-  throw new Problem(409, 'Conflict', `${keys} undecided; decide about each before you sign.`);
+  throw new Problem(409, 'Conflict', `${keys} undecided; decide about every key before you sign.`);
 }
 
-/** Throws a Problem (404) for a review that is not there. */
+/** Returns a review. Throws a Problem (404) if it does not exist. */
 export async function requireReview(db: Dependencies['db'], number: string): Promise<{ isSigned: boolean }> {
   const found = await findReview(db, number);
-  if (found === undefined) throw notFound('review of this number', '/v1/reviews');
+  if (found === undefined) throw notFound('review with this number', '/v1/reviews');
   return found;
 }

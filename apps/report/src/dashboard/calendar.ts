@@ -4,7 +4,7 @@ import type { Html } from './html.ts';
 
 const dayMs = 86_400_000;
 
-/** Of a day: every operation is known, all but the newest are, of some times they are not, nothing is known, or there is nothing to know. */
+/** The coverage of a day: complete, complete except for times that still settle, partial, none, or outside the project's lifetime. */
 type DayState = 'known' | 'recent' | 'partly' | 'unknown' | 'outside';
 
 interface Span {
@@ -13,14 +13,14 @@ interface Span {
 }
 
 interface Day {
-  /** `2026-03-31`, of UTC. */
+  /** The UTC date, such as `2026-03-31`. */
   date: string;
   state: DayState;
 }
 
 type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'created_at' | 'last_listed_at' | 'gone_at'>;
 
-/** What is known of each of the last days of a project, oldest first. */
+/** Returns the coverage of each of a project's last days, oldest first. */
 export function daysOf(
   { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt }: Coverage,
   { untilMs, days }: { untilMs: number; days: number },
@@ -53,14 +53,14 @@ function overlaps(a: Span, b: Span): boolean {
 }
 
 const words: Record<DayState, string> = {
-  known: 'every operation is known',
-  recent: 'not settled yet: the next sync comes there',
-  partly: 'of some times operations may be missing',
-  unknown: 'nothing is known',
-  outside: 'the project was not there',
+  known: 'every operation is covered',
+  recent: 'not settled yet: the next sync covers it',
+  partly: 'partly covered: operations may be missing',
+  unknown: 'not covered',
+  outside: 'the project did not exist',
 };
 
-/** The days of a project as a calendar: a row a month, a cell a day. The newest stands first. */
+/** Returns a calendar of a project's days: a row per month, newest first, and a cell per day. */
 export function renderCalendar(days: Day[], name: (month: string) => Html): Html {
   const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
   return html`<div class="scroll" role="region" aria-label="Coverage by day" tabindex="0">
@@ -83,13 +83,13 @@ export function renderCalendar(days: Day[], name: (month: string) => Html): Html
     ${legend()}`;
 }
 
-/** A first month begins where its first day would stand. */
+/** Returns the empty cells before the first day, if the first month is not whole. */
 function padding([first]: Day[]) {
   const missing = first === undefined ? 0 : Number(first.date.slice(8)) - 1;
   return missing === 0 ? '' : html`<td colspan="${missing}"></td>`;
 }
 
-/** Projects by months: how much of each is known. */
+/** Returns a table of the coverage of projects by month. */
 export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
   const months = [...new Set(rows.flatMap(({ days }) => days.map(({ date }) => date.slice(0, 7))))];
   return html`<div class="scroll" role="region" aria-label="Coverage by month" tabindex="0">

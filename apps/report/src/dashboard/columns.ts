@@ -2,12 +2,12 @@ import { z } from '@hono/zod-openapi';
 import { isInstant, unwrap } from '@keywarden/db/report';
 import { type Column, type Field, link, type Part, state, time } from './html.ts';
 
-/** How fields are shown: by a label alone, or in a way of their own. */
+/** How each field is shown: a label, or parts of a column definition. */
 type Labels<S extends z.ZodObject> = {
   [K in keyof z.output<S>]?: string | (Omit<Column<z.output<S>>, 'cell'> & Partial<Column<z.output<S>>>);
 };
 
-/** Columns of a table of items, in this order. What a cell shows, and how, follows from its field's schema and name. */
+/** Returns the columns of a table, in the order of the labels. The schema and the name of a field determine its cells. */
 export function columnsFor<S extends z.ZodObject>(schema: S, labels: Labels<S>): Column<z.output<S>>[] {
   return Object.entries(labels).map(([name, said]) => {
     const column = typeof said === 'string' ? { label: said } : (said ?? { label: name });
@@ -26,7 +26,7 @@ function styleOf(name: string, field: z.core.$ZodType): Pick<Column<unknown>, 'i
 
 const states = new Set(['state', 'status', 'outcome', 'disposition', 'event']);
 
-/** The page of what a field names. */
+/** The page of the record that a field names. */
 const pageOf: Record<string, (id: string) => string> = {
   owner: (id) => `/keys?owner=${encodeURIComponent(id)}`,
   organization_id: (id) => `/keys?organization_id=${encodeURIComponent(id)}`,
@@ -51,10 +51,10 @@ function show(name: string, field: z.core.$ZodType, value: unknown): Part {
   return number === undefined ? JSON.stringify(value) : link(`/keys/${number}`, called ?? number);
 }
 
-/** The labels of filters, with an example of what they take where the filter does not tell. */
+/** The labels of filters, with an example value if the schema gives none. */
 export type Fields<F extends z.ZodRawShape> = { [K in keyof F]?: string | { label: string; placeholder?: string } };
 
-/** The controls of a filter form: what a filter takes follows from its schema. */
+/** Returns the controls of a filter form. The schema of a filter determines its values. */
 export function fieldsFor<F extends z.ZodRawShape>(filters: F, labels: Fields<F>): Field[] {
   return Object.entries(labels).map(([name, said]) => {
     const field = typeof said === 'string' ? { label: said } : (said ?? { label: name });

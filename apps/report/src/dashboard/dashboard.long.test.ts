@@ -15,7 +15,7 @@ import { describe, expect, test } from 'vitest';
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();
 
-  test('ten thousand keys are paged, sorted and found', async () => {
+  test('10,000 keys can be paged, sorted and filtered', async () => {
     const keys = Array.from({ length: 10_000 }, (_, index) =>
       makeWireKey(String(20_000 + index), {
         name: `service ${String(index).padStart(5, '0')}`,

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();
-  /** The store's number of a database role. */
+  /** The number of a database role in the store. */
   let credential: string;
   beforeAll(async () => {
     const keys = [
@@ -27,7 +27,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     credential = listed['br-main/app'] ?? '';
   });
 
-  test('somebody signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
+  test('a user signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
     const page = await browser.newPage();
     const complaints = watch(page, url);
     await signIn(page, 'operator');
@@ -47,9 +47,9 @@ describe.runIf(hasBrowser)('in a browser', () => {
 
     await page.getByRole('link', { name: 'Reviews' }).click();
     await page.getByLabel('Title').fill('Spring');
-    await page.getByRole('button', { name: 'Open it' }).click();
+    await page.getByRole('button', { name: 'Open review' }).click();
     expect(await mainText(page)).toContain('0 of 3 decided');
-    await page.getByLabel('mark all of this page').check();
+    await page.getByLabel('Select all keys on this page').check();
     await page.getByRole('radio', { name: 'keep' }).check();
     await page.getByLabel('Reason').fill('asked the owners');
     await page.getByRole('button', { name: 'Decide' }).click();
@@ -63,7 +63,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.getByRole('link', { name: fixture.planId }).click();
     await page.getByLabel('1 key is revoked for good').check();
     await page.getByRole('button', { name: `Approve plan ${fixture.planId}` }).click();
-    expect(await mainText(page)).toContain('You have approved it. The daemon carries it out with its next pass.');
+    expect(await mainText(page)).toContain('You have approved it. The daemon carries it out in its next pass.');
 
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
     const downloading = page.waitForEvent('download');
@@ -114,21 +114,24 @@ describe.runIf(hasBrowser)('in a browser', () => {
     `/plans/${fixture.planId}`,
   ];
 
-  test.each(modes)('%s and %i wide, no page errs, asks another host, or is hard to use', async (colorScheme, width) => {
-    const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
-    const complaints = watch(page, url);
-    await signIn(page, 'operator');
-    for (const place of everyPlace()) {
-      const answer = await page.goto(`${url}${place}`);
-      expect([place, answer?.status()]).toEqual([place, 200]);
-      expect([place, await isTooWide(page)]).toEqual([place, false]);
-    }
-    expect(complaints).toEqual([]);
-    await page.close();
-  });
+  test.each(modes)(
+    '%s and %i wide: no page reports errors, calls another host or is too wide',
+    async (colorScheme, width) => {
+      const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } });
+      const complaints = watch(page, url);
+      await signIn(page, 'operator');
+      for (const place of everyPlace()) {
+        const answer = await page.goto(`${url}${place}`);
+        expect([place, answer?.status()]).toEqual([place, 200]);
+        expect([place, await isTooWide(page)]).toEqual([place, false]);
+      }
+      expect(complaints).toEqual([]);
+      await page.close();
+    },
+  );
 
-  // Loaded once for all modes: axe is slow on a page that it has not seen before.
-  test('whoever cannot see well, or uses no mouse, can use every page: light, dark, and 390 wide', async () => {
+  // Each page is loaded once for all modes: the first axe run on a page is slow.
+  test('every page is accessible: light, dark, and 390 wide', async () => {
     const page = await browser.newPage();
     const expectUsable = async (place: string) => {
       for (const [colorScheme, width] of modes) {
@@ -147,12 +150,12 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
-  test('it works from the keyboard: past the menu, and into a filter', async () => {
+  test('the keyboard reaches the content, past the menu, and a filter', async () => {
     const page = await browser.newPage();
     await signIn(page, 'viewer');
     await page.goto(`${url}/keys`);
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('To the content');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to content');
     await page.keyboard.press('Enter');
     await page.keyboard.press('Tab');
     await page.keyboard.type('50%');
@@ -162,7 +165,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
-  test('each role is shown what it may, and an error is a page with its way out', async () => {
+  test('each role sees only permitted pages, and an error page links to the overview', async () => {
     const page = await browser.newPage();
     await signIn(page, 'acme');
     expect(await page.getByRole('link', { name: 'Plans' }).count()).toBe(0);
@@ -170,10 +173,10 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.goto(`${url}/keys/${fixture.keys['13']}`);
     expect(await mainText(page)).toContain('Not found');
     await page.goto(`${url}/plans`);
-    expect(await mainText(page)).toContain('this spans all');
+    expect(await mainText(page)).toContain('This spans all organizations');
     await page.goto(`${url}/keys?idle_for=long`);
-    expect(await mainText(page)).toContain('idle_for: is no duration');
-    expect(await page.getByRole('link', { name: 'To the overview' }).count()).toBe(1);
+    expect(await mainText(page)).toContain('idle_for: is not a duration');
+    expect(await page.getByRole('link', { name: 'Go to the overview' }).count()).toBe(1);
     await page.close();
   });
 });
@@ -192,7 +195,7 @@ describe('without a browser', () => {
       headers: { host: 'report.example', origin: 'http://report.example', ...headers },
     });
 
-  test('signing in gives a cookie that scripts and other sites cannot use, and goes to pages of this site alone', async () => {
+  test('signing in sets a cookie that scripts and other sites cannot use, and redirects only to pages of this site', async () => {
     const signIn = async (next: string) => await post('/sign-in', { token: fixture.tokens.viewer ?? '', next });
     const answer = await signIn('/keys?kind=project');
     expect(answer.status).toBe(303);
@@ -208,7 +211,7 @@ describe('without a browser', () => {
     ).toBe(403);
   });
 
-  test('a form of another site does nothing, whoever is signed in', async () => {
+  test('a form of another site has no effect, even with a signed-in user', async () => {
     const cookie = `keywarden_token=${fixture.tokens.operator}`;
     const approve = async (origin: string) => await post(`/plans/${fixture.planId}/approve`, {}, { cookie, origin });
     expect((await approve('https://elsewhere.example')).status).toBe(403);
@@ -217,7 +220,7 @@ describe('without a browser', () => {
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(1);
   });
 
-  test('names that somebody chose are text on a page, and not markup', async () => {
+  test('user-chosen names appear as text on a page, never as markup', async () => {
     const keys = [makeWireKey('77', { name: '<script>alert(1)</script><img src=x onerror=alert(2)>"' })];
     const at = '2026-06-01T00:20:00Z';
     const listing = {
@@ -236,7 +239,7 @@ describe('without a browser', () => {
     expect(text).not.toMatch(/<script>|<img src=x|"><b>/);
   });
 
-  test('each visit of a page is recorded, and each form', async () => {
+  test('each page visit and each form submission is recorded', async () => {
     const cookie = `keywarden_token=${fixture.tokens.auditor}`;
     await fixture.app.request('/coverage', { headers: { cookie } });
     await post('/reviews', { title: 'x', keep_for_days: '1' }, { cookie });
@@ -250,7 +253,7 @@ describe('without a browser', () => {
     ]);
   });
 
-  test('what is due has the exemption that lapses soonest, however many were granted after it', async () => {
+  test('the list of due items has the exemption that ends first, even if many were granted after it', async () => {
     const grant = async (lasting: string, reason: string) =>
       await fixture.ask('/v1/exemptions', {
         as: 'operator',
@@ -265,7 +268,7 @@ describe('without a browser', () => {
     expect(text).not.toContain('>later<');
   });
 
-  test('a browser that is not signed in is sent to sign in; a program is told', async () => {
+  test('a browser without sign-in is redirected to the sign-in page; a program gets a 401', async () => {
     expect((await fixture.app.request('/keys')).headers.get('location')).toBe('/sign-in?next=%2Fkeys');
     expect((await fixture.ask('/v1/keys', { as: null })).status).toBe(401);
   });

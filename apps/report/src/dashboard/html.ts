@@ -1,12 +1,12 @@
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 
-// What pages are made of.
+// The parts that pages are built from.
 
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 export type Part = Html | string | number | null | Part[];
 
-/** A time to the minute, as the machine-readable one has it whole. */
+/** Returns a time to the minute; its `datetime` and `title` attributes keep the full time. */
 export function time(at: string | null): Part {
   if (at === null) return html`<span class="none">never</span>`;
   const shown = at.slice(0, 16).replace('T', ' ');
@@ -17,7 +17,7 @@ export function link(href: string, text: Part): Html {
   return html`<a href="${href}">${text}</a>`;
 }
 
-/** A word that stands for a state, with a colour that says no more than the word. */
+/** Returns a badge for a state. The color adds no information beyond the word. */
 function badge(text: string, kind: 'good' | 'bad' | 'warn' | 'plain' = 'plain'): Html {
   return html`<span class="badge ${kind}">${text.replaceAll('_', ' ')}</span>`;
 }
@@ -47,9 +47,9 @@ export const state = (text: string): Html => badge(text, kinds[text] ?? 'plain')
 export interface Column<T> {
   label: string;
   cell: (item: T) => Part;
-  /** The column is of numbers, or of words that may go on to other lines; else of one line. */
+  /** The column has numbers, or text that may wrap; otherwise cells do not wrap. */
   is?: 'number' | 'text';
-  /** By what a click on its head sorts, where it does. */
+  /** The sort key of the column's header link, if it is sortable. */
   sort?: string;
 }
 
@@ -57,13 +57,13 @@ export interface TableOptions<T> {
   caption: string;
   columns: Column<T>[];
   items: T[];
-  /** What stands there where there is none. */
+  /** The text for an empty table. */
   empty: string;
-  /** The head of a column that sorts. */
+  /** Returns the header of a column. */
   head?: (column: Column<T>) => Part;
 }
 
-/** A table that scrolls by itself where the screen is narrow, from the keyboard too. */
+/** Returns a table that scrolls within its own region on narrow screens, also from the keyboard. */
 export function table<T>({ caption, columns, items, empty, head = ({ label }) => label }: TableOptions<T>): Html {
   if (items.length === 0) return html`<p class="empty">${empty}</p>`;
   const kind = ({ is }: Column<T>) => (is === undefined ? '' : raw(` class="${is}"`));
@@ -86,7 +86,7 @@ export function table<T>({ caption, columns, items, empty, head = ({ label }) =>
   </div>`;
 }
 
-/** Facts of one thing: a name and what it is. */
+/** Returns a list of names and values for one record. */
 export function facts(entries: [string, Part][]): Html {
   return html`<dl class="facts">
     ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`)}
@@ -109,18 +109,18 @@ export interface Chart {
   title: string;
   labels: string[];
   series: Series[];
-  /** Bars lie, for long labels. */
+  /** Horizontal bars, for long labels. */
   isHorizontal?: boolean;
 }
 
-/** A bar chart that a script draws; its numbers stand beside it as a table, for whoever reads or has no script. */
+/** Returns a bar chart that a script draws, with its numbers as a table for screen readers and browsers without scripts. */
 export function chart({ title, labels, series, isHorizontal = false }: Chart): Html {
   const total = series.reduce((sum, { values }) => sum + values.reduce((a, b) => a + b, 0), 0);
   if (total === 0)
     return html`<figure class="chart"><figcaption>${title}</figcaption><p class="empty">Nothing to show yet.</p></figure>`;
   return html`<figure class="chart">
     <figcaption>${title}</figcaption>
-    <div class="canvas"><canvas role="img" aria-label="${title}; the numbers stand below" data-chart="${JSON.stringify({ labels, series, isHorizontal })}"></canvas></div>
+    <div class="canvas"><canvas role="img" aria-label="${title}; the numbers are below" data-chart="${JSON.stringify({ labels, series, isHorizontal })}"></canvas></div>
     <details>
       <summary>Numbers</summary>
       ${table({
@@ -143,13 +143,13 @@ export function chart({ title, labels, series, isHorizontal = false }: Chart): H
 export interface Field {
   name: string;
   label: string;
-  /** Its values; a text without them. The empty one means all. */
+  /** The values of a select field; without them the field is a text input. The empty value means all. */
   options?: string[];
   type?: 'text' | 'search';
   placeholder?: string;
 }
 
-/** Filters of a list: a form that asks for the same page with them. */
+/** Returns the filter form of a list; it requests the same page with the filters. */
 export function filterForm(action: string, fields: Field[], values: Record<string, string>): Html {
   return html`<form class="filters" method="get" action="${action}" role="search" aria-label="Filters">
     ${fields.map(({ name, label, options, type = 'text', placeholder = '' }) => {

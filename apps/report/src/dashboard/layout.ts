@@ -8,7 +8,7 @@ import type { Html, Part } from './html.ts';
 interface Place {
   href: string;
   text: string;
-  /** The least role that it is shown to, and whether to those who see all organizations only. */
+  /** The minimum role that sees the entry. `spans`: only tokens that see all organizations see it. */
   role?: Role;
   spans?: true;
 }
@@ -27,7 +27,7 @@ const places: { title: string; places: Place[] }[] = [
     ],
   },
   {
-    title: 'Done',
+    title: 'Activity',
     places: [
       { href: '/revocations', text: 'Revocations' },
       { href: '/rotations', text: 'Rotations' },
@@ -43,7 +43,7 @@ const places: { title: string; places: Place[] }[] = [
     ],
   },
   {
-    title: 'Proof',
+    title: 'Audit',
     places: [
       { href: '/evidence', text: 'Exports and evidence', role: 'auditor' },
       { href: '/connections', text: 'Connections', spans: true },
@@ -53,7 +53,7 @@ const places: { title: string; places: Place[] }[] = [
   },
 ];
 
-/** Whether a place of the menu is for somebody. */
+/** Returns a test of whether the principal can open a menu entry. */
 const isFor =
   (principal: Principal) =>
   ({ role, spans }: Place) =>
@@ -62,11 +62,11 @@ const isFor =
 export interface Page {
   title: string;
   body: Part;
-  /** What was just done, in words. */
+  /** The flash message for the last action. */
   notice?: string | undefined;
 }
 
-/** A page of somebody who is signed in. */
+/** Returns a page for a signed-in user. */
 export function renderPage(principal: Principal, path: string, { title, body, notice }: Page): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   const menu = places
@@ -74,7 +74,7 @@ export function renderPage(principal: Principal, path: string, { title, body, no
     .filter((group) => group.places.length > 0);
   return renderDocument(
     title,
-    html`<a class="skip" href="#main">To the content</a>
+    html`<a class="skip" href="#main">Skip to content</a>
       <header class="bar">
         <a class="brand" href="/"><img src="/assets/icon.svg" alt="" width="24" height="24" /> Keywarden</a>
         <details class="menu">
@@ -95,7 +95,7 @@ export function renderPage(principal: Principal, path: string, { title, body, no
         </details>
         <div class="who">
           <span
-            >${principal.name} <small>${principal.role}</small>${principal.organizations === null ? '' : html` <small>sees ${principal.organizations.join(', ')} alone</small>`}</span
+            >${principal.name} <small>${principal.role}</small>${principal.organizations === null ? '' : html` <small>sees only ${principal.organizations.join(', ')}</small>`}</span
           >
           <form method="post" action="/sign-out"><button class="quiet" type="submit">Sign out</button></form>
         </div>
@@ -108,7 +108,7 @@ export function renderPage(principal: Principal, path: string, { title, body, no
   );
 }
 
-/** A page for somebody who is not signed in, or of an error. */
+/** Returns a page without a menu, for sign-in and errors. */
 export function renderPlain(title: string, body: Part): Html {
   return renderDocument(
     title,
@@ -138,15 +138,15 @@ function renderDocument(title: string, body: Html): Html {
     </html>`;
 }
 
-/** Whether a person in a browser asked, and not a program. */
+/** Returns whether the request comes from a browser, not from a program. */
 export function wantsPage(c: Context): boolean {
   return !/^\/(v1|api)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
 }
 
-/** An error as a page. */
+/** Renders an error as a page. */
 export function renderErrorPage(c: Context, { status, title, message, headers }: Problem) {
   const body = html`<p>${message}</p>
-    <p><a class="button" href="/">To the overview</a></p>
+    <p><a class="button" href="/">Go to the overview</a></p>
     <p class="fine">Request ${c.get('requestId')}</p>`;
   return c.html(renderPlain(title, body), status, headers);
 }

@@ -3,7 +3,7 @@ import type { Chart } from './html.ts';
 
 const dayMs = 86_400_000;
 
-/** Operations of the last days by day and action, of all projects or some; the rarer actions together. */
+/** Returns a chart of the last 30 days' operations by day and action. Actions beyond the five most frequent are grouped as "others". */
 export async function operationsByDay(db: Reader, projects: string[] | null, untilMs: number): Promise<Chart> {
   const days = 30;
   const until = new Date((Math.floor(untilMs / dayMs) + 1) * dayMs);
@@ -25,7 +25,7 @@ export async function operationsByDay(db: Reader, projects: string[] | null, unt
     ...(ranked.length > 5 ? [{ name: 'others', of: ranked.slice(5).flatMap(({ of }) => of) }] : []),
   ];
   return {
-    title: 'Operations by day and action, the last 30 days',
+    title: 'Operations by day and action, last 30 days',
     labels,
     series: named.map(({ name, of }) => ({
       name: name.replaceAll('_', ' '),

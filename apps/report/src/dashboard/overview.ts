@@ -31,7 +31,7 @@ interface Due {
   why: Part;
 }
 
-/** The first page: how many keys, how old and how idle, what is found, what is due, what was done. */
+/** Adds the overview page: key counts, ages and idle times, findings, due items, revocations and rotations. */
 export function overviewPage({ page }: Pages, { db }: Services): void {
   page('/', access, async ({ principal: { organizations } }) => {
     const present = await readControlPlaneNow(db);
@@ -54,15 +54,15 @@ export function overviewPage({ page }: Pages, { db }: Services): void {
           ${tile('live keys', keys, '/keys?state=active')}
           ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}
           ${tile('never used', used.find(({ group }) => group === 'never')?.count ?? 0, '/keys?state=active&sort=last_used_at')}
-          ${tile('findings of the newest plan', sum(rules), '/findings')}
+          ${tile('findings in the newest plan', sum(rules), '/findings')}
           ${tile('open incidents', incidents, '/incidents?state=open')}
         </ul>
         ${section(
-          'What is due',
+          'Due items',
           table({
-            caption: 'What is due',
+            caption: 'Due items',
             items: due,
-            empty: 'Nothing waits for anybody.',
+            empty: 'Nothing is due.',
             columns: [
               { label: 'What', is: 'text', cell: ({ what }) => what },
               { label: 'When', cell: ({ when }) => when },
@@ -73,7 +73,7 @@ export function overviewPage({ page }: Pages, { db }: Services): void {
         <div class="charts">
           ${chart(toChart('Live keys by age', created, 'keys'))}
           ${chart(toChart('Live keys by last use', used, 'keys'))}
-          ${chart({ ...toChart('Findings by rule, of the newest plan', rules, 'findings'), isHorizontal: true })}
+          ${chart({ ...toChart('Findings by rule in the newest plan', rules, 'findings'), isHorizontal: true })}
           ${chart({
             title: 'Revocations and rotations by month',
             labels: revoked.map(({ group }) => group),
@@ -84,7 +84,7 @@ export function overviewPage({ page }: Pages, { db }: Services): void {
           })}
           ${chart(await operationsByDay(db, projects, Date.parse(present)))}
         </div>
-        <p class="fine">By the control plane’s clock it is ${time(present)}, as far as its last listing tells.</p>
+        <p class="fine">By the control plane’s clock it was ${time(present)} at the last listing.</p>
       `,
     };
   });
@@ -104,7 +104,7 @@ function toChart(title: string, figures: Figure[], name: string) {
   };
 }
 
-/** What waits for a person or for a time: plans, reviews, notices, rotations, exemptions. */
+/** Returns what waits for a person or for a time: plans, reviews, notifications, rotations and exemptions. */
 async function readDue(
   db: Reader,
   { organizations, present }: { organizations: string[] | null; present: string },
@@ -142,7 +142,7 @@ async function readDue(
     })),
     ...waiting.map(({ key, rule, why_held: why }) => ({
       what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
-      when: 'after its notice',
+      when: 'after its notification',
       why,
     })),
     ...rotations.map((rotation) => ({
@@ -154,7 +154,7 @@ async function readDue(
       .toSorted((a, b) => (a.until < b.until ? -1 : 1))
       .slice(0, 5)
       .map((exemption) => ({
-        what: link('/exemptions?state=in_force', `Exemption ${exemption.id} lapses`),
+        what: link('/exemptions?state=in_force', `Exemption ${exemption.id} expires`),
         when: time(exemption.until),
         why: exemption.reason,
       })),

@@ -12,34 +12,34 @@ import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, filterForm, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage } from './layout.ts';
 
-/** What a page is made from: who asks, and the filled parts of the query. */
+/** The input of a page: the principal, and the query without empty values. */
 export interface Visit {
   c: Context<Env>;
   principal: Principal;
   query: Record<string, string>;
 }
 
-/** Something that was done on a page: where to go then, and what to say there. */
+/** The result of a form: the page to redirect to, and its flash message. */
 interface Done {
   to: string;
   said: keyof typeof flashMessages;
 }
 
-/** What a page says after a form was sent. It comes by name in the address, so that nobody can put words there. */
+/** The flash messages after a form. The address carries only a name, so that a link cannot inject a text. */
 const flashMessages = {
   approved: 'You have approved the plan.',
-  rejected: 'The plan is rejected.',
+  rejected: 'You have rejected the plan.',
   exempted: 'The exemption is granted.',
   ended: 'The exemption has ended.',
-  asked: 'The rotation is asked for; the next pass of the daemon answers.',
-  opened: 'The review is open: decide about each key.',
-  decided: 'Decided.',
+  asked: 'The rotation is requested. The daemon answers in its next pass.',
+  opened: 'The review is open. Decide about each key.',
+  decided: 'Your decision is recorded.',
   signed: 'The review is signed, and its decisions take effect.',
 };
 
 const timeNames = new Set(['from', 'to', 'as_of']);
 
-/** A day stands for its beginning, in UTC. */
+/** Returns the start of a day in UTC for a date, and other texts unchanged. */
 const beginningOf = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
 
 const signInFirst = (c: Context) => {
@@ -52,7 +52,7 @@ export interface Pages {
   form: (path: string, access: Access, act: (visit: Visit, form: FormData) => Promise<Done>) => void;
 }
 
-/** Pages and forms behind a token: who is not signed in is sent to sign in, and each visit is recorded. */
+/** Creates pages and forms that require a token. Requests without one are redirected to sign-in, and each visit is recorded. */
 export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
   const behindToken = authenticated(services, signInFirst);
   return {
@@ -85,7 +85,7 @@ function visitOf(c: Context<Env>): Visit {
   return { c, principal: c.get('principal'), query };
 }
 
-/** The parts of a query by a schema. Throws a Problem (400) that names what is wrong. */
+/** Parses a query by a schema. Throws a Problem (400) that names the invalid parameter. */
 export function readQuery<S extends z.ZodRawShape>(
   filters: S,
   query: Record<string, string>,
@@ -94,37 +94,37 @@ export function readQuery<S extends z.ZodRawShape>(
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const names = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.');
-  throw new Problem(400, 'Bad filter', `${names}: ${issue?.message ?? 'is wrong'}.`);
+  throw new Problem(400, 'Bad filter', `${names}: ${issue?.message ?? 'is invalid'}.`);
 }
 
-/** A part of an address. Throws a Problem (404) where it names nothing. */
+/** Parses a path parameter. Throws a Problem (404) if it is not valid. */
 export function readParameter<T extends z.ZodType>(c: Context, name: string, schema: T): z.output<T> {
   const parsed = schema.safeParse(c.req.param(name));
   if (parsed.success) return parsed.data;
-  throw new Problem(404, 'Not found', 'There is nothing here; the menu has all pages.');
+  throw new Problem(404, 'Not found', 'This page does not exist; the menu lists all pages.');
 }
 
-/** What a form has sent. Throws a Problem (400) for anything else. */
+/** Reads the fields of a sent form. Throws a Problem (400) for any other body. */
 export async function readSent(c: Context): Promise<FormData> {
   return await c.req.formData().catch(() => {
-    throw new Problem(400, 'Not done', 'This takes what a form of its page sends.');
+    throw new Problem(400, 'Invalid form', 'The body must be the form data of the page; send the form again.');
   });
 }
 
-/** A field of a form as a text, trimmed. */
+/** Returns a field of a form as trimmed text. */
 export function readField(form: FormData, name: string): string {
   const value = form.get(name);
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** A form's fields by a schema. Throws a Problem (400) that names the field. */
+/** Parses a form's fields by a schema. Throws a Problem (400) that names the invalid field. */
 export function readForm<T extends z.ZodType>(schema: T, values: object): z.output<T> {
   const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   throw new Problem(
     400,
-    'Not done',
+    'Invalid form',
     `${issue?.path.join('.')}: ${issue?.message}. Go back, fix it, and send it again.`,
   );
 }
@@ -138,18 +138,18 @@ const paging = {
 export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string> {
   item: S;
   filters: F;
-  /** The labels of the filters that its form has. */
+  /** The labels of the filters in the form. */
   fields: Fields<F>;
   sorts?: readonly [O, ...O[]] | undefined;
   list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
   caption: string;
   columns: Column<z.output<S>>[];
   empty: string;
-  /** The name of its export, for those who may. */
+  /** The name of the list's export, which auditors and operators see. */
   exported?: string;
 }
 
-/** A filtered, sorted page of a list, with links to the next and to its export. */
+/** Returns a filtered and sorted page of a list, with links to the next page and to the export. */
 export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   { c, query, principal }: Visit,
   { db }: Services,
@@ -195,7 +195,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   </p>`;
 }
 
-/** The first items of a list as a table. */
+/** Returns the first items of a list as a table. */
 export async function firstPart<S extends z.ZodObject>(
   db: Reader,
   list: List<S>,
@@ -204,7 +204,7 @@ export async function firstPart<S extends z.ZodObject>(
   return table({ ...shown, items: await readItems(db, list, limit) });
 }
 
-/** The same list as a file. */
+/** Returns links to the export of the list. */
 function exportLinks(name: string, filters: Record<string, unknown>, query: Record<string, string>): Html {
   const asked = Object.entries(query).filter(([key]) => key in filters);
   const address = (format: string) =>

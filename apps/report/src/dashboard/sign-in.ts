@@ -8,10 +8,10 @@ import type { Env, Services } from '../environment.ts';
 import { renderPlain } from './layout.ts';
 import { readField, readSent } from './page.ts';
 
-/** A working day: then the token is asked for again. */
+/** 12 hours, about a working day; then the user signs in again. */
 const signedInSeconds = 12 * 3600;
 
-/** Signing in with a token, which an HttpOnly cookie keeps, and out. */
+/** Adds sign-in with a token, which is kept in an HttpOnly cookie, and sign-out. */
 export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
   app.get('/sign-in', (c) => c.html(renderSignIn(c.req.query('next'))));
   app.post('/sign-in', async (c) => {
@@ -19,7 +19,7 @@ export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
     const form = await readSent(c);
     const next = readField(form, 'next');
     const principal = await checkToken(c, readField(form, 'token'), services);
-    if (principal === undefined) return c.html(renderSignIn(next, 'This is no live token.'), 401);
+    if (principal === undefined) return c.html(renderSignIn(next, 'This token is not valid.'), 401);
     c.set('principal', principal);
     await services.accessLog.record(describeAccess(c, 303));
     setCookie(c, cookieName, readField(form, 'token'), cookieOptions(c, signedInSeconds));
@@ -36,7 +36,7 @@ function cookieOptions(c: Context<Env>, maxAge: number) {
   return { httpOnly: true, sameSite: 'Strict', secure: c.get('isHttps'), path: '/', maxAge } as const;
 }
 
-/** Only a path of this site: whoever made the link does not choose where a token's holder goes. */
+/** Returns `next` if it is a path of this site, otherwise `/`, so that a link cannot redirect a user to another site. */
 function ownPath(next: string): string {
   const here = 'http://here';
   return next.startsWith('/') && URL.canParse(next, here) && new URL(next, here).origin === here ? next : '/';
@@ -53,7 +53,7 @@ function renderSignIn(next = '/', problem?: string) {
       </div>
       <input type="hidden" name="next" value="${next}" />
       <button type="submit">Sign in</button>
-      <p class="fine">The command <code>keywarden token create</code> makes one. <a href="/docs">The API is described here.</a></p>
+      <p class="fine">Create a token with <code>keywarden token create</code>. <a href="/docs">Read the API documentation.</a></p>
     </form>`,
   );
 }

@@ -14,7 +14,7 @@ export interface Asked {
   madeBy: string;
 }
 
-/** Writes the evidence for controls as one zip archive: a file a measure, what was not seen, a manifest with hashes and a summary. */
+/** Writes the evidence for controls as one zip archive: a file per measure, the blind spots and gaps, a manifest with hashes, and a summary. */
 export async function* writeEvidence(
   snapshot: Snapshot,
   { controls, period, madeAt, madeBy }: Asked,
@@ -69,7 +69,7 @@ function sumOf(files: EvidenceFile[]): number | null {
   return judged.length === 0 ? null : judged.reduce((sum, count) => sum + count, 0);
 }
 
-/** What nobody could see in the period, in files of its own, and in a sentence each. */
+/** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
 async function attachBlindness(
   snapshot: Snapshot,
   zip: ReturnType<typeof createZip>,
@@ -98,19 +98,19 @@ async function attachBlindness(
       ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
     ],
     because: [
-      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} holes in the period`] : []),
+      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} gaps in the period`] : []),
       ...(others !== undefined && others.length > 0
-        ? [`the inventory of other credentials has ${others.length} holes in the period`]
+        ? [`the inventory of other credentials has ${others.length} gaps in the period`]
         : []),
       ...(blindSpots.length > 0
-        ? [`as connections are now, ${blindSpots.length} parts of the control planes are seen by none`]
+        ? [`the current connections have ${blindSpots.length} blind spots in the control planes`]
         : []),
       ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
     ],
   };
 }
 
-/** A file of JSON lines, with their number and the hash of its bytes. */
+/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
 function writeLines(zip: ReturnType<typeof createZip>, name: string) {
   const file = zip.add(name);
   const hash = createHash('sha256');

@@ -4,7 +4,7 @@ import { z } from 'zod';
 const says = z.string().min(1);
 const days = z.int().min(1).max(3660);
 
-/** What is measured for a control. Each has a question of the store's in measures.ts. */
+/** A measure of a control; measures.ts has the query for each. */
 const measure = z.discriminatedUnion('measure', [
   z.strictObject({
     measure: z.enum([
@@ -62,14 +62,14 @@ export interface Control {
   id: string;
   framework: string;
   title: string;
-  /** What the control asks for, in our words. */
+  /** The requirement of the control, in our words. */
   requires: string;
   measures: Measure[];
 }
 
 const folder = new URL('../../controls/', import.meta.url);
 
-/** The controls that evidence is gathered for: each file of controls/ is a framework. Throws for a file that is not in shape. */
+/** Returns the controls with evidence; each file in controls/ is a framework. Throws for a file that does not match the schema. */
 export function readControls(): Control[] {
   const files = readdirSync(folder)
     .filter((name) => name.endsWith('.json'))

@@ -22,7 +22,7 @@ async function evidenceOf(control: string, { from = '2026-05-01T00:00:00Z', to =
   return { files, textOf, manifest: JSON.parse(textOf('manifest.json')) as Manifest };
 }
 
-test('every control that is asked for by auditors is there, and each can be gathered', async () => {
+test('every control that auditors ask for exists, and its evidence can be gathered', async () => {
   const ids = readControls().map(({ id }) => id);
   expect(ids).toEqual([
     'nist-800-53:AC-2(3)',
@@ -48,7 +48,7 @@ test('every control that is asked for by auditors is there, and each can be gath
   expect(Object.keys(files)).toHaveLength(manifest.files.length + manifest.attachments.length + 2);
 });
 
-test('what was required, measured and excepted stands in the summary; what was not seen makes it partial', async () => {
+test('the summary has requirements, measurements and exceptions; blind spots make it partial', async () => {
   const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:8.2.6,pci-dss-4.0.1:7.2.4');
   const [idle] = manifest.files.filter(({ measure }) => measure.measure === 'idle_keys');
   expect(idle).toMatchObject({ records: 3, exceptions: 3 });
@@ -62,7 +62,7 @@ test('what was required, measured and excepted stands in the summary; what was n
   expect(summary).toContain('No access review was signed');
 });
 
-test('keys are as they were at the end of the period', async () => {
+test('evidence shows keys as they were at the end of the period', async () => {
   const { textOf, manifest } = await evidenceOf('soc-2:CC6.1', {
     from: '2025-01-01T00:00:00Z',
     to: '2025-12-31T00:00:00Z',
@@ -72,13 +72,13 @@ test('keys are as they were at the end of the period', async () => {
   expect(manifest.partial_because.join()).toContain('inventory');
 });
 
-test('a control that nothing measures by itself is not called free of exceptions', async () => {
+test('a control whose measures count no exceptions is not reported as free of exceptions', async () => {
   const { manifest, textOf } = await evidenceOf('soc-2:CC6.1');
   expect(manifest.controls[0]?.exceptions).toBeNull();
-  expect(textOf('summary.md')).toContain('No measure of this control judges by itself');
+  expect(textOf('summary.md')).toContain('No measure of this control counts exceptions');
 });
 
-test('a plan that was made again in the period is the period’s', async () => {
+test('a plan that was made again in the period counts as a plan of the period', async () => {
   await fixture.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
   const { textOf } = await evidenceOf('soc-2:CC6.1');
   expect(textOf('soc-2_CC6.1/02-findings.ndjson').split('\n')).toHaveLength(4);
@@ -87,7 +87,7 @@ test('a plan that was made again in the period is the period’s', async () => {
   expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was made in the period.' });
 });
 
-test('keys that one listing lacked, and keys that no review has looked at, are not left out', async () => {
+test('evidence includes keys that one listing lacked and keys that were never reviewed', async () => {
   await fixture.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = '13'`;
   await fixture.store.sql`
     insert into keywarden.key_observation (key_number, seen_at, event) values (${fixture.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
@@ -97,7 +97,7 @@ test('keys that one listing lacked, and keys that no review has looked at, are n
   expect(textOf('pci-dss-4.0.1_7.2.4/04-inventory.ndjson')).toContain('"state":"missing"');
 });
 
-test('months that nobody walked are a hole of the history, however new they are', async () => {
+test('months without a walk are a gap in the history, even recent ones', async () => {
   const [project] = await fixture.store.sql`select number from keywarden.project where id = 'quiet-river'`;
   await fixture.store.sql`
     update keywarden.project set created_at = '2025-01-01', last_seen_at = '2026-06-01', walked_at = '2025-09-01' where number = ${String(project?.number)}`;
@@ -112,6 +112,6 @@ test.each([
   ['control=iso:1&from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z', 404],
   ['control=soc-2:CC6.1&from=2026-06-01T00:00:00Z&to=2026-05-01T00:00:00Z', 400],
   ['control=soc-2:CC6.1&from=2998-01-01T00:00:00Z&to=2999-05-01T00:00:00Z', 400],
-])('%s is refused', async (query, status) => {
+])('%s is rejected', async (query, status) => {
   expect((await fixture.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
 });

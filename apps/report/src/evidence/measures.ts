@@ -23,26 +23,26 @@ import type { Measure } from './controls.ts';
 export interface Period {
   from: string;
   to: string;
-  /** The end, or the control plane's present where that is earlier: nothing is known of later. */
+  /** The end of the period, but at most the control plane's current time: there are no later observations. */
   asOf: string;
 }
 
-/** What was measured: its rows, and whether each of them is an exception from what the control asks for. */
+/** The result of a measure: its rows, and whether each row is an exception from the control's requirement. */
 export interface Measured {
   batches: AsyncIterable<string[]>;
   isException: boolean;
-  /** An exception that is no row: what should be there and is not. */
+  /** An exception without a row: something that should exist and does not. */
   missing?: string;
 }
 
 const dayMs = 86_400_000;
 
-/** Asks the store for one measure of a period. */
+/** Reads one measure of a period from the store. */
 export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: List): Measured => ({ batches: snapshot.stream(list), isException: false });
   const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
-  // One that a listing lacked may be there still.
+  // A key that one listing lacked may still exist.
   const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
   const credentials = (more: object) => credentialList({ asOf, isThere: true, ...more }, { organizations: null });
   switch (measure.measure) {
@@ -95,7 +95,7 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
 
 const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
 
-/** What the newest plan of the period found; the same facts give the same plan again, which counts as made then. */
+/** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as made at that time. */
 async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
   const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
   const planId = plan?.id ?? '';
@@ -103,7 +103,7 @@ async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<M
   return { batches: snapshot.stream(findingList({ planId }, null)), isException: false, ...missing };
 }
 
-/** Reviews that were signed in the period, and whether one was in the time before its end in which one is due. */
+/** Returns the reviews signed in the period. An exception is added if none was signed in the required days before its end. */
 async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
   const since = daysBefore(asOf, days);
   const recent = await readOne(snapshot, reviewList({ from: since, to }));
@@ -112,11 +112,11 @@ async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }:
   return { batches: snapshot.stream(reviewList({ from, to })), isException: false, ...missing };
 }
 
-/** Where the archive may lack operations in the days before the end. */
+/** Returns the intervals for which the archive may lack operations, in the days before the end. */
 async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const asked = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationHoles(snapshot, asked);
-  const missing = more === 0 ? {} : { missing: `${more} more intervals are not named here.` };
+  const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
   return { batches: oneBatch(holes.map((hole) => JSON.stringify(hole))), isException: true, ...missing };
 }
 

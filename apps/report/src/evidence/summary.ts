@@ -1,12 +1,12 @@
 import type { Measure } from './controls.ts';
 
-/** One file of the archive, as its manifest names it. */
+/** One file of the archive, as listed in the manifest. */
 export interface EvidenceFile {
   file: string;
   control: string;
   measure: Measure;
   records: number;
-  /** Null where rows show what was done, and none is right or wrong by itself. */
+  /** Null if the rows only show activity and are neither right nor wrong. */
   exceptions: number | null;
   missing: string | null;
   sha256: string;
@@ -17,26 +17,26 @@ export interface Manifest {
   made_by: string;
   from: string;
   to: string;
-  /** The keys are as they were then. */
+  /** The time that the keys are shown as of. */
   as_of: string;
-  /** `exceptions` is null where no measure of the control judges by itself. */
+  /** `exceptions` is null if no measure of the control counts exceptions. */
   controls: { id: string; framework: string; title: string; requires: string; exceptions: number | null }[];
   files: EvidenceFile[];
-  /** Something in the period was not seen, or may be missing: evidence of absence is not complete. */
+  /** Part of the period was not observed or may be missing, so the evidence of absence is incomplete. */
   partial: boolean;
   partial_because: string[];
   attachments: { file: string; records: number; sha256: string }[];
 }
 
-/** The archive in words, as Markdown: what was asked for, what was measured, the exceptions, and what was not seen. */
+/** Returns a summary of the archive as Markdown: requirements, measurements, exceptions and blind spots. */
 export function summarize(manifest: Manifest): string {
   const { from, to, as_of: asOf, made_at: madeAt, made_by: madeBy } = manifest;
   return [
     `# Evidence from ${from} to ${to}${manifest.partial ? ' (partial)' : ''}`,
-    `Made ${madeAt} by ${madeBy}. Keys are as they were at ${asOf}. Each file's SHA-256 stands in manifest.json.`,
+    `Made ${madeAt} by ${madeBy}. Keys are as they were at ${asOf}. The SHA-256 of each file is in manifest.json.`,
     manifest.partial
-      ? `**Partial**: ${manifest.partial_because.join('; ')}. The files under not-seen/ name each.`
-      : 'Nothing in the period is known to be unseen.',
+      ? `**Partial**: ${manifest.partial_because.join('; ')}. The files under not-seen/ list the details.`
+      : 'There is no known blind spot or gap in the period.',
     ...manifest.controls.flatMap((control) => [
       `## ${control.id}: ${control.title}`,
       `${control.framework}.`,
@@ -53,9 +53,8 @@ export function summarize(manifest: Manifest): string {
 }
 
 function inWords(exceptions: number | null): string {
-  if (exceptions === null)
-    return '**Exceptions.** No measure of this control judges by itself; its files are to be read.';
-  return exceptions === 0 ? '**Exceptions.** None was found.' : `**Exceptions.** ${exceptions}.`;
+  if (exceptions === null) return '**Exceptions.** No measure of this control counts exceptions; review its files.';
+  return exceptions === 0 ? '**Exceptions.** None found.' : `**Exceptions.** ${exceptions}.`;
 }
 
 function describe({ file, measure, records, exceptions, missing }: EvidenceFile): string {

@@ -1,6 +1,6 @@
 import { Zip, ZipDeflate } from 'fflate';
 
-/** A zip archive that is written as it is read: texts go in, bytes come out. */
+/** Creates a zip archive for streaming: add texts, and take the finished bytes. */
 export function createZip(modifiedAt: Date) {
   let ready: Uint8Array[] = [];
   const zip = new Zip((error, chunk) => {
@@ -8,7 +8,7 @@ export function createZip(modifiedAt: Date) {
     ready.push(chunk);
   });
   return {
-    /** Begins a file; the one before must have ended. */
+    /** Begins a file. End the previous file first. */
     add(name: string) {
       const file = new ZipDeflate(name);
       file.mtime = modifiedAt;
@@ -19,7 +19,7 @@ export function createZip(modifiedAt: Date) {
       };
     },
     end: () => zip.end(),
-    /** What has come out since it was last asked. */
+    /** Returns the bytes since the last call. */
     take(): Uint8Array {
       const taken = Buffer.concat(ready);
       ready = [];

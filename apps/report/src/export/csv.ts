@@ -1,15 +1,15 @@
 import { z } from '@hono/zod-openapi';
 import { stringify } from 'csv-stringify/sync';
 
-/** Where a column's value is in an item, and what it is called. */
+/** A column's name, and the path of its value in an item. */
 interface Column {
   name: string;
   path: string[];
 }
 
 /**
- * Writes items as rows of CSV (RFC 4180): a column for each field of their shape, those of an object within apart (`creator_id`), lists
- * and free objects as JSON.
+ * Writes items as rows of CSV (RFC 4180), with a column for each field of their schema. Each field of a nested object has its own column
+ * (`creator_id`). Lists and free-form objects are written as JSON.
  */
 export function createCsvWriter(item: z.ZodObject): { header: string; rows: (items: string[]) => string } {
   const columns = columnsOf(item, []);
@@ -25,7 +25,7 @@ export function createCsvWriter(item: z.ZodObject): { header: string; rows: (ite
   };
 }
 
-/** A text that a spreadsheet would run as a formula gets an apostrophe before it, which spreadsheets take as "this is text". */
+/** Returns rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula; spreadsheets then treat it as text. */
 export function writeRows(rows: unknown[][]): string {
   return stringify(rows, { escape_formulas: true, record_delimiter: '\r\n', quoted_match: /[;\t\r\n]|^\s|\s$/ });
 }
@@ -46,10 +46,10 @@ function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** What a spreadsheet takes for a formula although whitespace stands before it. */
+/** A formula after leading whitespace, which spreadsheets still run. */
 const indentedFormula = /^\s+[=+\-@＝＋－＠]/;
 
-/** A value as CSV writes it: numbers stay numbers. */
+/** Returns a value as a CSV cell. Numbers stay numbers. */
 export function toCell(value: unknown): string | number | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'number') return value;

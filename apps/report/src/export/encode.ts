@@ -12,28 +12,28 @@ export const contentTypes: Record<Format, string> = {
   json: 'application/json',
 };
 
-/** What proves an export whole (P3): it stands in its last line. */
+/** The last line of an export, which proves it complete (P3). */
 export interface Trailer {
   complete: true;
   count: number;
-  /** Of every byte before the last line. */
+  /** The hash of every byte before the last line. */
   sha256: string;
   [more: string]: unknown;
 }
 
 export interface Encoding {
   format: Format;
-  /** The shape of an item; a table has a column for each of its fields. */
+  /** The schema of an item; CSV has a column for each of its fields. */
   item: z.ZodObject;
-  /** Items as JSON texts, some at a time. */
+  /** Batches of items, as JSON texts. */
   batches: AsyncIterable<string[]>;
-  /** What the trailer says beside count and hash: the holes. */
+  /** Further fields of the trailer, beside count and hash: the coverage gaps. */
   more: object;
 }
 
 /**
- * Writes an export, line by line: items, and a last line that proves them whole. `head -n -1 FILE | sha256sum` gives its hash in every
- * format. That line is its ending.
+ * Yields an export line by line and returns its last line, which proves it complete. `head -n -1 FILE | sha256sum` prints its hash in
+ * every format.
  */
 export async function* encode({ format, item, batches, more }: Encoding): AsyncGenerator<Uint8Array, Ending> {
   const hash = createHash('sha256');
@@ -57,7 +57,7 @@ export async function* encode({ format, item, batches, more }: Encoding): AsyncG
 
 interface Writer {
   head: string;
-  /** The lines of some items; `isFirst` where none stand before them. */
+  /** Returns the lines of a batch; `isFirst` marks the first batch. */
   line: (items: string[], isFirst: boolean) => string;
   end: (trailer: Trailer) => string;
 }

@@ -33,7 +33,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, signal: A
     signal,
   });
 
-/** What an export's last line says, and whether its hash is that of all before. */
+/** Returns the last line of an export, and whether its hash matches everything before it. */
 function proofOf(text: string, format: Format): Trailer & { isWhole: boolean } {
   const cut = text.trimEnd().lastIndexOf('\n') + 1;
   const [body, last] = [text.slice(0, cut), text.slice(cut).trim()];
@@ -48,7 +48,7 @@ function proofOf(text: string, format: Format): Trailer & { isWhole: boolean } {
 const names = ['keys', 'findings', 'revocations', 'reviews', 'operations'];
 
 test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((format) => [name, format] as const)))(
-  'P3: %s as %s ends with a line that proves it whole',
+  'P3: %s as %s ends with a line that proves it complete',
   async (name, format) => {
     const answer = await ask(`/v1/exports/${name}?format=${format}`);
     expect(answer.status).toBe(200);
@@ -61,7 +61,7 @@ test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((form
   },
 );
 
-test('P3: the trailer of operations names the holes of the asked times, and of those alone', async () => {
+test('P3: the trailer of operations names only the coverage gaps of the requested times', async () => {
   const holesOf = async (query: string) =>
     proofOf(await (await ask(`/v1/exports/operations?project_id=quiet-river&${query}`)).text(), 'ndjson')
       .holes as object[];
@@ -69,12 +69,12 @@ test('P3: the trailer of operations names the holes of the asked times, and of t
   expect(await holesOf('from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
 });
 
-test('an export and a list show a record alike', async () => {
+test('an export and a list show a record in the same form', async () => {
   const [line] = (await (await ask('/v1/exports/operations')).text()).split('\n');
   expect(JSON.parse(String(line))).toEqual((await fixture.ask('/v1/operations?limit=1')).body.items[0]);
 });
 
-test('an export is compressed for who asks', async () => {
+test('an export is compressed on request', async () => {
   const answer = await new Promise<Buffer>((resolve, reject) => {
     const chunks: Buffer[] = [];
     const { hostname, port } = new URL(server.url);
@@ -107,11 +107,11 @@ test.each([
   [-5, '-5'],
   [null, ''],
   [['=x'], '"[""=x""]"'],
-])('a spreadsheet runs nothing of %j', (value, cell) => {
+])('a spreadsheet does not run %j as a formula', (value, cell) => {
   expect(writeRows([[toCell(value)]])).toBe(`${cell}\r\n`);
 });
 
-test('a CSV has a column for each field, nested ones apart', async () => {
+test('a CSV file has a column for each field, including nested fields', async () => {
   const [header, row] = (await (await ask('/v1/exports/keys?format=csv&kind=project')).text()).split('\r\n');
   expect(header).toContain('creator_id,creator_name,owner');
   expect(row).toContain('12,project,key 12,acme,quiet-river,ada,Ada,ada');
@@ -120,7 +120,7 @@ test('a CSV has a column for each field, nested ones apart', async () => {
 const running = () => fixture.store.sql`
   datname = current_database() and xact_start is not null and query like 'fetch %' and pid <> pg_backend_pid()`;
 
-/** Streams that are under way, by what the store's sessions hold. */
+/** Returns the number of running streams, counted by the open snapshots in the store. */
 async function openSnapshots(): Promise<number> {
   const [row] = await fixture.store.sql`
     select count(*)::int as n from pg_stat_activity where ${running()}`;
@@ -136,7 +136,7 @@ async function addMany(): Promise<void> {
   }
 }
 
-test('an export stops when its reader goes, gives its connection back, and is recorded as cut', async () => {
+test('an export stops when its reader disconnects, releases its connection, and is recorded as cut', async () => {
   await addMany();
   const leave = new AbortController();
   const answer = await ask('/v1/exports/operations', {}, leave.signal);
@@ -149,7 +149,7 @@ test('an export stops when its reader goes, gives its connection back, and is re
   );
 });
 
-test('P3: an export that fails is visibly cut: its connection breaks, and it has no last line', async () => {
+test('P3: a failed export is visibly cut: its connection breaks, and it has no last line', async () => {
   const answer = await ask('/v1/exports/operations');
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = (await reader?.read())?.value ?? '';
@@ -165,7 +165,7 @@ test('P3: an export that fails is visibly cut: its connection breaks, and it has
   );
 });
 
-test('so many exports run at once, and of one token fewer; another waits its turn, and lists go on', async () => {
+test('concurrent exports are limited in total and per token; a further one gets a 429, and lists still work', async () => {
   const leave = new AbortController();
   const as = (token: string) => ({ authorization: `Bearer ${fixture.tokens[token]}` });
   const start = async (token: string) => await ask('/v1/exports/operations', as(token), leave.signal);
@@ -181,7 +181,7 @@ test('so many exports run at once, and of one token fewer; another waits its tur
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 
-test('a reader that stalls is cut off, and its connection given back', async () => {
+test('a stalled reader is cut off, and its connection is released', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const accessLog = { record: async () => await Promise.resolve() };
@@ -200,7 +200,7 @@ test('a reader that stalls is cut off, and its connection given back', async () 
   await expect(answer.text()).rejects.toThrow('the reader stalled');
 });
 
-test('a beginning that cannot be recorded begins nothing, and exports go on afterwards', async () => {
+test('an export whose start cannot be recorded does not start, and later exports work', async () => {
   await fixture.store.sql`revoke insert on keywarden.access_log from keywarden_report`;
   const statuses = [];
   for (let index = 0; index <= mostStreams; index += 1) statuses.push((await ask('/v1/exports/operations')).status);
@@ -210,7 +210,7 @@ test('a beginning that cannot be recorded begins nothing, and exports go on afte
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 
-test('a HEAD of an export begins none', async () => {
+test('a HEAD request starts no export', async () => {
   const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
   expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);
   expect(await openSnapshots()).toBe(0);

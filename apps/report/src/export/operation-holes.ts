@@ -6,7 +6,7 @@ import {
   readControlPlaneNow,
 } from '@keywarden/db/report';
 
-/** A time of a project for which the archive may lack operations, and why. */
+/** An interval of a project for which the archive may lack operations, and the reason. */
 export interface OperationHole {
   control_plane: string;
   project_id: string;
@@ -15,14 +15,14 @@ export interface OperationHole {
   reason: HoleReason;
 }
 
-/** More than that are counted, and not named: /v1/coverage/operations pages through all. */
+/** The most gaps that are named. Further ones are only counted; /v1/coverage/operations lists all. */
 const mostNamed = 10_000;
 const batch = 500;
 
-/** A walk comes every few minutes, and leaves out the newest quarter of an hour: a hole of a day is none of those. */
+/** Walks run every few minutes and leave out the newest 15 minutes. A gap of more than a day has another cause. */
 const settlingMs = 25 * 3_600_000;
 
-/** Coverage speaks of times until a project was last listed; when nobody has listed it for a day, of the time since nothing is known. */
+/** Returns the time since a project was last listed, if that is more than a day ago. Coverage ends at the last listing. */
 function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, controlPlaneNowMs: number) {
   const isOld = goneAt === null && controlPlaneNowMs - Date.parse(lastListedAt) > settlingMs;
   return isOld
@@ -30,7 +30,7 @@ function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCove
     : [];
 }
 
-/** The holes of the archive in a range of times, in the projects that somebody sees. */
+/** Returns the coverage gaps of the archive in a time range, for the projects of the given organizations. */
 export async function readOperationHoles(
   reader: Reader,
   {
@@ -44,7 +44,7 @@ export async function readOperationHoles(
     organizations: string[] | null;
     from?: string | undefined;
     to?: string | undefined;
-    /** Then what was still settling is no hole: the newest day of what was walked. */
+    /** If given, a gap in the last day before it that is still settling is left out. */
     settledAt?: string;
   },
 ): Promise<{ holes: OperationHole[]; holes_not_named: number }> {

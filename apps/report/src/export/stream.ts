@@ -7,7 +7,7 @@ import { describeAccess } from '../access/pipeline.ts';
 import { type Ending, type Env, type Streamed, type Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
-/** Each stream holds a connection of the store's pool while it lasts. */
+/** The most concurrent streams. Each holds a connection of the store's pool. */
 export const mostStreams = 4;
 const mostOfOne = 2;
 
@@ -15,11 +15,11 @@ interface Stage {
   sql: Sql;
   log: Logger;
   accessLog: AccessLog;
-  /** Who reads nothing for so long is cut off. */
+  /** A reader that reads nothing for this long is cut off. */
   stallMs?: number;
 }
 
-/** Streamed answers: so many at once, each recorded when it begins and when it ends. */
+/** Creates streamed answers. Their concurrency is limited, and the start and end of each are recorded. */
 export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage): Streams {
   const open = new Map<string, number>();
   const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
@@ -66,7 +66,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
       const own = open.get(token) ?? 0;
       if (ofAll() >= mostStreams || own >= mostOfOne) {
         const running = own >= mostOfOne ? `${mostOfOne} exports of this token` : `${mostStreams} exports`;
-        const detail = `${running} are running; ask again when one has ended.`;
+        const detail = `${running} are running; try again when one has ended.`;
         throw new Problem(429, 'Too many exports', detail, { 'retry-after': '5' });
       }
       c.set('isStream', true);
@@ -83,7 +83,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
   };
 }
 
-/** Hands out chunks on demand. Who stops to read, or stalls, ends the generator; what it throws cuts the stream, visibly. */
+/** Returns a stream that pulls chunks on demand. A reader that leaves or stalls ends the generator. A generator error visibly cuts the stream. */
 function toStream(
   first: IteratorResult<Uint8Array, void>,
   chunks: AsyncGenerator<Uint8Array, void>,
@@ -102,7 +102,7 @@ function toStream(
         next = undefined;
         if (done) controller.close();
         else {
-          controller.enqueue(value as Uint8Array<ArrayBuffer>); // Buffers are of plain memory
+          controller.enqueue(value as Uint8Array<ArrayBuffer>); // buffers use plain memory, never shared memory
           stalled = watch(controller);
         }
       },

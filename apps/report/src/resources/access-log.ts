@@ -7,10 +7,10 @@ import type { Resource } from '../resource.ts';
 
 const filters = { token_id: digits.optional(), ...range };
 
-/** Who used the report. */
+/** The access log of the report. */
 export const accessLog: Resource<typeof accessItem, typeof filters> = {
   name: 'access-log',
-  summary: 'Who read, exported or changed what here, newest first',
+  summary: 'Every read, export and change through the report, newest first',
   access: allowWhole('auditor'),
   item: accessItem,
   filters,
@@ -21,7 +21,7 @@ export const accessLog: Resource<typeof accessItem, typeof filters> = {
     columns: columnsFor(accessItem, {
       at: 'When',
       token: { label: 'Who', cell: ({ token }) => `${token.name} (${token.role}, token ${token.id})` },
-      address: 'From',
+      address: 'Address',
       path: {
         label: 'What',
         is: 'text',
@@ -33,6 +33,6 @@ export const accessLog: Resource<typeof accessItem, typeof filters> = {
         cell: ({ records, stream }) => (stream === null ? '' : `${stream} ${records ?? ''}`),
       },
     }),
-    empty: 'Nobody has looked at anything.',
+    empty: 'No access is recorded.',
   },
 };

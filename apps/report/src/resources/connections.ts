@@ -5,16 +5,16 @@ import { columnsFor } from '../dashboard/columns.ts';
 import type { Resource } from '../resource.ts';
 
 const blindness = {
-  personal_keys: (members: number | null) => `the personal keys of ${members} members are seen by nobody`,
+  personal_keys: (members: number | null) => `no connection sees the personal keys of ${members} members`,
   members_unknown: () => 'its members were never listed',
   listing_old: () => 'its keys were last listed more than a day ago',
-  own_key_unknown: () => 'its own key is not known, so that nothing is revoked where it sees',
+  own_key_unknown: () => 'its own key is unknown, so nothing is revoked in any scope that it sees',
 };
 
-/** Control planes, and what is seen of them. */
+/** Connections to control planes, and what each sees. */
 export const connections: Resource<typeof connectionItem> = {
   name: 'connections',
-  summary: 'Connections to control planes: what each sees, and what it is blind to',
+  summary: 'Connections to control planes: what each sees, and its blind spots',
   access: allowWhole('viewer'),
   item: connectionItem,
   filters: {},
@@ -30,14 +30,14 @@ export const connections: Resource<typeof connectionItem> = {
       checked_at: 'Checked',
       scopes: { label: 'Sees', cell: ({ scopes }) => `${scopes.length} scopes` },
       blind_spots: {
-        label: 'Blind to',
+        label: 'Blind spots',
         is: 'text',
         cell: ({ blind_spots: spots }) =>
           spots.length === 0
-            ? 'nothing that is known'
+            ? 'none known'
             : html`<ul>${spots.map(({ kind, scope, members }) => html`<li>${scope ?? ''}: ${blindness[kind](members)}</li>`)}</ul>`,
       },
     }),
-    empty: 'No connection was ever made.',
+    empty: 'There is no connection.',
   },
 };

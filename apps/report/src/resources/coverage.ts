@@ -19,17 +19,17 @@ import { addList, addRoute } from '../route.ts';
 
 const access = allow('viewer');
 const reasons = {
-  recent: 'not walked since, or too young to be sure of',
-  deleted: 'the project went before a walk came there',
-  unreadable: 'rows of the project cannot be read, and perhaps they belong here',
-  not_walked: 'the first walk has not come so far',
-  pruned: 'not served any more when it was first walked',
-  gap: 'no walk came there while it was served',
-  instant: 'operations of this one time could not be proved whole',
-  retention: 'dropped by our own retention',
+  recent: 'not walked since, or too new to be proved',
+  deleted: 'the project was deleted before a walk covered this time',
+  unreadable: 'some rows of the project cannot be read and may belong here',
+  not_walked: 'the first walk has not reached this time',
+  pruned: 'already pruned upstream when the project was first walked',
+  gap: 'no walk covered this time while the control plane served it',
+  instant: 'the operations at this exact time could not be proved complete',
+  retention: 'dropped by Keywarden’s own retention',
 };
 
-/** What the store is known to hold. */
+/** Adds the coverage of operations and of the inventory. */
 export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }: Services): void {
   const read = async (
     of: { projectId?: string | undefined; organizations: string[] | null; after: string | null },
@@ -47,7 +47,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
     db,
     {
       path: '/v1/coverage/operations',
-      summary: 'Of each project the times of which the archive has every operation, and the others with why not',
+      summary: 'For each project, the times for which the archive has every operation, and the gaps with their reasons',
       access,
       filters: { project_id: word.optional() },
       item: operationCoverage,
@@ -66,8 +66,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
     app,
     {
       path: '/v1/coverage/inventory',
-      summary:
-        'When the keys of each account and organization were listed whole, and where more than a day lies between',
+      summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
       access,
       response: listOf(inventoryCoverage),
     },
@@ -90,23 +89,24 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
     }));
     return {
       title: 'Coverage',
-      body: html`<p>Of which months the archive is known to hold every operation of each project. A project’s page has its days, and why others are not known.</p>
-        ${projects.length === 0 ? html`<p class="empty">No project was walked so far.</p>` : renderMonths(months)}
+      body: html`<p>The months for which the archive provably holds every operation of each project.
+          Open a project to see its days and the reasons for its gaps.</p>
+        ${projects.length === 0 ? html`<p class="empty">No project has been walked yet.</p>` : renderMonths(months)}
         ${next === null ? '' : html`<p class="paging"><a class="button" href="/coverage?cursor=${next}" rel="next">Next page</a></p>`}`,
     };
   });
 }
 
-/** The times of a project of which the archive may lack operations. */
+/** Returns a table of the times for which the archive may lack operations of a project. */
 export function holeTable(holes: ProjectCoverage['unknown']): Html {
   return table({
-    caption: 'Not known',
+    caption: 'Coverage gaps',
     items: holes.slice(0, 100),
-    empty: 'Every operation is known.',
+    empty: 'Every operation is covered.',
     columns: [
-      { label: 'Not known from', cell: ({ from }) => time(from) },
+      { label: 'From', cell: ({ from }) => time(from) },
       { label: 'To', cell: ({ to }) => time(to) },
-      { label: 'Because', is: 'text', cell: ({ reason }) => reasons[reason] },
+      { label: 'Reason', is: 'text', cell: ({ reason }) => reasons[reason] },
     ],
   });
 }

@@ -13,14 +13,14 @@ import { instant } from '../parameters.ts';
 import { notFound, Problem } from '../problem.ts';
 import { addRoute } from '../route.ts';
 
-/** What an auditor takes along: evidence for the controls of published frameworks, and the exports. */
+/** Adds evidence for the controls of published frameworks, and the page of all exports. */
 export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, streams, now }: Services): void {
   const controls = readControls();
   addRoute(
     app,
     {
       path: '/v1/evidence/controls',
-      summary: 'The controls that evidence can be asked for',
+      summary: 'The controls that evidence is available for',
       access: allow('viewer'),
       response: listOf(
         z
@@ -35,11 +35,11 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
     {
       path: '/v1/evidence',
       summary:
-        'Evidence for controls in a period, as a zip archive: what was required, measured, excepted, and not seen',
+        'Evidence for controls in a period, as a zip archive: requirements, measurements, exceptions and blind spots',
       access: allowWhole('auditor'),
       query: z.strictObject({
         control: z.string().min(1).max(1000).openapi({
-          description: 'Ids of /v1/evidence/controls, with commas between: pci-dss-4.0.1:7.2.4,soc-2:CC6.1',
+          description: 'Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1',
         }),
         from: instant,
         to: instant,
@@ -58,7 +58,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
         throw new Problem(
           400,
           'Bad parameter',
-          `from, to: are no period of the past; the control plane's present is ${present}.`,
+          `from, to: are not a past period; by the control plane's clock it is ${present}.`,
         );
       const asked = {
         controls: chosen,
@@ -84,7 +84,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
       body: html`
         ${section(
           'Exports',
-          html`<p>Each ends in a line with its count, its SHA-256 and the holes in what it covers; without that line it is cut.</p>
+          html`<p>Each file ends with a line with its count, its SHA-256 and the gaps in its coverage. A file without that line is cut.</p>
             <ul class="downloads">
               ${files.map(
                 (name) =>
@@ -97,7 +97,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
             ? section(
                 'Evidence',
                 html`<form class="forms" method="get" action="/v1/evidence">
-                  <p>One archive for a control and a period: what it asks for, what was measured, the exceptions, and what was not seen.</p>
+                  <p>Download one archive for a control and a period: the requirement, the measurements, the exceptions and the blind spots.</p>
                   <div class="field">
                     <label for="e-control">Control</label>
                     <select id="e-control" name="control">

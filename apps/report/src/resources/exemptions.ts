@@ -13,11 +13,11 @@ import { addRoute } from '../route.ts';
 
 const grant = z
   .strictObject({
-    keys: z.array(digits).min(1).max(1000).openapi({ description: "The keys' numbers here" }),
-    rules: z.array(word).min(1).max(100).nullable().default(null).openapi({ description: 'null: from every rule' }),
+    keys: z.array(digits).min(1).max(1000).openapi({ description: "The keys' numbers in Keywarden" }),
+    rules: z.array(word).min(1).max(100).nullable().default(null).openapi({ description: 'null: every rule' }),
     reason,
     until: instant.optional(),
-    for: lasting.optional().openapi({ description: 'Instead of until: 90d' }),
+    for: lasting.optional().openapi({ description: 'A duration instead of until: 90d' }),
   })
   .refine((body) => (body.until === undefined) !== (body.for === undefined), {
     error: 'give exactly one of until and for',
@@ -34,19 +34,19 @@ export const exemptionColumns = columnsFor(exemptionItem, {
         ? ''
         : html`${link(`/keys/${first.number}`, first.name)}${others.length > 0 ? ` and ${others.length} more` : ''}`,
   },
-  rules: { label: 'From', cell: ({ rules }) => rules?.join(', ') ?? 'every rule' },
+  rules: { label: 'Rules', cell: ({ rules }) => rules?.join(', ') ?? 'every rule' },
   state: 'State',
   until: 'Until',
-  granted_by: 'By',
+  granted_by: 'Granted by',
   reason: 'Why',
 });
 
-/** Exceptions from rules: who has them, granting and ending them. */
+/** Adds exemptions: listing, granting and ending them. */
 export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
     name: 'exemptions',
-    summary: 'Exceptions from rules, newest first',
+    summary: 'Exemptions from rules, newest first',
     access: allow('viewer'),
     item: exemptionItem,
     filters: { state: exemptionItem.shape.state.optional(), key: digits.optional() },
@@ -64,7 +64,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
               : '',
         },
       ],
-      empty: 'Nothing is exempt. A key’s own page grants an exemption.',
+      empty: 'There is no exemption. Grant one on the page of a key.',
     },
   });
 
@@ -75,7 +75,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     {
       method: 'post',
       path: '/v1/exemptions',
-      summary: 'Grants an exception to keys that exist now, for a time and with a reason',
+      summary: 'Grants an exemption to existing keys, with an end and a reason',
       access: allow('operator'),
       body: grant,
       response: exemptionItem,
@@ -91,7 +91,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     {
       method: 'post',
       path: '/v1/exemptions/{exemption}/end',
-      summary: 'Ends an exception before its time',
+      summary: 'Ends an exemption early',
       access: allow('operator'),
       params: z.object({ exemption: digits }),
       response: exemptionItem,

@@ -15,12 +15,12 @@ import type { Resource } from '../resource.ts';
 const { action, disposition } = findingItem.shape;
 
 const filters = {
-  plan_id: word.optional().openapi({ description: 'The newest plan without it' }),
+  plan_id: word.optional().openapi({ description: 'Default: the newest plan' }),
   rule: word.optional(),
   action: action.optional(),
   disposition: disposition.optional(),
   key_id: digits.optional(),
-  key: digits.optional().openapi({ description: "The key's number here" }),
+  key: digits.optional().openapi({ description: "The key's number in Keywarden" }),
 };
 
 export const findingColumns = columnsFor(findingItem, {
@@ -32,10 +32,10 @@ export const findingColumns = columnsFor(findingItem, {
   why_held: 'Held because',
 });
 
-/** What the policy found. */
+/** The findings of a plan. */
 export const findings: Resource<typeof findingItem, typeof filters> = {
   name: 'findings',
-  summary: 'Rules that hold for keys, with their evidence; of the newest plan unless another is named',
+  summary: 'Keys that match rules, with the evidence; from the newest plan unless plan_id names another',
   access: allow('viewer'),
   item: findingItem,
   filters,
@@ -50,11 +50,11 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
       plan_id: { label: 'Plan', placeholder: 'the newest' },
     },
     columns: findingColumns,
-    empty: 'Nothing is found.',
+    empty: 'No matching findings.',
   },
   file: {
     summary: 'Findings of a plan as a file',
-    // Where the inventory that findings rest on is not known now.
+    // The current gaps of the inventory that the findings are based on.
     async trailer({ db, organizations }: Pick<Question<z.ZodRawShape>, 'db' | 'organizations'>) {
       const at = await readControlPlaneNow(db);
       const holes = await listInventoryHoles(db, { from: at, to: at, organizations });

@@ -9,10 +9,10 @@ import type { Resource } from '../resource.ts';
 const { kind, state } = incidentItem.shape;
 const filters = { kind: kind.optional(), state: state.optional(), key: digits.optional(), ...range };
 
-/** What a person has to look at. */
+/** Incidents, which need a person. */
 export const incidents: Resource<typeof incidentItem, typeof filters> = {
   name: 'incidents',
-  summary: 'What a person has to look at, or had, newest first',
+  summary: 'Open and closed incidents, which need a person, newest first',
   access: allow('viewer'),
   item: incidentItem,
   filters,
@@ -33,6 +33,6 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
         cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
       },
     }),
-    empty: 'Nobody was called for anything.',
+    empty: 'No matching incidents.',
   },
 };

@@ -21,7 +21,7 @@ import { revocations } from './revocations.ts';
 import { addRotations } from './rotations.ts';
 import { runs } from './runs.ts';
 
-/** Everything that the report shows, as routes, pages and files. */
+/** Adds all resources of the report, as routes, pages and files. */
 export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   addKeys(app, pages, services);
   keyPage(pages, services);
@@ -43,7 +43,7 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     app,
     {
       path: '/v1/me',
-      summary: 'The token that is asking, and what it may',
+      summary: 'The token of this request, its role and its organizations',
       access: allow('viewer'),
       response: z
         .strictObject({

@@ -10,13 +10,15 @@ export const keyFilters = {
   kind: keyItem.shape.kind.optional(),
   state: keyItem.shape.state.optional(),
   creator_id: word.optional(),
-  owner: word.optional().openapi({ description: 'Who answers for the key, as the list shows it' }),
+  owner: word.optional().openapi({ description: 'The owner of the key, as shown in the list' }),
   idle_for: lasting
     .optional()
-    .openapi({ description: 'Not used for longer than this (90d), or created before and never used' }),
+    .openapi({ description: 'Last used longer ago than this (90d), or created longer ago and never used' }),
   older_than: lasting.optional().openapi({ description: 'Created longer ago than this: 365d' }),
   q: word.optional().openapi({ description: 'Part of a name' }),
-  as_of: instant.optional().openapi({ description: 'As keys were at this past time, as far as listings tell' }),
+  as_of: instant
+    .optional()
+    .openapi({ description: 'Shows keys as they were at this past time, according to the listings' }),
 };
 
 const { organization_id, project_id, state, owner, idle_for, older_than, q, as_of } = keyFilters;
@@ -27,14 +29,14 @@ export const credentialFilters = {
   branch_id: word.optional(),
   kind: credentialItem.shape.kind.optional(),
   state,
-  holder: word.optional().openapi({ description: 'Who may get in by it' }),
+  holder: word.optional().openapi({ description: 'Who can use the credential' }),
   owner,
   idle_for,
   older_than,
-  expires_within: lasting
+  expires_within: lasting.optional().openapi({ description: 'Expires within this time (14d), or has expired' }),
+  expires: flag
     .optional()
-    .openapi({ description: 'Expires before so long has passed (14d), or has expired' }),
-  expires: flag.optional().openapi({ description: 'Only those that expire, or only those that never do' }),
+    .openapi({ description: 'true: only credentials that expire; false: only those that never expire' }),
   q,
   as_of,
 };
@@ -42,16 +44,16 @@ export const credentialFilters = {
 type KeyQuestion = Camelled<z.output<z.ZodObject<typeof keyFilters>>>;
 type CredentialQuestion = Camelled<z.output<z.ZodObject<typeof credentialFilters>>>;
 
-/** Filters of keys or credentials as the store takes them. */
+/** Returns filters of keys or credentials in the form that the store takes. */
 export function toKeyFilter(asked: KeyQuestion | CredentialQuestion): KeyFilter {
   const { idleFor: idleMs, olderThan: ageMs, q: text, ...rest } = asked;
   return { ...rest, text, idleMs, ageMs, expiresWithinMs: 'expiresWithin' in asked ? asked.expiresWithin : undefined };
 }
 
-/** Throws a Problem (400) for keys as they will be: nothing was seen of a time that is still to come. */
+/** Throws a Problem (400) for an `as_of` in the future, for which there are no observations. */
 export async function requirePast(db: Reader, asOf: string | undefined): Promise<void> {
   if (asOf === undefined) return;
   const present = await readControlPlaneNow(db);
   if (Date.parse(asOf) > Date.parse(present) + 300_000)
-    throw new Problem(400, 'Bad parameter', `as_of: lies in the future; the control plane's present is ${present}.`);
+    throw new Problem(400, 'Bad parameter', `as_of: is in the future; by the control plane's clock it is ${present}.`);
 }

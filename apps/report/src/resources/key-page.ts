@@ -43,13 +43,13 @@ const findingColumns = columnsFor(findingItem, {
   why_held: 'Held because',
 });
 const useColumns = columnsFor(keyUse, {
-  last_used_at: 'Last use of the hour',
+  last_used_at: 'Last use in the hour',
   address: { label: 'From', cell: ({ address }) => address ?? 'unknown' },
 });
 const observationColumns = columnsFor(keyObservation, {
   seen_at: 'Seen',
-  event: 'What',
-  record: { label: 'Name then', cell: ({ record }) => (typeof record?.name === 'string' ? record.name : '') },
+  event: 'Event',
+  record: { label: 'Name at that time', cell: ({ record }) => (typeof record?.name === 'string' ? record.name : '') },
 });
 const reviewColumns = columnsFor(reviewedKey, {
   review_id: 'Review',
@@ -58,7 +58,7 @@ const reviewColumns = columnsFor(reviewedKey, {
   decided_by: 'By',
 });
 
-/** All that is known of one key or credential, and what can be done about it. */
+/** Adds the page of one key or credential: its record, its history and its actions. */
 export function keyPage({ page, form }: Pages, services: Services): void {
   const { db } = services;
   page('/keys/:key', allow('viewer'), async ({ c, principal }) => {
@@ -67,7 +67,7 @@ export function keyPage({ page, form }: Pages, services: Services): void {
     const found =
       (await readOne(db, keyList({ number }, { organizations }))) ??
       (await readOne(db, credentialList({ number }, { organizations })));
-    if (found === undefined) throw notFound('key of this number', '/keys');
+    if (found === undefined) throw notFound('key with this number', '/keys');
     const key = z.union([keyItem, credentialItem]).parse(JSON.parse(found));
     const isApiKey = !('expires_at' in key);
     const of = { key: number };
@@ -82,13 +82,13 @@ export function keyPage({ page, form }: Pages, services: Services): void {
       title: key.name,
       body: html`
         ${describeKey(key)}
-        ${await part('Findings', findingList(of, organizations), { columns: findingColumns, empty: 'No rule of the newest plan holds for it.' })}
-        ${await part('Use that was seen', keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use of it was seen.' })}
-        ${await part('What listings showed', keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'Nothing was seen of it.', limit: 200 })}
-        ${await part('Revocations', revocationList(of, organizations), { columns: revocationColumns, empty: 'Nobody has tried to revoke it.' })}
+        ${await part('Findings', findingList(of, organizations), { columns: findingColumns, empty: 'The newest plan has no finding for it.' })}
+        ${await part('Observed use', keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use was observed.' })}
+        ${await part('Observations', keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'It was never observed.', limit: 200 })}
+        ${await part('Revocations', revocationList(of, organizations), { columns: revocationColumns, empty: 'There was no attempt to revoke it.' })}
         ${isApiKey ? await part('Rotations', rotationList(of, organizations), { columns: rotationColumns, empty: 'It was never rotated.' }, requests) : ''}
         ${await part('Exemptions', exemptionList(of, organizations), { columns: exemptionColumns, empty: 'It is not exempt from anything.' })}
-        ${organizations === null ? await part('Reviews', reviewItemList(of), { columns: reviewColumns, empty: 'No review has looked at it.' }) : ''}
+        ${organizations === null ? await part('Reviews', reviewItemList(of), { columns: reviewColumns, empty: 'It is not in any review.' }) : ''}
         ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await listRules(db), rotates: isApiKey }) : ''}
       `,
     };
@@ -140,7 +140,7 @@ function describeCredential(credential: Credential): [string, Part][] {
   ];
 }
 
-/** The name of a field as a label: `principal_type` as Principal type. */
+/** Returns the name of a field as a label: `principal_type` becomes "Principal type". */
 const asLabel = (name: string) => name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ');
 
 function asText(value: unknown): string {
@@ -150,12 +150,12 @@ function asText(value: unknown): string {
 
 function actionForms({ key, rules, rotates }: { key: string; rules: string[]; rotates: boolean }): Html {
   return section(
-    'What to do',
+    'Actions',
     html`<div class="forms">
       ${rotates ? rotationForm(key) : ''}
       <form method="post" action="/keys/${key}/exemption">
-        <h3>Exempt it</h3>
-        <div class="field"><label for="exempt-rule">From the rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
+        <h3>Grant an exemption</h3>
+        <div class="field"><label for="exempt-rule">Rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
         <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhd]" /></div>
         <div class="field"><label for="exempt-reason">Reason</label><input id="exempt-reason" name="reason" required maxlength="1000" /></div>
         <button type="submit">Exempt</button>
@@ -165,7 +165,7 @@ function actionForms({ key, rules, rotates }: { key: string; rules: string[]; ro
 }
 
 const rotationForm = (key: string): Html => html`<form method="post" action="/keys/${key}/rotation">
-  <h3>Rotate it</h3>
+  <h3>Rotate this key</h3>
   <div class="field"><label for="rotate-reason">Reason</label><input id="rotate-reason" name="reason" required maxlength="1000" /></div>
-  <button type="submit">Ask for a rotation</button>
+  <button type="submit">Request a rotation</button>
 </form>`;

@@ -75,13 +75,13 @@ const credentialColumns = columnsFor(credentialItem, {
   },
 });
 
-/** Keys and the other credentials, as they are and as they were. */
+/** Adds keys and other credentials, as they are now and as they were at a past time. */
 export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
     name: 'keys',
     summary:
-      'API keys that were ever seen; with as_of those that there were at a past time, and where that is not known',
+      'All API keys ever observed; with as_of, the keys that existed at a past time, and the gaps in that inventory',
     access,
     item: keyItem,
     filters: keyFilters,
@@ -102,11 +102,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         as_of: 'As of',
       },
       columns: keyColumns,
-      empty: 'No key is like that.',
+      empty: 'No key matches.',
       above: async (visit) => (visit.query.as_of === undefined ? '' : await holePart(services, visit, 'keys')),
     },
     file: {
-      summary: 'Keys as a file; with as_of those that there were at a past time',
+      summary: 'Keys as a file; with as_of, the keys that existed at a past time',
       trailer: async ({ db: reader, query, organizations }) => ({
         ...(await holesAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
         blind_spots: await listBlindSpots(reader, organizations),
@@ -116,7 +116,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
   addResource(app, pages, services, {
     name: 'credentials',
     summary:
-      'Credentials that are no API keys and were ever seen; with as_of those that there were at a past time, and where that is not known',
+      'All credentials ever observed that are not API keys; with as_of, those that existed at a past time, and the gaps in that inventory',
     access,
     item: credentialItem,
     filters: credentialFilters,
@@ -139,45 +139,45 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         as_of: 'As of',
       },
       columns: credentialColumns,
-      empty: 'No credential is like that. They are listed once a day.',
+      empty: 'No credential matches. Credentials are listed once a day.',
       above: async (visit) => await holePart(services, visit, 'credentials'),
     },
     file: {
-      summary: 'Credentials that are no API keys as a file; with as_of those that there were at a past time',
+      summary: 'Credentials that are not API keys as a file; with as_of, those that existed at a past time',
       trailer: async ({ db: reader, query, organizations }) =>
         await holesAt(reader, { asOf: query.asOf, organizations, of: 'credentials' }),
     },
   });
-  const uses = 'that was seen, newest first, one item an hour and address';
-  const versions = 'each version of its record, and when it was missing, gone or back';
-  addOne(app, services, { of: 'keys', one: 'key', uses: `The use of a key ${uses}`, versions });
+  const uses = 'newest first, one item per hour and address';
+  const versions = 'every version of its record, and when it was missing, gone or back';
+  addOne(app, services, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}`, versions });
   addOne(app, services, {
     of: 'credentials',
     one: 'credential',
-    uses: `The use of a credential ${uses}; upstream tells it of branch credentials alone`,
+    uses: `The observed use of a credential, ${uses}; the control plane reports it for branch credentials only`,
     versions,
   });
 }
 
-/** Routes of one key or credential, and of what was seen of it. */
+/** Adds the routes of one key or credential: its record, observations and uses. */
 function addOne(
   app: OpenAPIHono<Env>,
   { db }: Services,
   { of, one, uses, versions }: { of: Inventoried; one: 'key' | 'credential'; uses: string; versions: string },
 ): void {
-  const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number here` }) });
+  const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
   const item = of === 'keys' ? keyItem : credentialItem;
   addRoute(
     app,
     { path, summary: of === 'keys' ? 'One key' : 'One credential', access, params, response: item },
     async ({ params: { [one]: number }, organizations }) =>
-      await requireOne(db, inventoryList(of, { number }, { organizations }), [`${one} of this number`, `/v1/${of}`]),
+      await requireOne(db, inventoryList(of, { number }, { organizations }), [`${one} with this number`, `/v1/${of}`]),
   );
   const numberOf = async (given: Record<string, string>, organizations: string[] | null) => {
     const number = given[one] ?? '';
     if (await seesKey(db, number, { organizations, of })) return number;
-    throw notFound(`${one} of this number`, `/v1/${of}`);
+    throw notFound(`${one} with this number`, `/v1/${of}`);
   };
   addList(
     app,
@@ -196,7 +196,7 @@ interface Then {
   of: Inventoried;
 }
 
-/** Where an inventory is not known at a time; now without one. */
+/** Returns the gaps of an inventory at a time; without `asOf`, now. */
 async function holesAt(db: Question<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
   const at = asOf ?? (await readControlPlaneNow(db));
   return { as_of: at, holes: await listInventoryHoles(db, { from: at, to: at, organizations, of }) };
@@ -204,7 +204,7 @@ async function holesAt(db: Question<z.ZodRawShape>['db'], { asOf, organizations,
 
 type AsOf = Pick<Question<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
-/** The same beside the items of a list, where a time is asked for. */
+/** The gaps as further fields of a list, if the query has `as_of`. */
 function holesThen(of: Inventoried) {
   return {
     shape: { as_of: z.string().optional(), holes: z.array(inventoryHole).optional() },
@@ -213,15 +213,15 @@ function holesThen(of: Inventoried) {
   };
 }
 
-/** The same as a part of a page. */
+/** Returns the gaps as a part of a page. */
 async function holePart({ db }: Services, { query, principal }: Visit, of: Inventoried): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const { organizations } = principal;
   const { as_of: at, holes } = await holesAt(db, { asOf: query.as_of, organizations, of });
   if (holes.length === 0)
-    return html`<p class="notice">At ${at} every scope was listed within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
+    return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">
-    <summary>Not all ${of} of ${holes.length} scopes are known at ${at}</summary>
+    <summary>At ${at}, the ${of} of ${holes.length} scopes are not fully known</summary>
     <ul>
       ${holes.map((hole) => html`<li>${hole.scope}: no complete listing from ${hole.from ?? 'ever'} to ${hole.to ?? 'now'}</li>`)}
     </ul>

@@ -21,7 +21,7 @@ import { addList } from '../route.ts';
 
 const access = allow('viewer');
 
-/** More buckets than that are no answer that anybody reads. */
+/** The most buckets in an answer; more would not be readable. */
 const mostBuckets = 2000;
 const sizeMs = { hour: 3_600_000, day: 86_400_000, month: 28 * 86_400_000 };
 const groupings = ['action', 'status', 'project'] as const;
@@ -50,12 +50,12 @@ export const operationColumns = columnsFor(operationItem, {
   error: 'Error',
 });
 
-/** The archive's operations. */
+/** Adds the operations of the archive. */
 export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
     name: 'operations',
-    summary: 'Operations, newest first, those that the control plane has pruned too',
+    summary: 'Operations, newest first, including those that the control plane has pruned',
     access,
     item: operationItem,
     filters,
@@ -73,7 +73,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
         to: 'Before',
       },
       columns: operationColumns,
-      empty: 'No operation is like that. Coverage tells of which times the archive knows.',
+      empty: 'No operation matches. See Coverage for the times that the archive covers.',
     },
     file: {
       summary: 'Operations as a file, newest first',
@@ -87,14 +87,14 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     db,
     {
       path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
-      summary: 'Every version of an operation that was seen, newest first',
+      summary: 'Every observed version of an operation, newest first',
       access,
       params: z.object({ project_id: word, operation_id: z.guid() }),
       item: operationVersion,
     },
     async ({ params, organizations }) => {
       const projects = await findProjectNumbers(db, { projectId: params.project_id, organizations });
-      if (projects === null || projects.length === 0) throw notFound('project of this id', '/v1/projects');
+      if (projects === null || projects.length === 0) throw notFound('project with this id', '/v1/projects');
       return { list: operationVersionList(projects, params.operation_id) };
     },
   );
@@ -115,7 +115,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
           .string()
           .regex(/^(action|status|project)(,(action|status|project))*$/)
           .optional()
-          .openapi({ description: 'What is counted apart: action, status, project, with commas between' }),
+          .openapi({ description: 'Comma-separated fields to group by: action, status, project' }),
       },
       item: operationBucket,
     },
@@ -125,7 +125,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
         throw new Problem(
           400,
           'Bad parameter',
-          `from, to: hold more than ${mostBuckets} buckets; choose a larger size or a shorter time.`,
+          `from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`,
         );
       const projects = await findProjectNumbers(db, { projectId: query.project_id, organizations });
       const by = groupings.filter((name) => query.by?.split(',').includes(name));

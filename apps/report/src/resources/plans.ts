@@ -27,7 +27,7 @@ const params = z.object({ plan_id: word });
 
 type Plan = z.infer<typeof planItem>;
 
-/** Plans, and the word of persons on them. */
+/** Adds plans, and their approvals and rejections. */
 export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
@@ -49,20 +49,20 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
         revoked: 'Revoked',
         approvals: { label: 'Approvals', is: 'text', cell: standing },
       }),
-      empty: 'No plan was made so far; the daemon makes one with each pass.',
+      empty: 'There is no plan yet; the daemon makes one in each pass.',
     },
   });
   planRoutes(app, services);
 
   pages.page('/plans/:plan', access, async (visit) => {
     const id = readParameter(visit.c, 'plan', word);
-    const plan = await requireItem(db, planList({ id }), ['plan of this id', '/plans']);
+    const plan = await requireItem(db, planList({ id }), ['plan with this id', '/plans']);
     const hasApproved =
       plan.approvers > 0 && (await hasApprovedPlan(services.sql, { plan: id, person: visit.principal.name }));
     const decisions = await firstPart(db, planDecisionList({ planId: id }), {
       caption: 'Decisions',
       columns: columnsFor(planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
-      empty: 'Nobody has approved or rejected it.',
+      empty: 'The plan has no approval or rejection.',
     });
     const found = await listPart(visit, services, {
       item: findingItem,
@@ -71,7 +71,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       list: ({ query }) => findingList({ planId: id, ...query }, null),
       caption: 'Findings of the plan',
       columns: findingColumns,
-      empty: 'It found nothing like that.',
+      empty: 'The plan has no such finding.',
     });
     return {
       title: `Plan ${id}`,
@@ -87,8 +87,8 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ['SHA-256', html`<code>${plan.sha256}</code>`],
         ])}
         ${mayAct(visit.principal, 'operator') ? decisionForms(plan, hasApproved) : ''}
-        ${section('What was said of it', decisions)}
-        ${section('What it found', found)}
+        ${section('Decisions', decisions)}
+        ${section('Findings', found)}
       `,
     };
   });
@@ -99,7 +99,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
   });
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
-    await requireOne(db, planList({ id: plan }), ['plan of this id', '/plans']);
+    await requireOne(db, planList({ id: plan }), ['plan with this id', '/plans']);
     const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
     await rejectPlan(services, { plan, principal, reason: given.reason });
     return { to: `/plans/${plan}`, said: 'rejected' };
@@ -108,12 +108,12 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
 
 function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
-  const findPlan = async (id: string) => await requireOne(db, planList({ id }), ['plan of this id', '/v1/plans']);
+  const findPlan = async (id: string) => await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
   addRoute(
     app,
     {
       path: '/v1/plans/{plan_id}',
-      summary: 'One plan with the document that its hash is of',
+      summary: 'One plan, with the document that it hashes',
       access,
       params,
       response: z
@@ -130,7 +130,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     db,
     {
       path: '/v1/plans/{plan_id}/decisions',
-      summary: 'Who approved and who rejected a plan, newest first',
+      summary: 'The approvals and rejections of a plan, newest first',
       access,
       params,
       item: planDecision,
@@ -146,7 +146,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
       method: 'post',
       path: '/v1/plans/{plan_id}/approvals',
       summary:
-        'Lets the daemon carry out a plan that was made within a day; above second_person_above keys two persons have to',
+        'Approves a plan made within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
       access: operator,
       params,
       response: planItem,
@@ -163,7 +163,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     {
       method: 'post',
       path: '/v1/plans/{plan_id}/rejections',
-      summary: 'Says no to a plan: approvals before it count no more, and what is under way of it stops',
+      summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
       access: operator,
       params,
       body: z.strictObject({ reason }),
@@ -187,21 +187,21 @@ function standing({ rejected, approvers, approvers_needed: needed, approvals }: 
 function decisionForms({ id, items, approvers, approvers_needed: needed }: Plan, hasApproved: boolean): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
   const waits =
-    approvers >= needed ? 'The daemon carries it out with its next pass.' : 'Another person has to approve it, too.';
+    approvers >= needed ? 'The daemon carries it out in its next pass.' : 'Another person must also approve it.';
   const approving = hasApproved
     ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
     : html`<form method="post" action="/plans/${id}/approve">
-        <h3>Approve it</h3>
-        <p>Lets the daemon revoke ${keys}, each judged again right before. ${needed > 1 ? `${needed} persons have to approve.` : ''}</p>
+        <h3>Approve this plan</h3>
+        <p>The daemon then revokes ${keys}. It judges each key again right before. ${needed > 1 ? `${needed} people must approve.` : ''}</p>
         <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
         <button class="danger" type="submit">Approve plan ${id}</button>
       </form>`;
   return section(
-    'Your word',
+    'Your decision',
     html`<div class="forms">
       ${approving}
       <form method="post" action="/plans/${id}/reject">
-        <h3>Reject it</h3>
+        <h3>Reject this plan</h3>
         <div class="field"><label for="reject-reason">Reason</label><input id="reject-reason" name="reason" required maxlength="1000" /></div>
         <button type="submit">Reject plan ${id}</button>
       </form>

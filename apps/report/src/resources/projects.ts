@@ -26,12 +26,12 @@ import { holeTable } from './coverage.ts';
 import { keyColumns } from './keys.ts';
 import { operationColumns } from './operations.ts';
 
-/** Organizations, their projects, and all that is known of one project. */
+/** Adds organizations and projects, and the page of one project. */
 export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
     name: 'organizations',
-    summary: 'Organizations that were seen',
+    summary: 'Observed organizations',
     access: allow('viewer'),
     item: organizationItem,
     filters: {},
@@ -39,7 +39,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
   });
   addResource(app, pages, services, {
     name: 'projects',
-    summary: 'Projects that were seen, gone ones too',
+    summary: 'Observed projects, including projects that are gone',
     access: allow('viewer'),
     item: projectItem,
     filters: { organization_id: word.optional(), state: z.enum(['active', 'gone']).optional() },
@@ -56,13 +56,13 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
         walked_at: 'Last walked',
         gone_at: { label: 'State', cell: ({ gone_at: gone }) => state(gone === null ? 'active' : 'gone') },
       }),
-      empty: 'No project was seen.',
+      empty: 'No matching projects.',
     },
   });
 
   pages.page('/projects/:project', allow('viewer'), async ({ c, principal: { organizations } }) => {
     const id = readParameter(c, 'project', word);
-    const project = await requireItem(db, projectList({ id }, organizations), ['project of this id', '/projects']);
+    const project = await requireItem(db, projectList({ id }, organizations), ['project with this id', '/projects']);
     const numbers = await findProjectNumbers(db, { projectId: id, organizations });
     const controlPlaneNowMs = Date.parse(await readControlPlaneNow(db));
     const [coverage] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
@@ -70,12 +70,12 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
       limit: 20,
       caption: 'Newest operations',
       columns: operationColumns.filter(({ label }) => label !== 'Project'),
-      empty: 'The archive has none.',
+      empty: 'The archive has no operation of this project.',
     });
     const keys = await firstPart(db, keyList({ projectId: id }, { organizations }), {
       caption: 'Keys of this project',
       columns: keyColumns,
-      empty: 'No key is of this project alone.',
+      empty: 'There is no key for only this project.',
     });
     return {
       title: project.name,
@@ -91,14 +91,14 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
         ])}
         ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: controlPlaneNowMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
-        ${section('The newest', newest)}
+        ${section('Newest operations', newest)}
         ${section('Keys of this project', keys)}
       `,
     };
   });
 }
 
-/** The operations of a month. */
+/** Returns a link to the operations of a month. */
 function monthLink(project: string, month: string) {
   const next = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 1)).toISOString().slice(0, 10);
   const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: next });

@@ -17,7 +17,7 @@ const decisions = reviewDecision.shape.decision;
 
 type Review = z.infer<typeof reviewItem>;
 
-/** Access reviews: opening one, deciding about its keys, signing it. */
+/** Adds the pages of access reviews: to open one, to decide about its keys and to sign it. */
 export function reviewPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
   form('/reviews', auditor, async ({ principal }, sent) => {
@@ -41,7 +41,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
   page('/reviews/:review', allowWhole('viewer'), async (visit) => {
-    const review = await requireItem(db, reviewList({ number: idOf(visit) }), ['review of this number', '/reviews']);
+    const review = await requireItem(db, reviewList({ number: idOf(visit) }), ['review with this number', '/reviews']);
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
     const keys = await keyPart(visit, services, { review, mayDecide });
     return {
@@ -55,7 +55,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     const review = idOf(visit);
     const asked = readForm(
       z.object({
-        keys: z.array(digits, { error: 'mark at least one key' }).min(1, 'mark at least one key').max(1000),
+        keys: z.array(digits, { error: 'select at least one key' }).min(1, 'select at least one key').max(1000),
         decision: decisions,
         reason,
       }),
@@ -71,12 +71,12 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
 }
 
-/** What opens a review. */
+/** Returns the form that opens a review. */
 export function openForm(): Html {
   return section(
     'Open a review',
     html`<form class="forms" method="post" action="/reviews">
-      <p>Freezes the keys that are there, with what the newest plan says of each. Without filters it is of all of them.</p>
+      <p>A review freezes the existing keys, with the findings of the newest plan. Leave the filters empty to review all keys.</p>
       <div class="field"><label for="r-title">Title</label><input id="r-title" name="title" required maxlength="200" placeholder="Second half of 2026" /></div>
       <div class="field"><label for="r-organization">Organization</label><input id="r-organization" name="organization_id" /></div>
       <div class="field">
@@ -88,8 +88,8 @@ export function openForm(): Html {
       <div class="field"><label for="r-idle">Idle for over</label><input id="r-idle" name="idle_for" placeholder="90d" /></div>
       <div class="field"><label for="r-older">Older than</label><input id="r-older" name="older_than" placeholder="365d" /></div>
       <div class="field"><label for="r-as-of">As of</label><input id="r-as-of" name="as_of" placeholder="now" /></div>
-      <div class="field"><label for="r-keep">What is kept is exempt for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>
-      <button type="submit">Open it</button>
+      <div class="field"><label for="r-keep">Exempt kept keys for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>
+      <button type="submit">Open review</button>
     </form>`,
   );
 }
@@ -100,9 +100,9 @@ function describe(review: Review): Html {
     ['State', state(review.state)],
     ['Keys as of', time(review.as_of)],
     ['Opened', html`${time(review.opened_at)} by ${review.opened_by}`],
-    ['Findings of', review.plan_id === null ? null : link(`/plans/${review.plan_id}`, review.plan_id)],
+    ['Findings from', review.plan_id === null ? null : link(`/plans/${review.plan_id}`, review.plan_id)],
     [
-      'Chosen by',
+      'Filter',
       Object.entries(review.filter)
         .flatMap(([name, value]) =>
           typeof value === 'object' && value !== null ? [name, ...Object.entries(value)] : [[name, value]],
@@ -119,12 +119,12 @@ function describe(review: Review): Html {
       <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
       <progress id="progress" max="${review.keys}" value="${decided}"></progress>
     </p>
-    ${review.holes.length === 0 ? '' : html`<p class="notice warn">Of ${review.holes.length} scopes nobody knows all keys at that time.</p>`}`;
+    ${review.holes.length === 0 ? '' : html`<p class="notice warn">The keys of ${review.holes.length} scopes were not fully known then.</p>`}`;
 }
 
 const markColumn: Column<z.infer<typeof reviewedKey>> = {
-  label: 'Mark',
-  cell: ({ key }) => html`<input type="checkbox" name="key" value="${key.number}" aria-label="Mark ${key.name}" />`,
+  label: 'Select',
+  cell: ({ key }) => html`<input type="checkbox" name="key" value="${key.number}" aria-label="Select ${key.name}" />`,
 };
 
 async function keyPart(
@@ -135,7 +135,7 @@ async function keyPart(
   return await listPart(visit, services, {
     item: reviewedKey,
     filters: { decision: z.enum([...decisions.options, 'undecided']).optional() },
-    // A form does not stand within another: the links below filter.
+    // HTML forbids nested forms, so the links above the table filter instead.
     fields: {},
     list: ({ query }) => reviewItemList({ review: review.id, ...query }),
     caption: 'Keys of the review',
@@ -161,7 +161,7 @@ async function keyPart(
         decided_by: 'By',
       }),
     ],
-    empty: visit.query.decision === undefined ? 'It has no key.' : 'No key is left of these.',
+    empty: visit.query.decision === undefined ? 'The review has no key.' : 'No key has this decision.',
   });
 }
 
@@ -174,8 +174,8 @@ function decisionForm({ id }: Review, keys: Html): Html {
     <form method="post" action="/reviews/${id}/decisions">
       ${keys}
       <fieldset class="decide">
-        <legend>The marked keys</legend>
-        <label class="check"><input type="checkbox" data-mark-all /> mark all of this page</label>
+        <legend>Selected keys</legend>
+        <label class="check"><input type="checkbox" data-mark-all /> Select all keys on this page</label>
         <div class="radios">
           ${decisions.options.map(
             (each) =>
@@ -190,11 +190,15 @@ function decisionForm({ id }: Review, keys: Html): Html {
 
 function signForm({ id, undecided, keep, rotate, revoke }: Review): Html {
   if (undecided > 0)
-    return section('Sign it', html`<p class="empty">It is signed when every key is decided: ${undecided} are not.</p>`);
+    return section(
+      'Sign the review',
+      html`<p class="empty">Decide about every key first: ${undecided} are undecided.</p>`,
+    );
   return section(
-    'Sign it',
+    'Sign the review',
     html`<form method="post" action="/reviews/${id}/signature">
-      <p>Then it stays as it is, and its decisions take effect: keys that are kept against a rule are exempt from it for a time, rotations are asked for, and keys to revoke stand in the next plan.</p>
+      <p>A signed review cannot change, and its decisions take effect. Keys that are kept against a rule are exempt from it for a time.
+        Rotations are requested. Keys to revoke enter the next plan.</p>
       <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
       <button class="danger" type="submit">Sign the review</button>
     </form>`,

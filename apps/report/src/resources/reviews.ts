@@ -30,15 +30,18 @@ const decisions = reviewDecision.shape.decision;
 const newReview = z
   .strictObject({
     title: word,
-    keys: z.strictObject(keyFilters).optional().openapi({ description: 'Which keys; all that are there without it' }),
+    keys: z
+      .strictObject(keyFilters)
+      .optional()
+      .openapi({ description: 'Which keys to review; default: all existing keys' }),
     credentials: z
       .strictObject(credentialFilters)
       .optional()
-      .openapi({ description: 'Which credentials that are no API keys, in the place of keys' }),
+      .openapi({ description: 'Which credentials that are not API keys to review, instead of keys' }),
     keep_for_days: z.int().min(0).max(1000).default(180),
   })
   .refine(({ keys, credentials }) => keys === undefined || credentials === undefined, {
-    error: 'a review is of keys or of credentials; open one of each',
+    error: 'a review covers keys or credentials, not both; open one of each',
   })
   .openapi('NewReview');
 
@@ -46,7 +49,7 @@ const decision = z
   .strictObject({ keys: z.array(digits).min(1).max(1000), decision: decisions, reason })
   .openapi('NewDecision');
 
-/** Access reviews: keys as they were at a time, a decision about each, and a signature. */
+/** Adds access reviews: keys as of a time, a decision about each, and a signature. */
 export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   addResource(app, pages, services, {
     name: 'reviews',
@@ -70,20 +73,20 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
           cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
         },
       }),
-      empty: 'No access review was opened so far.',
+      empty: 'No matching access reviews.',
       below: ({ principal }) => (mayAct(principal, 'auditor') ? openForm() : ''),
     },
   });
   addFile(app, services, {
     name: 'reviews',
-    summary: 'The keys of one access review, or of all, with what was decided of each, as a file',
+    summary: 'The keys of one access review, or of all, with the decision about each, as a file',
     access,
     filters: { review: digits.optional() },
     item: reviewedKey,
     list: ({ query }) => reviewItemList(query),
     async trailer({ db, query: { review } }) {
       if (review === undefined) return { holes: [] };
-      const missing = ['review of this number', '/v1/reviews'] as const;
+      const missing = ['review with this number', '/v1/reviews'] as const;
       const found = await requireItem(db, reviewList({ number: review }), [...missing]);
       const { state, signed_by, signed_at, sha256, as_of, holes } = found;
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
@@ -96,13 +99,13 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
 function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db, sql } = services;
   const show = async (number: string) =>
-    await requireOne(db, reviewList({ number }), ['review of this number', '/v1/reviews']);
+    await requireOne(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
   addRoute(
     app,
     {
       method: 'post',
       path: '/v1/reviews',
-      summary: 'Opens a review over a frozen snapshot of keys: those that are there now, or were at as_of',
+      summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
       access: auditor,
       body: newReview,
       response: reviewItem,
@@ -115,7 +118,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
         title,
         keepForDays,
         of: credentials === undefined ? ('keys' as const) : ('credentials' as const),
-        // What one listing lacked may be there still, and is looked at too.
+        // A key that one listing lacked may still exist, so it is reviewed too.
         filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
         asked: credentials === undefined ? keys : { credentials },
       };
@@ -124,7 +127,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   );
   addRoute(
     app,
-    { path: '/v1/reviews/{review}', summary: 'One review, and how far it is', access, params, response: reviewItem },
+    { path: '/v1/reviews/{review}', summary: 'One review and its progress', access, params, response: reviewItem },
     async ({ params: { review } }) => await show(review),
   );
   addList(
@@ -132,7 +135,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     db,
     {
       path: '/v1/reviews/{review}/keys',
-      summary: 'The keys of a review as they were frozen, with what was decided of each',
+      summary: 'The frozen keys of a review, with the decision about each',
       access,
       params,
       filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
@@ -148,7 +151,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     db,
     {
       path: '/v1/reviews/{review}/decisions',
-      summary: 'Every decision that was made in a review, also those that another replaced, oldest first',
+      summary: 'Every decision of a review, including replaced ones, oldest first',
       access,
       params,
       item: reviewDecision,
@@ -181,7 +184,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     {
       method: 'post',
       path: '/v1/reviews/{review}/signature',
-      summary: 'Signs a review in which everything is decided: it stays as it is, and its decisions take effect',
+      summary: 'Signs a fully decided review: it can no longer change, and its decisions take effect',
       access: allowWhole('operator'),
       params,
       response: z
@@ -189,13 +192,13 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
           sha256: z.string(),
           exemptions: z
             .int()
-            .openapi({ description: 'Keys that were kept against rules, and are exempt from them for a time' }),
-          rotations: z.int().openapi({ description: 'Rotations that were asked for' }),
+            .openapi({ description: 'Keys that were kept against rules and are exempt from them for a time' }),
+          rotations: z.int().openapi({ description: 'Requested rotations' }),
           revocations: z
             .int()
-            .openapi({ description: 'Keys that stand in the next plan, to be revoked when somebody approves it' }),
+            .openapi({ description: 'Keys in the next plan, which are revoked if a person approves it' }),
           to_end_upstream: z.int().openapi({
-            description: 'Credentials that are not revoked from here: a person ends them in the control plane',
+            description: 'Credentials that Keywarden cannot revoke: a person must end them in the control plane',
           }),
         })
         .openapi('Signature'),
@@ -210,7 +213,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     app,
     {
       path: '/v1/reviews/{review}/document',
-      summary: 'The canonical JSON of a review, whose SHA-256 its signature has',
+      summary: 'The canonical JSON of a review; the signature has its SHA-256',
       access,
       params,
       response: z.object({

@@ -9,7 +9,7 @@ const { cause, outcome } = revocationItem.shape;
 
 const filters = {
   organization_id: word.optional(),
-  key: digits.optional().openapi({ description: "The key's number here" }),
+  key: digits.optional().openapi({ description: "The key's number in Keywarden" }),
   plan_id: word.optional(),
   cause: cause.optional(),
   outcome: outcome.optional(),
@@ -21,18 +21,18 @@ export const revocationColumns = columnsFor(revocationItem, {
   key: 'Key',
   outcome: 'Outcome',
   reasons: { label: 'Why', is: 'text', cell: ({ reasons }) => reasons.map((each) => each.reason).join('; ') },
-  approved_by: 'By',
+  approved_by: 'Approved by',
   plan_id: {
-    label: 'Through',
+    label: 'Plan or rotation',
     cell: ({ plan_id: plan, rotation_id: rotation }) =>
       plan === null ? `rotation ${rotation}` : link(`/plans/${plan}`, plan),
   },
 });
 
-/** What was done to keys. */
+/** Revocations and attempted revocations. */
 export const revocations: Resource<typeof revocationItem, typeof filters> = {
   name: 'revocations',
-  summary: 'What was revoked, or tried to be, newest first: when, why, by whose word, and what became of it',
+  summary: 'Revocations and attempts, newest first: when, why, who approved, and the outcome',
   access: allow('viewer'),
   item: revocationItem,
   filters,
@@ -42,15 +42,15 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
     fields: {
       organization_id: 'Organization',
       outcome: 'Outcome',
-      cause: 'Through a',
+      cause: 'Cause',
       from: 'From',
       to: 'Before',
     },
     columns: revocationColumns,
-    empty: 'Nothing was revoked.',
+    empty: 'No matching revocations.',
   },
   file: {
-    summary: 'What was revoked, why and by whose word, as a file',
+    summary: 'Revocations as a file, with reasons and approvers',
     trailer: () => Promise.resolve({ holes: [] }),
   },
 };

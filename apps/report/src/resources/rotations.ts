@@ -29,34 +29,34 @@ export const rotationColumns = columnsFor(rotationItem, {
   state: 'State',
   since: 'Since',
   sink: 'Sink',
-  requested_by: 'Asked by',
+  requested_by: 'Requested by',
   why: 'Why',
 });
 
 const requestColumns = columnsFor(rotationRequestItem, {
-  requested_at: 'Asked',
+  requested_at: 'Requested',
   key: 'Key',
-  requested_by: 'By',
+  requested_by: 'Requested by',
   reason: 'Why',
   why_not: {
     label: 'Answer',
     cell: ({ rotation_id: rotation, why_not: whyNot }) =>
-      rotation === null ? (whyNot ?? 'the next pass of the daemon answers') : `rotation ${rotation}`,
+      rotation === null ? (whyNot ?? 'waiting for the daemon’s next pass') : `rotation ${rotation}`,
   },
 });
 
-/** Rotations of keys, and asking for one. */
+/** Adds rotations, and requests for rotations. */
 export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const { db } = services;
   addResource(app, pages, services, {
     name: 'rotations',
-    summary: 'Rotations, newest first: where each stands, and how it came there',
+    summary: 'Rotations, newest first: the state of each, and its history',
     access,
     item: rotationItem,
     filters: {
       state: rotationItem.shape.state.optional(),
-      open: flag.optional().openapi({ description: 'Only those that are open, or only those that have ended' }),
-      key: digits.optional().openapi({ description: 'Of this key, or of another of its line' }),
+      open: flag.optional().openapi({ description: 'true: only open rotations; false: only ended ones' }),
+      key: digits.optional().openapi({ description: 'Rotations of this key or of another key in its key lineage' }),
       ...range,
     },
     list: ({ query, organizations }) => rotationList(query, organizations),
@@ -64,9 +64,9 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       title: 'Rotations',
       fields: { state: 'State', open: 'Open' },
       columns: rotationColumns,
-      empty: 'There is no rotation.',
+      empty: 'No matching rotations.',
       below: async ({ principal: { organizations } }) =>
-        section('Asked for here', await requestPart(db, {}, organizations)),
+        section('Rotation requests', await requestPart(db, {}, organizations)),
     },
   });
   addRoute(
@@ -79,14 +79,14 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       response: rotationItem,
     },
     async ({ params: { rotation_id: id }, organizations }) =>
-      await requireOne(db, rotationList({ id }, organizations), ['rotation of this id', '/v1/rotations']),
+      await requireOne(db, rotationList({ id }, organizations), ['rotation with this id', '/v1/rotations']),
   );
   addList(
     app,
     db,
     {
       path: '/v1/rotation-requests',
-      summary: 'Rotations that were asked for here, newest first, and what the daemon answered',
+      summary: 'Rotation requests made through the report, newest first, with the answers of the daemon',
       access,
       filters: { key: digits.optional() },
       item: rotationRequestItem,
@@ -98,10 +98,10 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     {
       method: 'post',
       path: '/v1/rotation-requests',
-      summary: 'Asks the daemon to rotate a key; its next pass answers',
+      summary: 'Requests a rotation of a key; the daemon answers in its next pass',
       access: allow('operator'),
       body: z
-        .strictObject({ key: digits.openapi({ description: "The key's number here" }), reason })
+        .strictObject({ key: digits.openapi({ description: "The key's number in Keywarden" }), reason })
         .openapi('NewRotationRequest'),
       response: rotationRequestItem,
       status: 202,
@@ -109,7 +109,7 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     async ({ body, principal, organizations }) => {
       const number = await requestRotation(services, { principal, ...body });
       const asked = rotationRequestList({ key: body.key, number }, organizations);
-      return await requireOne(db, asked, ['request of this number', '/v1/rotation-requests']);
+      return await requireOne(db, asked, ['request with this number', '/v1/rotation-requests']);
     },
   );
   pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
@@ -120,21 +120,19 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   });
 }
 
-/** Requests as a table; nothing where nothing was asked for. */
+/** Returns rotation requests as a table, or an empty text if there are none. */
 export async function requestPart(db: Reader, of: { key?: string }, organizations: string[] | null): Promise<Part> {
   const items = await readItems(db, rotationRequestList(of, organizations), 50);
-  return items.length === 0
-    ? ''
-    : table({ caption: 'Requests for rotations', items, empty: '', columns: requestColumns });
+  return items.length === 0 ? '' : table({ caption: 'Rotation requests', items, empty: '', columns: requestColumns });
 }
 
-/** Asks the daemon to rotate a key, in the name of whoever asks; answers with the request's number. Throws a Problem for a key that is gone. */
+/** Requests a rotation on behalf of the principal and returns the request's number. Throws a Problem for a key that is gone. */
 async function requestRotation(
   { db, sql, marks }: Services,
   { principal, key, reason }: { principal: Principal; key: string; reason: string },
 ): Promise<string> {
   const asked = keyList({ number: key }, { organizations: principal.organizations });
-  const { state } = await requireItem(db, asked, [`key of number ${key}`, '/v1/keys']);
+  const { state } = await requireItem(db, asked, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw new Problem(409, 'Conflict', 'This key is gone; there is nothing to rotate.');
   await marks.move();
   return await storeRequest(sql, { key, by: nameOf(principal), reason });

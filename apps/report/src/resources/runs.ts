@@ -8,7 +8,7 @@ import type { Resource } from '../resource.ts';
 const { kind, status } = runItem.shape;
 const filters = { kind: kind.optional(), connection: word.optional(), status: status.optional() };
 
-/** How the store came to what it holds. */
+/** Sync runs, which fill the store. */
 export const runs: Resource<typeof runItem, typeof filters> = {
   name: 'runs',
   summary: 'Sync runs, newest first',
@@ -18,16 +18,16 @@ export const runs: Resource<typeof runItem, typeof filters> = {
   list: ({ query }) => runList(query),
   page: {
     title: 'Sync runs',
-    fields: { kind: 'Of', status: 'Status' },
+    fields: { kind: 'Kind', status: 'Status' },
     columns: columnsFor(runItem, {
       id: 'Run',
-      kind: 'Of',
+      kind: 'Kind',
       connection: 'Connection',
       status: 'Status',
-      started_at: 'Began',
-      finished_at: { label: 'Ended', cell: (run) => (run.finished_at === null ? '' : time(run.finished_at)) },
+      started_at: 'Started',
+      finished_at: { label: 'Finished', cell: (run) => (run.finished_at === null ? '' : time(run.finished_at)) },
       counts: {
-        label: 'Counted',
+        label: 'Counts',
         is: 'text',
         cell: ({ counts }) =>
           Object.entries(counts)
@@ -36,6 +36,6 @@ export const runs: Resource<typeof runItem, typeof filters> = {
       },
       error: { label: 'Error', cell: ({ error }) => error?.message ?? error?.code ?? '' },
     }),
-    empty: 'Nothing has run so far.',
+    empty: 'No matching sync runs.',
   },
 };

@@ -14,7 +14,7 @@ import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
 import { toProblem } from '../problem.ts';
 
-/** Of an operation's cursor what follows its time. */
+/** The part of an operation's cursor after the time. */
 const placeAndId = /^\d{1,9}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -22,9 +22,9 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 class Refusal extends HTTPException {}
 
 /**
- * The archive in the control plane's own shapes, so that a client of it reads what it has pruned by another base URL alone. A
- * cursor is the time, the place and the id of a page's last row, so that rows of one time are not lost; a bare time is taken as the control
- * plane takes it.
+ * Returns the routes of the archive in the control plane's own shapes. A client of the control plane reads pruned records by only
+ * changing its base URL. A cursor has the time, the position and the id of a page's last row, so that rows of one time are not lost.
+ * A bare time works as in the control plane.
  */
 export function archiveRoutes(services: Services): Hono<Env> {
   const { db, log } = services;
@@ -38,7 +38,7 @@ export function archiveRoutes(services: Services): Hono<Env> {
     c.header('x-neon-ret-request-id', requestIdOf(c));
   });
 
-  // A token is of organizations, as a key of one is, or of the whole store, as a person's key is.
+  // A token limited to organizations acts like an organization key; a token for the whole store acts like a personal key.
   api.get('/auth', (c) => {
     const { organizations, token } = c.get('principal');
     if (organizations === null) return c.json({ account_id: accountOf(token), auth_method: 'api_key_user' });
@@ -86,7 +86,7 @@ export function archiveRoutes(services: Services): Hono<Env> {
     return c.json(page);
   });
 
-  // The archive does not know which projects are shared.
+  // The archive has no data about shared projects.
   api.get('/projects/shared', (c) => c.json({ projects: [] }));
 
   api.get('/projects/:project_id', async (c) => {
@@ -101,7 +101,7 @@ export function archiveRoutes(services: Services): Hono<Env> {
   const findProject = async (c: Context<Env>) => {
     const id = c.req.param('project_id') ?? '';
     const { organizations } = c.get('principal');
-    // Of several control planes that have a project of this id the first seen.
+    // If several control planes have a project of this id, the first observed one is used.
     const [number] = id.includes('\0') ? [] : ((await findProjectNumbers(db, { projectId: id, organizations })) ?? []);
     if (number === undefined) throw new Refusal(404, { message: 'project not found' });
     return { project: number, projectId: id };
@@ -147,19 +147,19 @@ function renderError(c: Context, status: HTTPException['status'], message: strin
   return c.body(JSON.stringify(body), status, { 'content-type': 'application/json' });
 }
 
-/** A client's own id for its request, which answers repeat; else ours. The access log has ours. */
+/** Returns the client's own request id, or ours if there is none. The access log has ours. */
 function requestIdOf(c: Context): string {
   const theirs = c.req.header('x-request-id') ?? '';
   return /^[\w.:-]{1,100}$/.test(theirs) ? theirs : (c.get('requestId') ?? randomUUID());
 }
 
-/** More organizations than a store has. */
+/** A limit above the number of organizations of any store. */
 const everyone = { limit: 10_000, after: null };
 
-/** Of a token, an id in the form that accounts have. */
+/** Returns an id for a token in the form of an account id. */
 const accountOf = (token: string) => `00000000-0000-4000-b000-${token.padStart(12, '0')}`;
 
-/** As the control plane refuses keys of organizations on routes of people. */
+/** Returns a principal that sees all organizations, or throws the error that the control plane gives organization keys on user routes. */
 function requireWhole(c: Context<Env>) {
   const principal = c.get('principal');
   if (principal.organizations === null) return principal;
@@ -188,14 +188,14 @@ function splitCursor(cursor: string, id: RegExp): Position {
 
 const isInstant = (text: string) => instant.safeParse(text).success;
 
-/** A record without what the control plane did not send; what came beside the columns stands over them. */
+/** Returns a record without fields that the control plane did not send. Values in `extra` override columns. */
 function render({ extra, ...columns }: ArchivedRecord): Record<string, unknown> {
   return { ...Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null)), ...extra };
 }
 
 const json = { 'content-type': 'application/json' };
 
-/** The place of the next page, as times have it here; a last page has none. */
+/** Returns the cursor of the next page, with its time in the control plane's form; the last page has none. */
 function pagination(next: Position | null) {
   return next === null
     ? {}

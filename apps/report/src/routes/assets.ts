@@ -6,7 +6,7 @@ import type { Env } from '../environment.ts';
 
 const ours = (name: string) => new URL(`../dashboard/assets/${name}`, import.meta.url);
 
-/** The library stands beside what its package names. */
+/** The library file beside the main file of its package. */
 const chart = () => new URL('chart.umd.min.js', pathToFileURL(createRequire(import.meta.url).resolve('chart.js')));
 
 const assets: Record<string, { file: () => URL; type: string }> = {
@@ -16,7 +16,7 @@ const assets: Record<string, { file: () => URL; type: string }> = {
   'icon.svg': { file: () => ours('icon.svg'), type: 'image/svg+xml' },
 };
 
-/** The few files of the pages, from this machine alone. */
+/** Adds the static files of the pages; none comes from another host. */
 export function assetRoutes(app: OpenAPIHono<Env>): void {
   for (const [name, { file, type }] of Object.entries(assets)) {
     let content: string | undefined;

@@ -24,9 +24,9 @@ interface Document {
   components?: { schemas?: object };
 }
 
-/** The API's description as a page, from its own OpenAPI document; no script and nothing from elsewhere. */
+/** Returns the API documentation as a page, from the OpenAPI document. It has no script and loads nothing from other hosts. */
 export function renderDocs(document: Document) {
-  // The document is our own; of its schemas the page shows these parts.
+  // The document is our own; the page shows only these parts of its schemas.
   const paths = (document.paths ?? {}) as Record<string, Record<string, Operation>>;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;
   const entries = Object.entries(paths).flatMap(([path, methods]) =>
@@ -45,10 +45,10 @@ export function renderDocs(document: Document) {
         <main>
           <h1>Keywarden report API</h1>
           <p>
-            Every request but those for <code>/healthz</code>, <code>/readyz</code>, <code>/openapi.json</code> and this page carries
-            <code>Authorization: Bearer TOKEN</code>. Lists answer <code>{items, next_cursor}</code> and <code>Link: rel="next"</code>;
-            errors are problem details (RFC 9457); times are RFC 3339, ids are text. The archive stands below <code>/api/v2</code> in the
-            control plane's own shapes. <a href="/openapi.json">openapi.json</a> is for machines, <a href="/">the dashboard</a> for people.
+            Send <code>Authorization: Bearer TOKEN</code> with every request except <code>/healthz</code>, <code>/readyz</code>,
+            <code>/openapi.json</code> and this page. Lists return <code>{items, next_cursor}</code> and <code>Link: rel="next"</code>.
+            Errors are problem details (RFC 9457). Times are RFC 3339; ids are text. The archive is under <code>/api/v2</code>, in the
+            control plane's own shapes. See also <a href="/openapi.json">openapi.json</a> and <a href="/">the dashboard</a>.
           </p>
           <nav aria-label="Routes">
             <ul class="routes">
@@ -102,7 +102,7 @@ function renderEntry({ path, method, operation }: { path: string; method: string
   </section>`;
 }
 
-/** A schema in a few words: its name, its values, or its type. */
+/** Returns a short description of a schema: its name, its values or its type. */
 function kindOf(schema: Schema): string {
   if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
   if (schema.enum !== undefined) return schema.enum.join(' | ');
