@@ -225,7 +225,7 @@ export async function stopPostmaster(launch: Launch): Promise<void> {
   while (performance.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
 }
 
-/** Returns whether a process exists, whoever owns it. */
+/** Returns whether a process exists, of any owner. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -243,7 +243,7 @@ test('no other file of ours queries operations', () => {
   expect(asking.filter((file) => !ours(file) && file !== 'db/src/citus.ts')).toEqual([]);
 });
 
-const twins = [
+const refused = [
   ['a join that is not cut', 'select 1 from keywarden.operation o join keywarden.key k on true'],
   [
     'a lateral over something',
@@ -274,7 +274,7 @@ const twins = [
   ['a table of it', 'create table x as select * from keywarden.operation'],
   ['within a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
 ] as const;
-test.each(twins)('counter-test: %s is found', (_name, statement) => {
+test.each(refused)('counter-test: %s is found', (_name, statement) => {
   expect(findRefusals(statement)).not.toEqual([]);
 });
 

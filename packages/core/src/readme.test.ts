@@ -14,7 +14,7 @@ const examples = [...readme.matchAll(/^## (.+)\n[^#]*?```ts\n([\s\S]*?)```/gm)].
   code,
 }));
 
-/** What each prints on a company of one seed. */
+/** What each example prints for a company of one seed. */
 const printed: Record<string, RegExp> = {
   'Find keys that nobody uses': /^(stale: \d+ .+\n)+$/,
   'Stay inside the limits': /^2 organizations read in 5 requests\n$/,
@@ -30,7 +30,7 @@ beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 2, keys: 60, operations: 400 };
   await createControls(sandbox.controlUrl).generate(company);
-  // Inside the package, so that it finds itself by its name.
+  // Inside the package, so that the package can import itself by name.
   folder = mkdtempSync(join(home, '.readme-'));
 });
 afterAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   await sandbox.close();
 });
 
-test('the README has an example for each of the outputs that are known', () => {
+test('the README has an example for each known output', () => {
   expect(examples.map(({ title }) => title)).toEqual(Object.keys(printed));
 });
 

@@ -72,7 +72,9 @@ const schema = z.object({
 /** The settings of one process, parsed once in its entry point. */
 export type Environment = z.infer<typeof schema>;
 
-/** Parses the environment. Throws a UserError (exit 2) that names the variable and what it must be, never a secret's value. */
+/**
+ * Parses the environment. Throws a UserError (exit 2) that names the variable and its valid values, and never contains a secret's value.
+ */
 export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
   const parsed = schema.safeParse(variables);
   if (parsed.success) return parsed.data;
@@ -80,7 +82,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
   throw usageError(`${String(issue?.path[0])} ${issue?.message}.`);
 }
 
-/** Makes the data folder if needed, or says in one sentence why it cannot be used. */
+/** Creates the data folder if needed. Throws one sentence that explains why it cannot be used. */
 export function ensureDataFolder(folder: string): void {
   try {
     makeFolder(folder);
@@ -91,25 +93,25 @@ export function ensureDataFolder(folder: string): void {
   }
 }
 
-/** Parents first, one by one: below /proc a recursive mkdir of Node does not end. */
+/** Creates parents first, one by one: below /proc, Node's recursive mkdir does not end. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error; // another process was faster
+    if (codeOf(error) !== 'EEXIST') throw error; // another process created it first
   }
 }
 
-/** Writes a small file of the data folder: whoever reads it finds the old text or the new. */
+/** Writes a small file of the data folder atomically: a reader finds the old text or the new one. */
 export function writeDataFile(folder: string, name: string, text: string): void {
   const partial = join(folder, `${name}.${randomUUID()}`);
   writeFileSync(partial, `${text}\n`, { mode: 0o600 });
   renameSync(partial, join(folder, name));
 }
 
-/** A small file of the data folder, trimmed; undefined when it is not there. */
+/** Returns the trimmed text of a small file of the data folder, or undefined if it does not exist. */
 export function readDataFile(folder: string, name: string): string | undefined {
   try {
     return readFileSync(join(folder, name), 'utf8').trim() || undefined;

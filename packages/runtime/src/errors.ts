@@ -1,13 +1,21 @@
 import { printable } from './printable.ts';
 
-/** Exit codes of every command: done; failed; wrong usage or configuration; done, but something needs a person. */
+/** Exit codes of every command: done; failed; wrong usage or configuration; done but a person must act. */
 export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
 
 /**
- * What a UserError is about. clock: our clock and the control plane's differ. control_plane: it does not answer as it should. held: a pause or a
- * guard holds revocations. incomplete: part of a pass failed. listen: a service cannot start or listen. not_possible: what was asked does not
- * fit what is there. plan: a plan is not what it was. retention: operations may not be dropped. stopped: the process was told to stop. store: the
- * database cannot be used as it is. usage: a command, a setting or the configuration is wrong.
+ * The subject of a UserError.
+ * clock: our clock and the control plane's differ.
+ * control_plane: it does not answer as it should.
+ * held: a pause or a guard holds revocations.
+ * incomplete: part of a pass failed.
+ * listen: a service cannot start or listen.
+ * not_possible: the request does not fit the existing data.
+ * plan: a plan has changed.
+ * retention: operations may not be dropped.
+ * stopped: the process received a stop signal.
+ * store: the database cannot be used as it is.
+ * usage: a command, a setting or the configuration is wrong.
  */
 export type UserErrorCode =
   | 'clock'
@@ -22,11 +30,13 @@ export type UserErrorCode =
   | 'store'
   | 'usage';
 
-/** A failure that a person can fix: one sentence that says how. It ends the process with `exit`, and prints no stack. */
+/**
+ * A failure that a person can fix, with one sentence that explains how. It ends the process with exit code `exit` and prints no stack.
+ */
 export class UserError extends Error {
   readonly code: UserErrorCode;
   readonly exit: number;
-  /** It may fix itself: a server that starts, a migration that runs elsewhere. */
+  /** True if it may resolve without a person: a server that starts, a migration that runs elsewhere. */
   readonly canRetry: boolean;
 
   constructor(
@@ -42,12 +52,15 @@ export class UserError extends Error {
   }
 }
 
-/** Wrong usage or configuration: exit code 2. */
+/** Returns a UserError for wrong usage or configuration: exit code 2. */
 export function usageError(message: string): UserError {
   return new UserError('usage', message, { exit: exitCode.usage });
 }
 
-/** The system's or Postgres's code of an error (ENOENT, 42P01), its own or its cause's; else its class. Never a message, which may hold data. */
+/**
+ * Returns the system's or Postgres's code of an error or of its cause (ENOENT, 42P01), otherwise its class. Never returns a message, which may
+ * contain data.
+ */
 export function codeOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string' && at.code !== '') return at.code;
@@ -55,7 +68,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown';
 }
 
-/** What Deno did not allow, in one sentence that says which permission to give; null for any other error. */
+/** Returns one sentence that names the Deno permission to grant, or null for any other error. */
 export function deniedByDeno(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
     const [, what, of, flag] =
@@ -67,7 +80,9 @@ export function deniedByDeno(error: unknown): string | null {
   return null;
 }
 
-/** Runs an entry point: a UserError is one line on standard error; anything else is a bug and shows its stack's own frames. */
+/**
+ * Runs an entry point. Prints a UserError as one line on standard error. Any other error is a bug and prints its stack's own frames.
+ */
 export async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();

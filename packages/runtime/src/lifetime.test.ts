@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aborted } from './lifetime.ts';
 
-test('a process that waits to be stopped stays alive until then', async () => {
+test('a process that waits for a stop signal stays alive until then', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const controller = new AbortController();
   const before = timers();

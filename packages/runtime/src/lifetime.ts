@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** A terminal and npm pass one Ctrl-C on twice: what comes so soon after the first is the same wish. */
+/** A terminal and npm both pass on one Ctrl-C. A second signal within this time counts as the same request. */
 const sameWishMs = 500;
 
 /**
- * Hears the first wish to stop: SIGINT, SIGTERM, SIGHUP, or the end of the process that started this one. A second signal ends the process at
- * once, with exit code 1.
+ * Returns a signal that aborts on the first SIGINT, SIGTERM or SIGHUP, or when the parent process ends. A second signal ends the process at once,
+ * with exit code 1.
  */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
@@ -28,7 +28,7 @@ export function stopSignal(): AbortSignal {
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    // A listener alone does not keep a process alive; one that waits to be stopped must stay.
+    // A listener does not keep a process alive, but a process that waits for a stop signal must stay alive.
     const alive = setInterval(() => undefined, 2 ** 30);
     const stop = () => {
       clearInterval(alive);
@@ -39,8 +39,8 @@ export function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * A signal that aborts with the first of others. Unlike AbortSignal.any it lets go of them when it is released: signals made of others that live
- * as long as the process would be kept as long.
+ * Returns a signal that aborts with the first of several signals. Unlike AbortSignal.any, it detaches from them on `release`. Otherwise a signal
+ * derived from a process-long signal would stay in memory as long.
  */
 export function linkSignals(...signals: AbortSignal[]): { signal: AbortSignal; release: () => void } {
   const controller = new AbortController();
@@ -57,10 +57,10 @@ export function linkSignals(...signals: AbortSignal[]): { signal: AbortSignal; r
   };
 }
 
-/** What work gives, or something else after so many ms; the work is not stopped. */
+/** Resolves with the result of the work, or with `otherwise` after `ms`. Does not stop the work. */
 export async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): Promise<T | U> {
   const over = new AbortController();
   const timer = setTimeout(ms, otherwise, { signal: over.signal, ref: false });
-  timer.catch(() => undefined); // ended below
+  timer.catch(() => undefined); // aborted below
   return await Promise.race([work, timer]).finally(() => over.abort());
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** What a process logs of an error, as JSON. */
+/** Returns what a process logs for an error, as JSON. */
 function logged(makeError: string): Record<string, unknown> {
   const index = fileURLToPath(new URL('./index.ts', import.meta.url));
   const source = `import { createLogger, UserError } from '${index}';
@@ -12,7 +12,7 @@ function logged(makeError: string): Record<string, unknown> {
   return JSON.parse(stderr).err;
 }
 
-test('an error of ours is logged with its sentence; of any other only class and code, for its message may hold data', () => {
+test('our own errors are logged with their message, all others only with class and code, because a message may contain data', () => {
   expect(logged("new UserError('usage', 'Fix this.')")).toEqual({
     type: 'UserError',
     code: 'usage',

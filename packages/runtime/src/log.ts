@@ -5,8 +5,8 @@ import { codeOf } from './errors.ts';
 export type { Logger } from 'pino';
 
 /**
- * A logger on standard error, so that standard output stays a command's own. Errors are logged by class and code alone:
- * messages and properties of a driver's or a client's error may carry parameters.
+ * Returns a logger on standard error, so that standard output contains only a command's result. Errors are logged by class and code alone: messages
+ * and properties of a driver's or client's error may contain parameters.
  */
 export function createLogger({
   level,
@@ -24,7 +24,7 @@ export function createLogger({
   return pino({ name, level, serializers: { err: describeError } }, destination);
 }
 
-/** An error as it may be logged or stored: its class, its code, and its sentence only if it is one of ours. */
+/** Returns what may be logged or stored of an error: its class, its code, and its message only if the error is ours. */
 export function describeError(error: unknown): { type: string; code: string; message?: string } {
   const type = error instanceof Error ? error.name : typeof error;
   const isOurs = error instanceof Error && ['UserError', 'ControlPlaneError'].includes(error.name);

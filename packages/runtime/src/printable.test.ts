@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { printable, printableCell, printableJson } from './printable.ts';
 
-test('what hides, moves or forges text on a terminal is shown as its number', () => {
+test('characters that hide, move or forge text on a terminal are shown as their number', () => {
   expect(printable('a\u001b[2K\u001b[1Ab')).toBe(String.raw`a\u{1b}[2K\u{1b}[1Ab`);
   expect(printable('\u202Eevil\u2066\u200B\uFEFF\u0085\u009b2J')).toBe(
     String.raw`\u{202e}evil\u{2066}\u{200b}\u{feff}\u{85}\u{9b}2J`,
@@ -9,13 +9,13 @@ test('what hides, moves or forges text on a terminal is shown as its number', ()
   expect(printable('\r\u2028')).toBe(String.raw`\u{d}\u{2028}`);
 });
 
-test('JSON stays what it stands for', () => {
+test('escaped JSON keeps its value', () => {
   const value = { name: '\u009b2J\u202E\u{E0001}' };
   expect(printableJson(value)).toMatch(/^[\n -~]*$/);
   expect(JSON.parse(printableJson(value))).toEqual(value);
 });
 
-test('every letter stays, and so do lines; a cell has one', () => {
+test('every letter and line feed is kept; a table cell has one line', () => {
   const text = 'schlüssel Ключ 鍵 🔑 é\n\tnext';
   expect(printable(text)).toBe(text);
   expect(printableCell('one\n\ttwo')).toBe(String.raw`one\n\ttwo`);

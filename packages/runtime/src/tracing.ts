@@ -1,19 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Attributes, context, SpanStatusCode, trace } from '@opentelemetry/api';
 
-/** A collector that is away, or hangs, holds up the end of a process no longer. */
+/** The longest that an absent or hanging collector can delay the end of a process. */
 const lastSpansMs = 2000;
 
-/** Spans go nowhere until `startTracing` has been called. */
+/** Spans are dropped until `startTracing` is called. */
 const tracer = () => trace.getTracer('keywarden');
 
 /**
- * Sends traces to an OpenTelemetry collector over OTLP/HTTP, with what the exporter's own OTEL_ variables say; without an endpoint to nobody.
- * The answer sends what is left and ends it.
+ * Sends traces to an OpenTelemetry collector over OTLP/HTTP, configured by the exporter's own OTEL_ variables. Does nothing without an endpoint.
+ * Returns a function that sends the remaining spans and stops tracing.
  */
 export async function startTracing(endpoint: string | undefined, service: string): Promise<() => Promise<void>> {
   if (endpoint === undefined) return () => Promise.resolve();
-  // Loaded only where somebody listens: it is more than the rest of what a command loads.
+  // Loaded only if tracing is on, because it is larger than everything else that a command loads.
   const [
     { BatchSpanProcessor, TracerProvider },
     { OTLPTraceExporter },
@@ -39,7 +39,7 @@ export async function startTracing(endpoint: string | undefined, service: string
   };
 }
 
-/** Work as a span, which is the parent of those within. Its error is told by class and code alone. */
+/** Runs work as a span, which is the parent of the spans within it. Records an error only by class and code. */
 export async function traced<T>(
   name: string,
   attributes: Attributes,
@@ -58,7 +58,7 @@ export async function traced<T>(
   });
 }
 
-/** A span of what is over already. */
+/** Records a span for work that has already ended. */
 export function traceEnded(
   name: string,
   attributes: Attributes,

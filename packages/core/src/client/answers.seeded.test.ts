@@ -9,7 +9,7 @@ import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { collect } from './pagination.ts';
 
-// Answers as no control plane should give them: a typed error each time, no crash, no hang, nothing told to anybody else.
+// Responses that no control plane should send. Each ends in a typed error: no crash, no hang, and nothing is sent to another host.
 
 const json = { 'content-type': 'application/json' };
 const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
@@ -35,7 +35,7 @@ const odd: [name: string, status: number, headers: Record<string, string>, body:
   ['an error with a strange message', 400, json, '{"message":{"toString":1},"request_id":{}}'],
 ];
 
-test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
+test.each(odd)('the client rejects %s with a typed error', async (_name, status, headers, body) => {
   const { client } = await clientFixture();
   const baseUrl = await answering((_request, response) => response.writeHead(status, headers).end(body));
   const read = await failure(client({ baseUrl }).auth());
@@ -45,7 +45,7 @@ test.each(odd)('%s is a typed error', async (_name, status, headers, body) => {
   expect(write.code).toBe([400, 404].includes(status) ? read.code : 'outcome_unknown');
 });
 
-test('whatever text an answer is, reading it is a typed error or a value', async () => {
+test('any response text gives a typed error or a value', async () => {
   let body = '';
   const { client } = await clientFixture();
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
@@ -69,7 +69,7 @@ test('whatever text an answer is, reading it is a typed error or a value', async
   );
 });
 
-test('an answer larger than is allowed is not read to its end, announced or not', async () => {
+test('a response larger than the limit is not read to its end, whether or not its length is announced', async () => {
   const { client } = await clientFixture();
   for (const headers of [json, { ...json, 'content-length': '5000000' }]) {
     const baseUrl = await answering((_request, response) => {
@@ -83,7 +83,7 @@ test('an answer larger than is allowed is not read to its end, announced or not'
   }
 });
 
-test('a redirect is an error, and the credential goes to nobody else', async () => {
+test('a redirect is an error, and the credential is sent to no other host', async () => {
   const { client } = await clientFixture();
   const seen: unknown[] = [];
   const other = await answering((request, response) => {
@@ -95,13 +95,13 @@ test('a redirect is an error, and the credential goes to nobody else', async () 
       response.writeHead(status, { location: `${other}/auth` }).end(),
     );
     expect((await failure(client({ baseUrl }).auth())).code).toBe('invalid_response');
-    // A gateway may redirect what was done behind it.
+    // A gateway may redirect after the work was done.
     expect((await failure(client({ baseUrl }).createPersonalKey('x'))).code).toBe('outcome_unknown');
   }
   expect(seen).toEqual([]);
 });
 
-test('a credential is in no part of an error, of a client, or of what a control plane repeats of it', async () => {
+test('no error, client or repeated text of a control plane contains the credential', async () => {
   const { client, sandbox } = await clientFixture();
   const secret = 'napi_thisIsNotAKeyOfAnybody';
   const echo = await answering((request, response) =>
@@ -124,7 +124,7 @@ test('a credential is in no part of an error, of a client, or of what a control 
   expect(sandbox.adminKey).not.toBe(secret);
 });
 
-test('an error bears the id of its request: the control plane’s own, or the one that was sent', async () => {
+test('an error has the id of its request: the control plane’s own, or the one that the client sent', async () => {
   const { client } = await clientFixture();
   const sent: unknown[] = [];
   const baseUrl = await answering((request, response) => {
@@ -141,7 +141,7 @@ test('an error bears the id of its request: the control plane’s own, or the on
   expect(third.requestId).toBe(sent[4]);
 });
 
-test('an id that would lead to another route is refused, and nothing is sent', async () => {
+test('an id that would lead to another route is refused, and no request is sent', async () => {
   const { client, sandbox } = await clientFixture();
   for (const id of ['', '.', '..']) {
     expect((await failure(client().revokeOrganizationKey(id, '5'))).code).toBe('rejected');
@@ -150,7 +150,7 @@ test('an id that would lead to another route is refused, and nothing is sent', a
   expect(stats.requests).toBe(0);
 });
 
-test('an address or a time limit that no call could work with is refused at once, without repeating the address', () => {
+test('an unusable address or time limit is refused at once, without repeating the address', () => {
   const make = (change: object) => () =>
     createClient({ baseUrl: 'http://127.0.0.1/api/v2', apiKey: 'napi_x', ...change });
   expect(make({ baseUrl: '' })).toThrow(/^baseUrl must be/);
@@ -160,7 +160,7 @@ test('an address or a time limit that no call could work with is refused at once
   }
 });
 
-test('unknown fields are kept whatever they are called, but for __proto__, which does no harm', async () => {
+test('unknown fields are kept under any name except __proto__, which does no harm', async () => {
   const { client } = await clientFixture();
   const body = '{"id":"o","name":"n","created_at":"2026-01-01T00:00:00Z","__proto__":{"evil":1},"constructor":2}';
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
@@ -169,7 +169,7 @@ test('unknown fields are kept whatever they are called, but for __proto__, which
   expect(Reflect.get(Object(extra), 'evil')).toBeUndefined();
 });
 
-test('the answer to a revocation as the service describes it is enough', async () => {
+test('the documented response to a revocation is sufficient', async () => {
   const { client } = await clientFixture();
   const body = '{"id":5,"name":"k","revoked":true,"last_used_at":null,"last_used_from_addr":""}';
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));

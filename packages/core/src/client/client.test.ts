@@ -13,7 +13,7 @@ async function companyFixture() {
   return { ...fixture, client, organization, project: projects[0]?.id ?? '', projects };
 }
 
-test('every read is typed, and keeps what it does not know', async () => {
+test('every read is typed, and keeps unknown fields', async () => {
   const { client, organization, project } = await companyFixture();
   expect(await client.auth()).toMatchObject({ authMethod: 'api_key_user', server: 'keywarden-sandbox' });
   expect(await client.currentUser()).toEqual(expect.objectContaining({ email: 'administrator@company.example' }));
@@ -27,7 +27,7 @@ test('every read is typed, and keeps what it does not know', async () => {
   expect(keys.map(({ id }) => id).every((id) => /^\d+$/.test(id))).toBe(true);
 });
 
-test('an answer about another operation than the one that was asked for is an error', async () => {
+test('a response about another operation than the requested one is an error', async () => {
   const { client: honest, project } = await companyFixture();
   const [one, other] = (await honest.operationsPage(project, { limit: 2 })).items;
   const { client } = await clientFixture();
@@ -50,7 +50,7 @@ test('an answer about another operation than the one that was asked for is an er
   expect((await failure(odd.operation('another', other?.id ?? ''))).code).toBe('invalid_response');
 });
 
-test('lists come in pages of the size asked for, or row by row, and from any cursor', async () => {
+test('lists come in pages of the requested size or row by row, from any cursor', async () => {
   const { client, organization, projects } = await companyFixture();
   const sizes = [];
   let second: string | null = null;
@@ -69,7 +69,7 @@ test('lists come in pages of the size asked for, or row by row, and from any cur
   expect(new Set(members.items.map(({ id }) => id)).size).toBe(members.items.length);
 });
 
-test('keys of all kinds are minted and revoked; the secret is in the answer to minting alone', async () => {
+test('keys of all kinds are minted and revoked; only the response to minting contains the secret', async () => {
   const { client, organization, project, sandbox } = await companyFixture();
   const mine = await client.createPersonalKey('mine');
   const ours = await client.createOrganizationKey(organization, { name: 'ours' });
@@ -84,7 +84,7 @@ test('keys of all kinds are minted and revoked; the secret is in the answer to m
   expect((await failure(client.revokePersonalKey(mine.id))).code).toBe('not_found');
 });
 
-test('a branch is made, and its operations are waited for', async () => {
+test('a branch is created, and the client waits for its operations', async () => {
   const { client, project, controls, slept } = await companyFixture();
   const { branch, operations } = await client.createBranch(project, { name: 'preview', endpoints: ['read_write'] });
   expect(branch).toMatchObject({ name: 'preview', parentId: expect.any(String) });
@@ -99,7 +99,7 @@ test('a branch is made, and its operations are waited for', async () => {
   expect(new Set(slept)).toEqual(slept.length === 0 ? new Set() : new Set([5000]));
 });
 
-test('a second branch while the first is made is refused after five attempts', async () => {
+test('a second branch is refused after five attempts while the first one is being created', async () => {
   const { client, project, controls, slept } = await companyFixture();
   await controls.setWork({ request_trouble: 0 });
   await client.createBranch(project, {});

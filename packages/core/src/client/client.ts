@@ -17,35 +17,39 @@ import { createTransport, type Hooks } from './transport.ts';
 import { type OperationEnd, type WaitOptions, waitForOperations } from './wait.ts';
 
 export interface ClientOptions {
-  /** With its version: https://host/api/v2 */
+  /** Includes the API version: https://host/api/v2 */
   baseUrl: string;
   apiKey: string;
-  /** Keeps the account inside its limits; without one nothing is held back. Make one for each account. */
+  /**
+   * Keeps the account inside its limits; without a limiter, no request is held back. Create one limiter for each account.
+   */
   limiter?: Limiter;
-  /** For one attempt, from connecting to the last byte, in ms; 30,000 by default. */
+  /** Timeout of one attempt, from connecting to the last byte, in ms; 30,000 by default. */
   timeoutMs?: number;
-  /** For a call with all its attempts and waits, in ms; 600,000 by default. */
+  /** Timeout of a call with all its attempts and waits, in ms; 600,000 by default. */
   callTimeoutMs?: number;
-  /** The largest answer that is read; 64 MB by default. */
+  /** The largest response body to read, in bytes; 64 MB by default. */
   maxBodyBytes?: number;
   userAgent?: string;
   hooks?: Hooks;
-  /** For tests: the clock and sleep, chance from 0 to 1, and fetch. */
+  /** For tests: the clock and sleep, a random number from 0 to 1, and fetch. */
   time?: Time;
   random?: () => number;
   fetch?: typeof fetch;
 }
 
 interface ListOptions extends CallOptions {
-  /** Rows of a page; the control plane's maximum by default. */
+  /** Rows per page; the control plane's maximum by default. */
   limit?: number;
-  /** Where to begin: the cursor of an earlier page. */
+  /** The cursor of an earlier page to start from. */
   cursor?: string | undefined;
 }
 
 export type ControlPlaneClient = ReturnType<typeof createClient>;
 
-/** What `GET /auth` says, with the control plane's Date, what its server calls itself, and `off` in `limits` from a sandbox without any. */
+/**
+ * The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits.
+ */
 export interface AuthAnswer extends wire.WireAuth {
   dateMs: number | null;
   server: string | null;
@@ -53,10 +57,11 @@ export interface AuthAnswer extends wire.WireAuth {
 }
 
 /**
- * A typed client of the control plane. Every method rejects with a ControlPlaneError. Reads are repeated on faults; a write only where
- * the answer says that nothing was done, and one whose answer was lost rejects with `outcome_unknown`: list, and see what is there.
- * Records of organizations, projects, branches, operations and keys keep the fields that this client does not know under `extra`; int64 ids
- * are texts of digits; times are texts with every digit.
+ * Returns a typed client of the control plane. Every method rejects with a ControlPlaneError.
+ * Reads are repeated after faults. A write is repeated only if the response shows that nothing was done. A write whose response was lost rejects with
+ * `outcome_unknown`: list the records to see the result.
+ * Records of organizations, projects, branches, operations and keys keep unknown fields under `extra`. int64 ids are texts of digits; times are texts
+ * with every digit.
  */
 export function createClient({ limiter = noLimiter, time = systemTime, hooks = {}, ...options }: ClientOptions) {
   checkOptions(options);
@@ -133,7 +138,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     waitForOperations((each, signal) => operation(each.projectId, each.id, { signal }), operations, { ...wait, time });
 
   return {
-    /** Whose the credential is. */
+    /** Returns the account that the credential belongs to. */
     async auth({ signal }: CallOptions = {}): Promise<AuthAnswer> {
       const reply = await call({ method: 'GET', route: '/auth', signal });
       const { dateMs, headers } = reply;
@@ -141,13 +146,13 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       return { ...answer, dateMs, server: headers.get('server'), limits: headers.get('x-sandbox-limits') };
     },
 
-    /** The user of a personal key. */
+    /** Returns the user of a personal key. */
     async currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
       const reply = await call({ method: 'GET', route: '/users/me', signal });
       return parse(wire.userSchema, reply, '/users/me');
     },
 
-    /** Pages of the organizations of a personal key's user. */
+    /** Lists the organizations of a personal key's user, in pages. */
     currentUserOrganizations({ signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireOrganization>, void> {
       const shape = { list: 'organizations', item: wire.organizationSchema };
       return followPages((cursor) =>
@@ -161,7 +166,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       return parse(wire.organizationSchema, reply, route);
     },
 
-    /** Pages of an organization's members; `limit` is at most 500. */
+    /** Lists an organization's members, in pages; `limit` is at most 500. */
     members(
       organizationId: string,
       { limit = 500, cursor: first, signal }: ListOptions = {},
@@ -171,7 +176,9 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit } }, shape), first);
     },
 
-    /** Pages of an organization's projects, newest first; `limit` is at most 400. `unavailableIds` names those that an answer left out. */
+    /**
+     * Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out.
+     */
     projects(
       organizationId: string,
       { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
@@ -183,8 +190,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     },
 
     /**
-     * Makes a branch, of the default branch unless `parentId` names another, with a compute for each of `endpoints`. Answers before the
-     * work is done: wait for its operations.
+     * Creates a branch of the default branch, or of `parentId`, with a compute for each of `endpoints`. Resolves before the work is done: wait for
+     * its operations.
      */
     async createBranch(
       projectId: string,
@@ -201,8 +208,8 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     },
 
     /**
-     * Pages of a project's operations, newest first; `limit` is at most 1000. A cursor is the time of a page's last row and the next page
-     * starts strictly below it: of rows that bear one time, those behind a page's end are not seen.
+     * Lists a project's operations in pages, newest first; `limit` is at most 1000. A cursor is the time of a page's last row, and the next page
+     * starts strictly below it. Rows behind a page's end that share that time are therefore not returned.
      */
     operations(
       projectId: string,
@@ -211,39 +218,43 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
       return followPages((cursor) => operationsPage(projectId, { limit, cursor, signal }), first);
     },
 
-    /** One page of the same. */
+    /** Returns one page of a project's operations. */
     operationsPage,
 
-    /** Where one page of the same ends, for who needs its cursor and not its rows: a third of the work. */
+    /**
+     * Returns where one page of a project's operations ends, for callers that need its cursor and not its rows. This takes a third of the work.
+     */
     operationsPageEnd,
 
-    /** One operation; `not_found` when it is unknown, or older than the control plane keeps them. */
+    /** Returns one operation. Rejects with `not_found` if it is unknown, or older than the control plane keeps. */
     operation,
 
-    /** Polls an operation until its end; see `WaitOptions` for the pace and the deadline. */
+    /** Polls an operation until it ends; `WaitOptions` sets the interval and the deadline. */
     async waitForOperation(projectId: string, operationId: string, wait: WaitOptions = {}): Promise<OperationEnd> {
       const [end] = await waitFor([{ projectId, id: operationId }], wait);
       if (end === undefined) throw new Error('a wait for one operation gave none');
       return end;
     },
 
-    /** The same for several, like those of a created branch; answers in their order. */
+    /**
+     * Polls several operations, such as those of a created branch, until each ends. Returns the results in the order of the operations.
+     */
     waitForOperations: waitFor,
 
     ...credentialCalls(call),
 
-    /** Pages of the personal keys of the credential's own user; nobody else's can be seen. */
+    /** Lists the personal keys of the credential's own user, in pages. The control plane shows no other user's keys. */
     personalKeys: (read: CallOptions = {}) => keyPages('/api_keys', {}, read),
 
-    /** Pages of the organization and project-scoped keys of an organization. */
+    /** Lists the organization keys and project-scoped keys of an organization, in pages. */
     organizationKeys: (organizationId: string, read: CallOptions = {}) =>
       keyPages('/organizations/{org_id}/api_keys', { org_id: organizationId }, read),
 
-    /** Mints a personal key; the answer alone carries its secret. */
+    /** Mints a personal key. Only this response contains its secret. */
     createPersonalKey: (name: string, { signal }: CallOptions = {}) =>
       createKey('/api_keys', {}, { body: { key_name: name }, signal }),
 
-    /** Mints an organization key, or with `projectId` a project-scoped one. Only a personal key may. */
+    /** Mints an organization key, or with `projectId` a project-scoped key. Requires a personal key. */
     createOrganizationKey: (
       organizationId: string,
       { name, projectId, signal }: CallOptions & { name: string; projectId?: string },
@@ -254,20 +265,22 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
         { body: { key_name: name, project_id: projectId }, signal },
       ),
 
-    /** Revokes for good. `outcome_unknown` means that the key may be gone or not: list to learn which. */
+    /** Revokes a key permanently. After `outcome_unknown` the key may or may not be gone: list the keys to find out. */
     revokePersonalKey: (keyId: string, write: RevokeOptions = {}) =>
       revokeKey('/api_keys/{key_id}', { key_id: keyId }, write),
 
-    /** The same for an organization or project-scoped key. */
+    /** Revokes an organization key or project-scoped key permanently. */
     revokeOrganizationKey: (organizationId: string, keyId: string, write: RevokeOptions = {}) =>
       revokeKey('/organizations/{org_id}/api_keys/{key_id}', { org_id: organizationId, key_id: keyId }, write),
   };
 }
 
-/** Node's timers take no more; Infinity and larger numbers would end at once. */
+/** The maximum of Node's timers. Infinity and larger numbers would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** Throws a TypeError for options that no call could work with. It does not repeat the address, which may hold a password. */
+/**
+ * Throws a TypeError for options that no call can work with. The message does not repeat the address, which may contain a password.
+ */
 function checkOptions({ baseUrl, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
     throw new TypeError('baseUrl must be an http or https address with its version, like https://host/api/v2');

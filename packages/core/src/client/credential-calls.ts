@@ -10,11 +10,13 @@ export interface CallOptions {
 }
 
 export interface RevokeOptions extends CallOptions {
-  /** Looks once more, when the limits have given the call its turn. What it throws is the call's error, and nothing is sent. */
+  /**
+   * Checks again once the limiter has granted a permit. An error thrown here rejects the call, and no request is sent.
+   */
   beforeSend?: () => Promise<void>;
 }
 
-/** Where each kind of credential is listed, and by how many rows a page at most; a list without pages takes no limit. */
+/** The route, list name and maximum page size of each kind of credential. A list without pages takes no limit. */
 const credentialLists: Record<OtherKind, { route: string; list: string; limit?: number }> = {
   branch_credential: { route: '/projects/{project_id}/branches/{branch_id}/credentials', list: 'credentials' },
   role: { route: '/projects/{project_id}/branches/{branch_id}/roles', list: 'roles' },
@@ -23,10 +25,10 @@ const credentialLists: Record<OtherKind, { route: string; list: string; limit?: 
   jwks: { route: '/projects/{project_id}/jwks', list: 'jwks' },
 };
 
-/** The client's methods on credentials that are no API keys. */
+/** Returns the client's methods for credentials other than API keys. */
 export function credentialCalls(call: Call) {
   return {
-    /** Pages of a project's branches; of each only its id and name are read. */
+    /** Lists a project's branches in pages. Reads only the id and name of each branch. */
     branches(projectId: string, { signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireBranch>, void> {
       const request = { route: '/projects/{project_id}/branches', params: { project_id: projectId }, signal };
       const shape = { list: 'branches', item: wire.branchSchema };
@@ -34,8 +36,8 @@ export function credentialCalls(call: Call) {
     },
 
     /**
-     * Pages of one kind of a project's credentials that are no API keys, as `WireCredential` has them: no secret is read. Those of branches and
-     * database roles are listed branch by branch, and `branchId` names the branch.
+     * Lists one kind of a project's credentials other than API keys, in pages, as `WireCredential`. Reads no secret. Branch credentials and database
+     * roles are listed branch by branch, and `branchId` names the branch.
      */
     credentials(
       kind: OtherKind,
@@ -52,8 +54,8 @@ export function credentialCalls(call: Call) {
     },
 
     /**
-     * Revokes a credential of a branch for good. The answer says nothing of it: the list shows whether it is revoked. `outcome_unknown` means that it may
-     * be gone or not.
+     * Revokes a credential of a branch permanently. The response has no result: the list shows whether the credential is revoked. After
+     * `outcome_unknown` it may or may not be gone.
      */
     async revokeBranchCredential(
       { projectId, branchId }: { projectId: string; branchId: string },

@@ -16,7 +16,7 @@ async function companyFixture() {
   return { ...fixture, client, places };
 }
 
-test('every kind of credential is listed, of branches branch by branch', async () => {
+test('every kind of credential is listed, and those of branches branch by branch', async () => {
   const { client, places } = await companyFixture();
   const found = new Map<OtherKind, number>();
   for (const { projectId, branches } of places) {
@@ -33,7 +33,7 @@ test('every kind of credential is listed, of branches branch by branch', async (
   expect(otherKinds.filter((kind) => (found.get(kind) ?? 0) === 0)).toEqual([]);
 });
 
-test('a credential of a branch that is revoked stays in its list, with when it was revoked; one that is not there is an error', async () => {
+test('a revoked branch credential stays in its list with its revocation time; revoking an unknown one is an error', async () => {
   const { client, places, sandbox } = await companyFixture();
   const place = { projectId: places[0]?.projectId ?? '', branchId: places[0]?.branches[0]?.id ?? '' };
   const path = `${sandbox.url}/projects/${place.projectId}/branches/${place.branchId}/credentials`;
@@ -53,7 +53,7 @@ test('a credential of a branch that is revoked stays in its list, with when it w
   expect((await failure(client.revokeBranchCredential(place, 'nak_live_0'))).code).toBe('not_found');
 });
 
-/** A client of a service that answers each request with this. */
+/** Returns a client of a service that answers each request with `body`. */
 async function told(body: unknown) {
   const baseUrl = await answering((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', date: new Date().toUTCString() });
@@ -65,7 +65,7 @@ async function told(body: unknown) {
 
 const place = { projectId: 'p', branchId: 'b' };
 
-test('of an answer no secret is read, wherever it stands', async () => {
+test('no secret in a response is read, wherever it is', async () => {
   const secret = 'hidden';
   const at = '2026-01-01T00:00:00Z';
   const rows: [OtherKind, string, object][] = [
@@ -96,7 +96,7 @@ test('of an answer no secret is read, wherever it stands', async () => {
   }
 });
 
-test('a role without a password is no credential; times that are absent or zero are unknown, and an expiry that is zero is none', async () => {
+test('a role without a password is not a credential; absent or zero times are unknown, and a zero expiry means none', async () => {
   const zero = '0001-01-01T00:00:00Z';
   const roles = await told({
     roles: [
@@ -118,7 +118,7 @@ test('a role without a password is no credential; times that are absent or zero 
   expect(first).toMatchObject({ expiresAt: null, lastUsedAt: null, revokedAt: null });
 });
 
-test('what a service does not have (501) is asked for once', async () => {
+test('a route that the service does not have (501) is requested once', async () => {
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
     asked += 1;

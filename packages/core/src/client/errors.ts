@@ -1,28 +1,28 @@
 /** Why a call failed. The set is closed: callers switch over it. */
 export type ControlPlaneErrorCode =
   | 'unauthenticated' // 401: the credential is missing, wrong or revoked
-  | 'forbidden' // 403: the credential may not do this
+  | 'forbidden' // 403: the credential lacks the permission
   | 'not_found' // 404: unknown, or hidden from this credential
-  | 'locked' // 423 beyond the last attempt
-  | 'rate_limited' // 429 beyond the last attempt
-  | 'rejected' // any other 4xx, and 501 to a read: the service does not have this
-  | 'unavailable' // 5xx or no answer to a read, beyond the last attempt
+  | 'locked' // 423 after the last attempt
+  | 'rate_limited' // 429 after the last attempt
+  | 'rejected' // any other 4xx, and 501 to a read: the service does not support this
+  | 'unavailable' // 5xx or no response to a read, after the last attempt
   | 'unreachable' // nothing was sent
   | 'limiter_failed' // the limiter's store failed; nothing was sent
-  | 'invalid_response' // an answer that is not the control plane's: no JSON, another shape, a redirect
-  | 'timed_out' // the call's own time was over before anything was sent, or an operation's deadline passed
-  | 'outcome_unknown' // a write was sent, and whether it was done is not known
+  | 'invalid_response' // not a control plane response: not JSON, another shape, or a redirect
+  | 'timed_out' // the call's timeout passed before anything was sent, or an operation's deadline passed
+  | 'outcome_unknown' // a write was sent, and its result is unknown
   | 'aborted'; // the caller's signal
 
 /**
- * A failed call: `canRetry` says whether the same call may succeed later. It has no cause: those of a failed fetch may hold the
- * request's headers, so that only their code goes into the message.
+ * A failed call. `canRetry` is true if the same call may succeed later. It has no cause, because the error of a failed fetch may contain the
+ * request's headers. Only that error's code goes into the message.
  */
 export class ControlPlaneError extends Error {
   readonly code: ControlPlaneErrorCode;
   readonly status: number | null;
   readonly requestId: string | null;
-  /** How long the answer asks to wait before the next attempt, in ms; 0 where it does not say. */
+  /** The wait before the next attempt that the response asks for, in ms; 0 if it asks for none. */
   readonly retryAfterMs: number;
 
   constructor(
@@ -43,7 +43,7 @@ export class ControlPlaneError extends Error {
   }
 }
 
-/** Takes whatever looks like a key's secret out of a text that came from elsewhere. */
+/** Returns a text from outside without anything that looks like a key's secret. */
 function redact(text: string): string {
   return text
     .replace(/napi_\w+/g, 'napi_[redacted]')
@@ -52,12 +52,12 @@ function redact(text: string): string {
 }
 
 /**
- * Statuses by which the control plane says that a write was not done: it refused the request, its credential or its time. Every other
- * answer, a redirect or a gateway's page among them, may come after the work was done. Source: "Errors" in the control plane's description.
+ * Statuses that mean a write was not done: the control plane refused the request, its credential or its time. Any other response, such as a redirect
+ * or a gateway's page, may come after the work was done. Source: "Errors" in the control plane's description.
  */
 const notDone = new Set([400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 422, 423, 429, 503]);
 
-/** The code for a status that is final. */
+/** Returns the code for a final status. */
 export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErrorCode {
   if (isWrite && !notDone.has(status)) return 'outcome_unknown';
   switch (status) {

@@ -2,33 +2,33 @@ import type { Budget } from './limits.ts';
 import { type Slowdown, type Slowness, slowDown, slownessAt } from './slowdown.ts';
 
 /**
- * Where the requests of an account are counted. Replicas that share one store share one budget; each call must then be one atomic
- * step of it. Times are milliseconds since 1970, of one clock.
+ * Counts the requests of an account. Replicas that share one store share one budget, so each call must be one atomic step of the store. Times are
+ * milliseconds since 1970, of one clock.
  */
 export interface LimiterStore {
   /**
-   * Counts one request against each budget if all have room, else none. Answers 0, or the ms after which to ask again. `waiting` are the requests
-   * that will ask for the same, this one among them.
+   * Counts one request against each budget if all have room, otherwise against none. Returns 0, or the ms after which to try again. `waiting` is the
+   * number of requests that wait for the same permit, including this one.
    */
   take: (budgets: readonly Budget[], nowMs: number, waiting: number) => Promise<number> | number;
-  /** Counts a request that has been sent already. */
+  /** Counts a request that was already sent. */
   add: (budgets: readonly Budget[], nowMs: number) => Promise<void> | void;
-  /** How many more requests the windows that end now would take. */
+  /** Returns how many more requests fit into the windows that end now. */
   left: (budgets: readonly Budget[], nowMs: number) => Promise<number> | number;
-  /** Hears that the account of a budget was answered 429. */
+  /** Records that the control plane answered 429 for the account of a budget. */
   limited: (account: Budget, nowMs: number, retryAfterMs: number) => Promise<void> | void;
-  /** How slow the account is after what was answered 429, as far as is known without asking. */
+  /** Returns how slow the account is after a 429, from what this process has already read. */
   slowness: (account: string, nowMs: number) => Slowness;
 }
 
 interface Count {
-  /** When each request of the window came, oldest first. */
+  /** The time of each request in the window, oldest first. */
   times: number[];
-  /** The theoretical arrival time of the generic cell rate algorithm: when the next request would be due at an even pace. */
+  /** The theoretical arrival time of the generic cell rate algorithm: when the next request is due at an even pace. */
   arrival: number;
 }
 
-/** A store for the clients of one process. */
+/** Returns a store for the clients of one process. */
 export function createMemoryStore(): LimiterStore {
   const counts = new Map<string, Count>();
   const slow = new Map<string, Slowdown>();
@@ -38,7 +38,7 @@ export function createMemoryStore(): LimiterStore {
     const first = count.times.findIndex((at) => at > nowMs - windowMs);
     count.times.splice(0, first === -1 ? count.times.length : first);
     if ((count.times.at(-1) ?? nowMs) > nowMs) {
-      // The clock was set back: what it says of later is counted as of now.
+      // The clock was set back: later times count as now.
       count.times = count.times.map((at) => Math.min(at, nowMs));
       count.arrival = Math.min(count.arrival, nowMs + burst * intervalMs);
     }
@@ -65,7 +65,7 @@ export function createMemoryStore(): LimiterStore {
   };
 }
 
-/** What is left over by rounding. */
+/** Absorbs rounding errors. */
 const negligibleMs = 1e-6;
 
 function delayOf({ max, windowMs, burst, intervalMs }: Budget, { times, arrival }: Count, nowMs: number): number {

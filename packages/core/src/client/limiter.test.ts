@@ -9,7 +9,7 @@ import { createMemoryStore } from './limiter-store.ts';
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
 test.each(['fixed', 'sliding'] as const)(
-  'L1: 1,400 requests at the whole share, counted in %s windows: no 429, and in no more than 1.05 times the time that they must take',
+  'L1: 1,400 requests at the whole share, counted in %s windows, cause no 429 and take at most 1.05 times the minimum time',
   async (windows) => {
     const time = virtualTime();
     const { sandbox, controls } = await clientFixture({ realNowMs: time.now });
@@ -25,7 +25,7 @@ test.each(['fixed', 'sliding'] as const)(
   },
 );
 
-test('L1: without the limiter the same requests are refused, by either way of counting', async () => {
+test('L1, counter-test: without the limiter the same requests are refused by either way of counting', async () => {
   for (const windows of ['fixed', 'sliding'] as const) {
     const time = virtualTime();
     const { sandbox, controls } = await clientFixture({ realNowMs: time.now });
@@ -38,7 +38,7 @@ test('L1: without the limiter the same requests are refused, by either way of co
   }
 });
 
-/** When each of `count` requests, spread over `routes`, was let go, in ms from the first. */
+/** Returns when each of `count` requests, spread over `routes`, was sent, in ms since the first. */
 async function sendTimes(count: number, { share, routes }: { share: number; routes: number }): Promise<number[]> {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share, time });
@@ -52,7 +52,7 @@ async function sendTimes(count: number, { share, routes }: { share: number; rout
 }
 
 test.each([0.1, 0.5, 1])(
-  'L1: at a share of %d no window holds more than its share, however requests are spread',
+  'L1: at a share of %d no window holds more than its share, for any spread of requests',
   async (share) => {
     for (const routes of [1, 7]) {
       const sent = await sendTimes(1400, { share, routes });
@@ -65,7 +65,7 @@ test.each([0.1, 0.5, 1])(
   },
 );
 
-test('L1: fewer requests of several routes than a window holds take no longer than the bound either', async () => {
+test('L1: fewer requests than a window holds, on several routes, also stay within the time bound', async () => {
   for (const share of [0.5, 1]) {
     const sent = await sendTimes(700 * share, { share, routes: 7 });
     const late = sent
@@ -90,14 +90,14 @@ test('minting organization keys has a budget of its own', async () => {
   expect(most).toBe(10);
 });
 
-test('routes take turns: one request that comes late is not kept behind the long queues of others', async () => {
+test('routes alternate: a late request does not wait behind the long queues of other routes', async () => {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 0.5, time });
   const order: string[] = [];
   const send = async (route: string) => {
     await limiter.wait(route);
     order.push(route);
-    // The burst is over long since.
+    // The burst is over by now.
     if (order.length === 100) others.push(send('DELETE /key'));
   };
   const others: Promise<void>[] = [];
@@ -110,7 +110,7 @@ test('routes take turns: one request that comes late is not kept behind the long
   expect(first).toBeLessThan(105);
 });
 
-test('minting goes on at four fifths of its ten a second, and one route at four fifths of its forty', async () => {
+test('minting sustains at least four fifths of its ten a second, and one route four fifths of its forty', async () => {
   const span = async (route: string, count: number) => {
     const time = virtualTime(0);
     const limiter = createLimiter({ account: 'a', share: 1, time });
@@ -121,16 +121,16 @@ test('minting goes on at four fifths of its ten a second, and one route at four 
   expect(await span('GET /a', 60)).toBeLessThanOrEqual(1750);
 });
 
-test('a share that is none is refused', () => {
+test('an invalid share is refused', () => {
   for (const share of [0, -1, 1.5, Number.NaN]) {
     expect(() => createLimiter({ account: 'a', share, time: virtualTime(0) })).toThrow(/share must be/);
   }
 });
 
-test('who leaves a queue takes nobody along who came to it after', async () => {
+test('a request that leaves a queue removes no other request from it', async () => {
   const time = virtualTime(0);
   const memory = createMemoryStore();
-  // A store that answers later, as one in a database does.
+  // A store that answers asynchronously, as a database does.
   const store = {
     ...memory,
     take: async (...asked: Parameters<typeof memory.take>) => {
@@ -156,7 +156,7 @@ test('a request that was sent before its account was known is counted', async ()
   expect(time.now()).toBeGreaterThanOrEqual(1000);
 });
 
-test('a clock that is set back delays nobody by more than a window', async () => {
+test('a clock that is set back delays a request by at most one window', async () => {
   let nowMs = 3_600_000;
   const time = { now: () => nowMs, sleep: async (ms: number) => void (nowMs += ms) };
   const limiter = createLimiter({ account: 'a', share: 1, time });
@@ -185,7 +185,7 @@ test('limiters that share a store share one budget', async () => {
   expect(most).toBeLessThanOrEqual(350);
 });
 
-test('a 429 that others of the account caused makes everything wait, and slows the pace for a while', async () => {
+test('a 429 that other clients of the account caused makes every request wait, and slows the pace for a while', async () => {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 1, time });
   await limiter.wait('GET /a');
@@ -203,7 +203,7 @@ test('a 429 that others of the account caused makes everything wait, and slows t
   expect(took(sent)).toBeGreaterThan(1.5 * took(usual));
 });
 
-test('the fault of a limiter’s store is told without its text, and nothing was sent', async () => {
+test('a fault of the limiter’s store is reported without its text, and no request is sent', async () => {
   const { client, sandbox } = await clientFixture();
   const store = {
     ...createMemoryStore(),
@@ -219,7 +219,7 @@ test('the fault of a limiter’s store is told without its text, and nothing was
   expect(stats.requests).toBe(0);
 });
 
-test('requests that are aborted while they wait leave their places to the others', async () => {
+test('aborted requests give their place in the queue to the others', async () => {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 1, time });
   const stop = new AbortController();
@@ -227,12 +227,12 @@ test('requests that are aborted while they wait leave their places to the others
   const stays = limiter.wait('GET /a');
   setImmediate(() => stop.abort());
   await stays;
-  // With all of them before it, it would have had to wait for some forty seconds.
+  // Behind all 500 requests, it would have waited for about forty seconds.
   expect(time.now()).toBeLessThan(30_000);
   expect(await Promise.all(gone)).toContain('gone');
 });
 
-test('a call that gets no turn within its time is told so, and was not sent', async () => {
+test('a call that gets no permit within its timeout rejects with timed_out, and no request is sent', async () => {
   const { client, sandbox } = await clientFixture();
   const never = { ...noLimiter, wait: (_route: string, signal?: AbortSignal) => waitFor(signal) };
   const error = await failure(client({ limiter: never, callTimeoutMs: 20 }).createPersonalKey('x'));

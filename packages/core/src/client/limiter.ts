@@ -4,16 +4,16 @@ import type { Time } from './time.ts';
 
 /** Holds requests back so that an account stays inside its share of the limits. */
 export interface Limiter {
-  /** Resolves when the request may be sent; rejects when the signal aborts first. Routes that wait take turns. */
+  /** Resolves when the request may be sent; rejects when the signal aborts first. Waiting routes alternate. */
   wait(route: string, signal?: AbortSignal): Promise<void>;
   /** Counts a request that was sent before its account was known. */
   record(route: string): Promise<void>;
   /**
-   * Hears that the control plane answered 429: others of the account use it too. All limiters that share the store wait for `retryAfterMs`, a
-   * second at least, and their pace halves and comes back within five minutes.
+   * Records a 429 from the control plane, which other clients of the account may have caused. All limiters that share the store wait for
+   * `retryAfterMs`, at least a second. Their pace halves and recovers within five minutes.
    */
   limited(retryAfterMs: number): void;
-  /** How many requests are left of the account's share of a minute; null where nothing is counted. */
+  /** Returns how many requests are left of the account's share of a minute, or null if nothing is counted. */
   left(): Promise<number | null>;
 }
 
@@ -25,12 +25,12 @@ export const noLimiter: Limiter = {
 };
 
 export interface LimiterOptions {
-  /** Whose limits these are: base URL and account id. */
+  /** The account that the limits belong to: base URL and account id. */
   account: string;
   /** The part of the limits to use, above 0 and at most 1. The console and other tools need the rest. */
   share: number;
   time: Time;
-  /** Shared by all limiters of an account; one of its own when absent. */
+  /** The store that all limiters of an account share; by default the limiter has its own. */
   store?: LimiterStore;
 }
 
@@ -40,8 +40,8 @@ interface Waiter {
 }
 
 /**
- * A limiter by the generic cell rate algorithm, with a log of each window beside it: bursts and full rate together would overrun
- * a sliding window. One request of each route goes in turn, so that a long walk does not hold up a revocation.
+ * Returns a limiter that uses the generic cell rate algorithm and a log of each window. The log is needed because a burst plus the full rate would
+ * exceed a sliding window. Routes alternate request by request, so that a long walk does not delay a revocation.
  */
 export function createLimiter({ account, share, time, store = createMemoryStore() }: LimiterOptions): Limiter {
   if (!(share > 0 && share <= 1)) throw new RangeError(`share must be above 0 and at most 1, and ${share} is not`);
@@ -52,11 +52,11 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
   const budgets = (route: string): readonly Budget[] =>
     budgetsOf(account, route, share * store.slowness(account, time.now()).pace);
 
-  /** Lets one waiter of each route go that may; answers with the ms until the next may. */
+  /** Starts one waiter of each route that has room. Returns the ms until the next one may start. */
   const grantPermits = async (): Promise<number> => {
     let nextMs = Number.POSITIVE_INFINITY;
     for (const route of Array.from(queues.keys())) {
-      // For each: the turn of the one before may have brought word of a 429.
+      // Checked for each route: a 429 may have been recorded during the previous one.
       const { blockedMs } = store.slowness(account, time.now());
       if (blockedMs > 0) return blockedMs;
       const delayMs = await store.take(budgets(route), time.now(), queues.get(route)?.length ?? 1);
@@ -65,10 +65,10 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
         continue;
       }
       nextMs = 0;
-      // Looked up after the wait: who stood there may have gone, and then the turn is lost, which costs nobody a 429.
+      // Read after the await: the waiter may have left. Its permit is then unused, which cannot cause a 429.
       const queue = queues.get(route);
       queue?.shift()?.start();
-      // The route that had its turn stands last.
+      // The route that was just served moves to the end.
       queues.delete(route);
       if (queue !== undefined && queue.length > 0) queues.set(route, queue);
     }
@@ -79,11 +79,11 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     isPumping = true;
     try {
       while (queues.size > 0) {
-        // Made before the turns: who comes or goes meanwhile must not be slept through.
+        // Created before the permits are granted, so that a waiter that joins or leaves meanwhile ends the sleep.
         wake = new AbortController();
         const delayMs = await grantPermits();
         if (delayMs === 0 || queues.size === 0) continue;
-        await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: somebody came or went
+        await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: a waiter joined or left
       }
     } catch (error) {
       for (const waiter of [...queues.values()].flat()) waiter.stop(error);
@@ -131,7 +131,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
     },
     limited(retryAfterMs) {
       const [perMinute] = budgetsOf(account, '', share);
-      // This process knows at once; if the others cannot be told they hear a 429 of their own.
+      // This process applies the 429 at once. If the store cannot share it, each other replica gets a 429 of its own.
       void Promise.resolve(store.limited(perMinute, time.now(), retryAfterMs)).catch(() => undefined);
     },
   };

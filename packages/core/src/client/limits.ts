@@ -14,12 +14,12 @@ const perSecondPerRoute = 40;
 const keyCreationPerSecond = 10;
 
 /**
- * Requests may be on their way for times that differ by as much. Windows are counted longer by it: one that left at the end of a window
- * must not arrive together with one that left at its beginning and was late.
+ * How much the travel times of two requests may differ. Windows are counted longer by this time. Otherwise a request sent at the end of a window
+ * could arrive together with a delayed one from its beginning.
  */
 const travelMs = { minute: 1000, second: 250 };
 
-/** The budgets that a request of a route draws on, for a share (0 to 1) of an account's limits. */
+/** Returns the budgets that a request of a route counts against, for a share (0 to 1) of an account's limits. */
 export function budgetsOf(account: string, route: string, share: number): [account: Budget, route: Budget] {
   const perSecond = route === 'POST /organizations/{org_id}/api_keys' ? keyCreationPerSecond : perSecondPerRoute;
   const whole = (max: number) => Math.max(1, Math.floor(max * share));

@@ -1,9 +1,11 @@
-/** The system's code of a failed fetch, like ECONNRESET; the error's name where the runtime gives none. */
+/**
+ * Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code.
+ */
 export function networkCode(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') return at.code;
   }
-  // Deno's fetch has no codes; its message for a refused connection does.
+  // Deno's fetch gives no codes, but its message names a refused connection.
   if (error instanceof Error && /connection refused|os error 111/i.test(messages(error))) return 'ECONNREFUSED';
   return error instanceof Error ? error.name : 'unknown';
 }
@@ -14,7 +16,7 @@ const unconnected = new Set(
   ),
 );
 
-/** Whether the fault says that no byte of the request left. */
+/** Returns whether the fault proves that no byte of the request left. */
 export function neverSent(error: unknown): boolean {
   const code = networkCode(error);
   return unconnected.has(code) || /CERT|ERR_TLS_/.test(code);
@@ -27,12 +29,12 @@ function messages(error: Error): string {
 interface DenoRuntime {
   createHttpClient(options: { poolMaxIdlePerHost: number }): object;
 }
-// Only looked at where it is there, and then it is Deno's own object.
+// Used only if it exists, and then it is Deno's own object.
 const deno = Reflect.get(globalThis, 'Deno') as DenoRuntime | undefined;
 
 /**
- * Goes into the options of each fetch that writes. When a kept connection ends before its answer, Deno 2.9 sends the request again by
- * itself, a POST as well: a key would be minted twice. A connection of its own is never kept. Node's fetch sends nothing again.
+ * Fetch options for every write. If a kept-alive connection ends before its response, Deno 2.9 automatically sends the request again, even a POST. A
+ * key would then be minted twice. A connection of its own is never kept alive. Node's fetch never resends.
  */
 export const ownConnection: { client?: object } =
   deno === undefined ? {} : { client: deno.createHttpClient({ poolMaxIdlePerHost: 0 }) };

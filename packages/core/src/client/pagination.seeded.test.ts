@@ -4,7 +4,9 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { collect, followPages, items, type Page } from './pagination.ts';
 
-/** Any list as a server may give it: pages of rows, each with any cursor or none, some empty, some cursors repeated. */
+/**
+ * Any list that a server may return: pages of rows, each with any cursor or none. Some pages are empty, and some cursors repeat.
+ */
 const anyPages = fc.array(
   fc.record({
     rows: fc.array(fc.nat(1000), { maxLength: 5 }),
@@ -13,7 +15,7 @@ const anyPages = fc.array(
   { minLength: 1, maxLength: 8 },
 );
 
-test('whatever pages a server gives, each row of each answer is yielded once, and it ends', async () => {
+test('for any pages of a server, each row of each page is yielded once, and the list ends', async () => {
   await fc.assert(
     fc.asyncProperty(anyPages, async (pages) => {
       const answered: number[] = [];
@@ -37,7 +39,9 @@ test('whatever pages a server gives, each row of each answer is yielded once, an
   );
 });
 
-/** A server's list, newest first, that grows at its head while it is read; its cursor is the time of a page's last row. */
+/**
+ * A server's list, newest first, that grows at its head while it is read. Its cursor is the time of a page's last row.
+ */
 const anyList = fc.record({
   start: fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { maxLength: 60 }),
   inserts: fc.array(fc.array(fc.constant(null), { maxLength: 4 }), { maxLength: 40 }),
@@ -46,7 +50,7 @@ const anyList = fc.record({
   status: fc.oneof(fc.constantFrom('running', 'finished'), fc.string()),
 });
 
-test('rows that come in at the head meanwhile, unknown fields and statuses: every row that was there is yielded, once', async () => {
+test('while rows arrive at the head, with unknown fields and statuses, every earlier row is yielded exactly once', async () => {
   await fc.assert(
     fc.asyncProperty(anyList, async ({ start, inserts, limit, extra, status }) => {
       const list = start.toSorted((a, b) => b - a);
@@ -86,7 +90,7 @@ function operationAt(at: number) {
   };
 }
 
-test('a list that carries a pagination is followed, whatever its next page is called, and one that does not is one page', async () => {
+test('a list with a pagination is followed under either name of its next page; a list without one is one page', async () => {
   const { client } = await clientFixture();
   const key = (id: number) => ({
     id,
@@ -107,7 +111,7 @@ test('a list that carries a pagination is followed, whatever its next page is ca
   expect(await ids(client({ baseUrl }).organizationKeys('a'))).toEqual(['1', '2']);
 });
 
-test('a cursor that came before is an error and no endless loop, also when two take turns', async () => {
+test('a repeated cursor is an error and not an endless loop, also when two cursors alternate', async () => {
   const { client } = await clientFixture();
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
@@ -126,7 +130,7 @@ test.each([
   ['of honest pages the first', [1000, 2000, 3000], 1000],
   ['that of a later page that a cache kept', [3000, 1000, 4000], 1000],
   ['none where the first has none', [null, 1000], null],
-])('the Date of a list of several pages is the earliest: %s', async (_which, dates, expected) => {
+])('the Date of a list with several pages is the earliest: %s', async (_which, dates, expected) => {
   const pages = dates.map((dateMs, index) => ({
     items: [index],
     cursor: index + 1 < dates.length ? `${index}` : null,

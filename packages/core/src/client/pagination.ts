@@ -1,35 +1,35 @@
 import { ControlPlaneError } from './errors.ts';
 
-/** A row of a list that cannot be read: its place among the rows of its answer, its id if it has one, and why. */
+/** A row of a list that cannot be read: its index in the response, its id if it has one, and the reason. */
 export interface RejectedRow {
   index: number;
   id: string | null;
   why: string;
-  /** What the row looks like: its fields' types, and the values of those that are ids, times or states. */
+  /** The shape of the row: the types of its fields, and the values of ids, times and states. */
   record: unknown;
 }
 
 /**
- * One response of a list: its rows, those that cannot be read apart, the cursor of the next page (null at the end), the control plane's Date
- * in ms, and how long a cache kept it, in ms.
+ * One response of a list: its rows, the unreadable rows apart, and the cursor of the next page (null at the end). Also the control plane's Date in
+ * ms, and how long a cache kept the response, in ms.
  */
 export interface Page<T> {
   items: T[];
-  /** Absent where every row can be read. */
+  /** Absent if every row can be read. */
   rejected?: RejectedRow[];
   cursor: string | null;
   dateMs: number | null;
   ageMs: number;
-  /** Rows that exist but that this answer left out, by id. */
+  /** The ids of rows that exist but are missing from this response. */
   unavailableIds?: string[];
 }
 
-/** A list is not followed over more empty pages in a row. */
+/** The most consecutive empty pages that a list is followed over. */
 const mostEmptyPages = 100;
 
 /**
- * Follows a list to its end, from the cursor `first` on: to a page without a cursor, for one without rows may come before more. A cursor that
- * came before would lead round for ever and is an error (`invalid_response`), after its page was yielded, and so are too many empty pages.
+ * Follows a list from the cursor `first` to its end, which is a page without a cursor. A page without rows may come before more pages. A repeated
+ * cursor would loop forever, so it is an error (`invalid_response`) after its page was yielded. Too many empty pages are the same error.
  */
 export async function* followPages<P extends Page<unknown>>(
   fetchPage: (cursor: string | undefined) => Promise<P>,
@@ -53,14 +53,14 @@ export async function* followPages<P extends Page<unknown>>(
   }
 }
 
-/** The rows of a list one by one, in the order of its pages. */
+/** Yields the rows of a list one by one, in the order of its pages. */
 export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T, void> {
   for await (const page of pages) yield* page.items;
 }
 
 /**
- * All rows of a list and those that cannot be read, with the earliest Date of its responses: what is in the list was there after that; and the largest
- * age of its pages.
+ * Returns all rows of a list, the unreadable rows, the earliest Date of its responses, and the largest age of its pages. Everything in the list
+ * existed after that Date.
  */
 export async function collect<T>(
   pages: AsyncIterable<Page<T>>,
@@ -73,7 +73,7 @@ export async function collect<T>(
     for (const item of page.items) rows.push(item);
     rejected.push(...(page.rejected ?? []));
     ageMs = Math.max(ageMs, page.ageMs);
-    // A later Date would say too much; an earlier one, as of a page that a cache kept, is how old the whole is.
+    // A later Date would claim too much. An earlier one, such as that of a cached page, is the age of the whole list.
     if (dateMs === undefined) dateMs = page.dateMs;
     else if (dateMs !== null && page.dateMs !== null) dateMs = Math.min(dateMs, page.dateMs);
   }

@@ -4,7 +4,7 @@ import { unknownCreator } from '../wire/index.ts';
 import { createClient } from './client.ts';
 import { collect } from './pagination.ts';
 
-// What recorded answers of the live service have beyond its description.
+// Recorded responses of the live service that differ from its description.
 
 interface Answer {
   status?: number;
@@ -12,7 +12,9 @@ interface Answer {
   body: unknown;
 }
 
-/** A client of a server that gives these answers in turn, the last one again and again; and what was asked. */
+/**
+ * Returns a client of a server that sends these responses in turn and then repeats the last one. Also returns the requests.
+ */
 async function recorded(...answers: Answer[]) {
   const asked: string[] = [];
   const slept: number[] = [];
@@ -57,14 +59,14 @@ test('a list of one project has a cursor, which is its id, and ends with an empt
   ]);
 });
 
-test('times have whole seconds, and a cursor of operations a fraction without zeros at its end', async () => {
+test('times have whole seconds, and a cursor of operations has a fraction without trailing zeros', async () => {
   const cursor = '2024-01-25T15:57:49.5451Z';
   const { client } = await recorded({ body: { operations: [operation(1), operation(2)], pagination: { cursor } } });
   const page = await client.operationsPage('quiet-lake-1');
   expect(page).toMatchObject({ cursor, items: [{ createdAt: '2024-01-25T15:57:49Z' }, {}] });
 });
 
-test('a list of keys is a bare array; ids keep every digit, an empty address is none, and chains of proxies stay', async () => {
+test('a list of keys is a bare array; ids keep every digit, an empty address means none, and proxy chains are kept', async () => {
   const by = { id: 'u', name: 'Ada', image: '' };
   const key = { name: 'ci', created_at: '2024-01-25T15:57:49Z', created_by: by };
   const body = `[{"id":9007199254740993,${JSON.stringify({ ...key, last_used_from_addr: '' }).slice(1)},${JSON.stringify(
@@ -83,13 +85,13 @@ test('a list of keys is a bare array; ids keep every digit, an empty address is 
   ]);
 });
 
-test('lists of keys of early 2024 say nothing of creators: they are unknown', async () => {
+test('lists of keys of early 2024 have no creators: the creators are unknown', async () => {
   const { client } = await recorded({ body: [{ id: 1, name: 'ci', created_at: '2024-01-25T15:57:49Z' }] });
   const { items, rejected } = await collect(client.personalKeys());
   expect([items[0]?.createdBy.id, rejected]).toEqual([unknownCreator, []]);
 });
 
-test('a creator is an object in lists and a bare id in the answer to revoking, and unknown roles stay', async () => {
+test('a creator is an object in lists and a bare id in the response to revoking, and unknown roles are kept', async () => {
   const revoked = { id: 1, name: 'ci', created_at: '2024-01-25T15:57:49Z', created_by: 'u', revoked: true };
   const { client } = await recorded({ body: revoked });
   expect(await client.revokePersonalKey('1')).toMatchObject({ createdBy: { id: 'u', name: null }, revoked: true });
@@ -98,7 +100,7 @@ test('a creator is an object in lists and a bare id in the answer to revoking, a
   expect((await collect(other.members('org'))).items).toMatchObject([{ role: 'collaborator', joinedAt: null }]);
 });
 
-test('every answer names its request, and a failure bears that name', async () => {
+test('every response names its request, and a failure has that request id', async () => {
   const { client } = await recorded({ status: 404, body: { code: '', message: 'project not found' } });
   const error = await failure(client.operation('quiet-lake-1', operation(1).id));
   expect([error.code, error.requestId]).toEqual(['not_found', 'ret-1']);
@@ -106,7 +108,7 @@ test('every answer names its request, and a failure bears that name', async () =
   expect((await failure(odd.auth())).requestId).toBe('ret-1');
 });
 
-test('a gateway’s page with a 52x is passed over; so is a transitive state, for as long as Retry-After says in either form', async () => {
+test('a gateway’s 52x page and a transitive state are retried, after the delay of Retry-After in either form', async () => {
   const identity = { body: { account_id: 'u', auth_method: 'api_key_user' } };
   const html = { 'content-type': 'text/html' };
   const gateway = await recorded({ status: 521, headers: html, body: '<h1>web server is down</h1>' }, identity);

@@ -5,21 +5,21 @@ import { ControlPlaneError } from './errors.ts';
 import type { Page, RejectedRow } from './pagination.ts';
 import type { Call, CallOptions, Reply } from './transport.ts';
 
-/** A page of projects; `unavailableIds` names those that the answer left out. */
+/** A page of projects. `unavailableIds` names the projects that the response left out. */
 export interface ProjectPage extends Page<wire.WireProject> {
   unavailableIds: string[];
 }
 
-// Made once: zod compiles each schema when it is first used.
+// Created once: zod compiles each schema when it is first used.
 const pageSchema = z.object({ pagination: wire.paginationSchema });
 const unavailableSchema = z.object({ unavailable_project_ids: z.array(z.string()).nullish() });
 
 type Request = Omit<CallOptions, 'method'>;
 interface Shape<T> {
-  /** The name of the list in its answer. */
+  /** The name of the list in its response. */
   list: string;
   item: z.ZodType<T>;
-  /** Of a row that cannot be read only the types of its fields are told. */
+  /** If true, only the field types of an unreadable row are reported. */
   hasSecrets?: boolean;
 }
 
@@ -27,14 +27,17 @@ export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
 }
 
-/** Where a page ends: how many rows it has, the id of the last (null without rows, or where it cannot be read), and the cursor of the next page. */
+/**
+ * The end of a page: its number of rows, the id of its last row, and the cursor of the next page. `lastId` is null without rows, or if that row
+ * cannot be read.
+ */
 export interface PageEnd {
   count: number;
   lastId: string | null;
   cursor: string | null;
 }
 
-/** The same of a page whose rows are not needed: only the last is read. */
+/** Returns the end of a page whose rows are not needed. Reads only the last row. */
 export async function fetchPageEnd<T extends { id: string }>(
   call: Call,
   request: Request,
@@ -72,11 +75,13 @@ export async function fetchProjects(
   return { ...readPage(reply, route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }
 
-/** Reads a page: of keys a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
+/**
+ * Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination.
+ */
 function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
   const { json, dateMs, ageMs } = reply;
   const rest = { dateMs, ageMs };
-  // Keys alone are documented as a bare list: elsewhere an empty one would say that nothing is there.
+  // Only keys are documented as a bare list. For other lists, an empty array would falsely mean that there are no rows.
   if (list === 'keys' && Array.isArray(json))
     return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
@@ -86,7 +91,7 @@ function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = fal
   return { ...rows, cursor: pagination, ...rest };
 }
 
-/** The rows of a list; one that cannot be read is kept apart, and the others are read all the same. */
+/** Reads the rows of a list. Keeps unreadable rows apart and reads all others. */
 function readRows<T>(
   reply: Reply,
   route: string,
@@ -118,11 +123,11 @@ function idOf(row: unknown): string | null {
 
 const describe = ({ issues: [issue] }: z.ZodError) => `${issue?.path.join('.')} ${issue?.message}`.trim();
 
-/** Fields whose values are no secrets, and tell what is wrong with a row. */
+/** Fields whose values are not secret and help to explain what is wrong with a row. */
 const plainName = /^(id|action|status|role|kind|type)$|_(id|at|ms|count)$/;
 const longestValue = 100;
 
-/** The shape of a row that nobody expected, which may hold anything: of most fields the type alone. */
+/** Returns the shape of an unexpected row, which may contain anything. Most fields are reduced to their type. */
 function shapeOf(value: unknown, name = ''): unknown {
   if (value === null) return null;
   if (Array.isArray(value)) return 'array';
@@ -133,20 +138,22 @@ function shapeOf(value: unknown, name = ''): unknown {
   return plainName.test(name) ? JSON.stringify(value).slice(0, longestValue) : typeof value;
 }
 
-/** The types of a row's fields. */
+/** Returns the types of a row's fields. */
 function typesOf(row: unknown): unknown {
   if (typeof row !== 'object' || row === null) return typeof row;
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.slice(0, longestValue), typeof value]));
 }
 
-/** Checks an answer; `invalid_response` names what is wrong with it first. */
+/** Parses a response. Throws `invalid_response`, whose message names the first problem. */
 export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
   const parsed = schema.safeParse(reply.json);
   if (parsed.success) return parsed.data;
   throw invalid(reply, `${route} answered with another shape: ${describe(parsed.error)}`);
 }
 
-/** The same for a write: an unreadable answer leaves its outcome open. */
+/**
+ * Parses the response to a write. Throws `outcome_unknown` for an unreadable response, because the write may have been done.
+ */
 export function parseWrite<T>(schema: z.ZodType<T>, { json, status, requestId }: Reply, route: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;

@@ -6,13 +6,13 @@ import { noLimiter } from './limiter.ts';
 import { collect } from './pagination.ts';
 import { systemTime } from './time.ts';
 
-// Every row of the retry table, against the faults of the sandbox. Delays are written down and not slept; no jitter is taken off.
+// Every row of the retry table, against the faults of the sandbox. Delays are recorded instead of slept, and jitter is off.
 
 const backOff = [500, 1000, 2000, 4000, 8000, 16_000, 32_000];
 
 interface Row {
   fault: { kind: string; status?: number };
-  /** What a fault that does not end comes to. */
+  /** The result of a fault that does not end. */
   read: { code: string; waits: number[] };
   write: { code: string; waits: number[] };
 }
@@ -69,10 +69,10 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
   await controls.setFaults([fault]);
   expect(await tries(async () => await client().currentUser())).toEqual(read);
   expect(await tries(async () => await client().createPersonalKey('x'))).toEqual(write);
-  // What a revocation rests on may change while it waits: its caller judges again, and repeats it.
+  // The evidence for a revocation may change during a delay, so the caller judges again and repeats the call.
   expect(await tries(async () => await client().revokePersonalKey(id))).toEqual({ ...write, waits: [] });
 
-  // The same fault once: what is repeated then succeeds, and what is not has failed.
+  // The same fault once: a repeated call then succeeds, and a call that is not repeated has failed.
   await controls.setFaults([{ ...fault, times: 1 }]);
   const again = await client()
     .currentUser()
@@ -83,8 +83,8 @@ test.each(rows)('$fault', async ({ fault, read, write }) => {
   expect(again).toBe(read.waits.length > 0 ? 'done' : 'failed');
 });
 
-// Deno's fetch would repeat it by itself on a connection that was used before: hence the read that comes first.
-test('a write whose answer was lost is reported as unknown, and was done once', async () => {
+// Deno's fetch would automatically resend on a connection that was used before. The read before the write makes such a connection.
+test('a write whose response was lost is reported as unknown, and was done once', async () => {
   const { client, controls } = await clientFixture();
   await client().currentUser();
   await controls.setFaults([{ method: 'POST', kind: 'lose_response', times: 1 }]);
@@ -117,7 +117,7 @@ test.each([
   expect(slept).toEqual(waits);
 });
 
-test('a call ends when its own time would be over, with what it failed with last', async () => {
+test('a call whose timeout would pass ends with its last error', async () => {
   const { client, controls, slept } = await clientFixture();
   await controls.setFaults([{ kind: 'status', status: 503 }]);
   const { code } = await failure(client({ callTimeoutMs: 5000 }).currentUser());
@@ -125,7 +125,7 @@ test('a call ends when its own time would be over, with what it failed with last
   expect(slept).toEqual([500, 1000, 2000, 4000]);
 });
 
-test('an answer that does not come within the time of an attempt counts as lost', async () => {
+test('a response that does not arrive within the timeout of an attempt counts as lost', async () => {
   const { client, slept } = await clientFixture();
   const baseUrl = await answering(() => undefined);
   const error = await failure(client({ baseUrl, timeoutMs: 20 }).currentUser());
@@ -135,7 +135,7 @@ test('an answer that does not come within the time of an attempt counts as lost'
   expect((await failure(client({ baseUrl, timeoutMs: 20 }).createPersonalKey('x'))).code).toBe('outcome_unknown');
 });
 
-test('an aborted call rejects as aborted: before it is sent, between attempts, or under way', async () => {
+test('an aborted call rejects as aborted: before it is sent, between attempts, or in flight', async () => {
   const { client, controls, sandbox } = await clientFixture();
   const options = { baseUrl: sandbox.url, apiKey: sandbox.adminKey };
   const aborted = AbortSignal.abort();
@@ -161,7 +161,7 @@ async function requests(sandbox: { controlUrl: string }): Promise<unknown> {
   return stats.requests;
 }
 
-test('a refusal whose body does not come whole is still that refusal; a 429 is told to the limiter', async () => {
+test('a refusal with a truncated body keeps its status, and the limiter records a 429', async () => {
   const { client } = await clientFixture();
   for (const [status, code] of [
     [401, 'unauthenticated'],
@@ -195,7 +195,7 @@ test('Retry-After as a date is measured by the clock of the server that sent it'
   expect(slept).toEqual([30_000]);
 });
 
-test('a hook that throws costs no answer', async () => {
+test('a hook that throws does not lose the response', async () => {
   const { client } = await clientFixture();
   const broken = () => {
     throw new Error('metrics are down');
@@ -204,7 +204,7 @@ test('a hook that throws costs no answer', async () => {
   expect((await client({ hooks }).createPersonalKey('x')).secret).toMatch(/^napi_/);
 });
 
-test('hooks hear of each attempt, wait and retry, with nothing secret in them', async () => {
+test('hooks receive each attempt, wait and retry, without any secret', async () => {
   const { client, controls, sandbox } = await clientFixture();
   await controls.setFaults([{ kind: 'status', status: 503, times: 1 }]);
   const heard: object[] = [];

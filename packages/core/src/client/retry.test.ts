@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 
-/** All delays of a failure that never ends, with no jitter taken off. */
+/** Returns all delays of a failure that never ends, without jitter. */
 function delays(failure: Failure, method: Method, retryAfterMs = 0): number[] {
   const found: number[] = [];
   for (let attempt = 1; attempt < 20; attempt += 1) {

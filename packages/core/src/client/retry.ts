@@ -1,11 +1,13 @@
-/** What became of an attempt that did not succeed: a status, or no usable answer: none, a part of one, or a whole one of another kind. */
+/**
+ * The result of a failed attempt: a status, or no usable response (none, a partial one, or a whole one of another kind).
+ */
 export type Failure = { status: number } | { status: null; wasSent: boolean; isWhole?: boolean };
 
-/** What a call does: reads, makes, or revokes. */
+/** What a call does: read, create, or revoke. */
 export type Method = 'GET' | 'POST' | 'DELETE';
 
 interface Rule {
-  /** Attempts in all, the first included. */
+  /** The total number of attempts, including the first. */
   attempts: number;
   firstDelayMs: number;
   hasJitter: boolean;
@@ -16,22 +18,22 @@ const limited: Rule = { attempts: 8, firstDelayMs: 500, hasJitter: true };
 const faulty: Rule = { attempts: 4, firstDelayMs: 200, hasJitter: true };
 
 /**
- * The retry table: 423, 429 and 503 say that nothing was done; any other fault is repeated for reads alone. A revocation is never repeated
- * here: what it rests on must be judged again first.
+ * Returns the retry rule. 423, 429 and 503 mean that nothing was done; after any other fault only reads are repeated. A revocation is never repeated
+ * here: its evidence must be judged again first.
  */
 function ruleFor(failure: Failure, method: Method): Rule | undefined {
   if (method === 'DELETE') return undefined;
   if (failure.status === 423) return locked;
   if (failure.status === 429 || failure.status === 503) return limited;
   if (method !== 'GET' || (failure.status === null && failure.isWhole === true)) return undefined;
-  // 501: the service does not have it, and will not by the next attempt.
+  // 501: the service does not support the request, and a further attempt cannot change that.
   if (failure.status === 501) return undefined;
   return failure.status === null || failure.status >= 500 ? faulty : undefined;
 }
 
 /**
- * The delay in ms before the next attempt, or undefined when there is none. `attempt` counts from 1; Retry-After is a floor;
- * `random` is in [0, 1).
+ * Returns the delay in ms before the next attempt, or undefined if there is none. `attempt` counts from 1. Retry-After is a floor. `random` is in [0,
+ * 1).
  */
 export function retryDelayMs(
   failure: Failure,
@@ -49,12 +51,12 @@ export function retryDelayMs(
   return Math.max(jittered, retryAfterMs);
 }
 
-/** Longer than this nobody waits for one request, whatever the answer asks for. */
+/** The longest wait for one request, even if the response asks for more. */
 const maxRetryAfterMs = 300_000;
 
 /**
- * Reads Retry-After, seconds or an HTTP date, as ms from `nowMs`, the time of the server that sent it; five minutes at most, 0 when absent
- * or unreadable.
+ * Returns Retry-After (seconds or an HTTP date) as ms from `nowMs`, the time of the server that sent it. At most five minutes; 0 if absent or
+ * unreadable.
  */
 export function readRetryAfterMs(header: string | null, nowMs: number): number {
   if (header === null) return 0;

@@ -8,7 +8,9 @@ import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
-/** When each of `count` requests was let go, in ms from the first, by so many replicas with a share of one account. */
+/**
+ * Returns when each of `count` requests was sent, in ms since the first, by several replicas with a share of one account.
+ */
 async function sendTimes(
   count: number,
   { share, routes, replicas }: { share: number; routes: number; replicas: number },
@@ -29,12 +31,12 @@ async function sendTimes(
   return { sent, counts };
 }
 
-/** The most that any window of this length held. */
+/** Returns the most requests in any window of this length. */
 const mostIn = (times: number[], windowMs: number) =>
   Math.max(0, ...times.map((from, index) => times.slice(index).filter((at) => at < from + windowMs).length));
 
 test.each([1, 3])(
-  'L1: 1,400 requests of %d replicas at the whole share take no longer than the bound, with well under one write each',
+  'L1: 1,400 requests of %d replicas at the whole share stay within the time bound, with well under one write each',
   async (replicas) => {
     const { sent, counts } = await sendTimes(1400, { share: 1, routes: 1, replicas });
     const times = sent.map(({ at }) => at);
@@ -45,7 +47,7 @@ test.each([1, 3])(
   },
 );
 
-test('L1: no window holds more than the share, however requests are spread over replicas, routes and time', async () => {
+test('L1: no window holds more than the share, for any spread of requests over replicas, routes and time', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(0.1, 0.5, 1),
@@ -88,7 +90,7 @@ test('L1: no window holds more than the share, however requests are spread over 
   );
 }, 120_000);
 
-test('L1, the twin: replicas with a store each overrun the share that they have in common', async () => {
+test('L1, counter-test: replicas with a store each exceed the share that they have in common', async () => {
   const time = virtualTime(1e12);
   const limiters = [1, 2, 3].map(() => {
     const { rows } = memoryRows(time.now);
@@ -104,7 +106,7 @@ test('L1, the twin: replicas with a store each overrun the share that they have 
 });
 
 test.each([20, 160, 400, 1500])(
-  'a store that takes %d ms to answer slows no busy route down for good, nor lets it go too fast',
+  'a store that takes %d ms to answer does not slow a busy route permanently, and never lets it exceed its rate',
   async (tripMs) => {
     const time = virtualTime(1e12);
     const { rows } = memoryRows(time.now, () => time.sleep(tripMs));
@@ -124,12 +126,12 @@ test.each([20, 160, 400, 1500])(
       }),
     );
     expect(mostIn(sent, 1000)).toBeLessThanOrEqual(40);
-    // Two that reserve in turn from a store so slow may get half of the pace.
+    // Two replicas that alternate their reservations on such a slow store may get half of the pace.
     expect(Math.max(...sent)).toBeLessThanOrEqual(2 * boundMs(400, 1) + 10 * tripMs);
   },
 );
 
-test('what lapsed is given back, also where another process saved first', async () => {
+test('lapsed permits are given back, also if another process saved first', async () => {
   const time = virtualTime(1e12);
   const { rows } = memoryRows(time.now);
   let isDisturbed = false;
@@ -145,7 +147,7 @@ test('what lapsed is given back, also where another process saved first', async 
     createLimiter({ account: 'a', share: 1, time, store: createSharedStore(of, { localMs: time.now }) });
   const limiter = make(disturbed);
   const impatient = new AbortController();
-  // Ten wait, and a block of ten is reserved; nine of them go away.
+  // Ten requests wait, and a batch of ten permits is reserved; then nine requests leave.
   const waits = Array.from({ length: 10 }, (_, index) =>
     limiter.wait('GET /a', index === 0 ? undefined : impatient.signal),
   );
@@ -160,7 +162,7 @@ test('what lapsed is given back, also where another process saved first', async 
   expect(used.reduce((sum, [, count]) => sum + count, 0)).toBeLessThanOrEqual(4);
 });
 
-test('what a replica reserved and did not use is given back with its next block', async () => {
+test('permits that a replica reserved and did not use are given back with its next batch', async () => {
   const time = virtualTime(1e12);
   const { rows } = memoryRows(time.now);
   const limiter = createLimiter({
@@ -170,18 +172,18 @@ test('what a replica reserved and did not use is given back with its next block'
     store: createSharedStore(rows, { localMs: time.now }),
   });
   for (let round = 0; round < 40; round += 1) {
-    // Blocks grow while they are used up; then the rest is left to lapse.
+    // Batches grow while they are used up; then the unused permits lapse.
     await Promise.all([1, 2, 3, 4, 5].map(() => limiter.wait('GET /a')));
     await time.sleep(1700);
   }
   const { rows: saved } = await rows.read(['a']);
   const { used } = (saved.get('a')?.state ?? { used: [] }) as { used: [number, number][] };
-  // At most the last block is reserved beyond what was sent in the last window.
+  // At most the last batch is reserved beyond what was sent in the last window.
   const sentInWindow = Math.ceil(62_750 / 1700) * 5;
   expect(used.reduce((sum, [, count]) => sum + count, 0)).toBeLessThanOrEqual(sentInWindow + 16);
 });
 
-test('a clock that was set back an hour holds nothing up for longer than a window', async () => {
+test('a clock that was set back an hour delays requests by at most one window', async () => {
   const time = virtualTime(1e12);
   let offsetMs = 0;
   const { rows } = memoryRows(() => time.now() - offsetMs);

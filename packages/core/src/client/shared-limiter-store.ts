@@ -2,40 +2,42 @@ import type { LimiterStore } from './limiter-store.ts';
 import type { Budget } from './limits.ts';
 import { joined, type Slowdown, shifted, slowDown, slownessAt } from './slowdown.ts';
 
-/** What is known of a budget over all replicas. Times are ms since 1970, of the rows' own clock. */
+/** The state of a budget over all replicas. Times are ms since 1970, of the rows' own clock. */
 interface State {
   /** The theoretical arrival time of the generic cell rate algorithm. */
   arrival: number;
-  /** Requests that may have been sent up to a time, oldest first. */
+  /** Counts of requests that may have been sent up to a time, oldest first. */
   used: [untilMs: number, count: number][];
-  /** Of an account that was answered 429. */
+  /** Set for an account that was answered 429. */
   slow?: Slowdown | undefined;
-  /** What was saved was of a later time: the clock was set back. */
+  /** The saved state has a later time: the clock was set back. */
   wasAhead?: boolean;
 }
 
-/** Where budgets stand: a database that all replicas share. */
+/** The rows of budgets, in a database that all replicas share. */
 export interface BudgetRows {
-  /** The rows' clock, and of each budget its version and what was saved last; one that is new has version 0 and no state. */
+  /**
+   * Returns the time of the rows' clock, and the version and last saved state of each budget. A new budget has version 0 and no state.
+   */
   read: (keys: string[]) => Promise<{ nowMs: number; rows: Map<string, { version: string; state: unknown }> }>;
-  /** Saves all, if each has the version still that was read. False, and nothing is saved, where one has not. */
+  /** Saves all rows if each still has the version that was read. Otherwise saves none and returns false. */
   save: (rows: { key: string; version: string; state: unknown }[]) => Promise<boolean>;
 }
 
 export interface SharedStoreOptions {
-  /** Ms of a clock that never goes back; this process's own. */
+  /** Returns the ms of this process's own clock, which never goes back. */
   localMs: () => number;
-  /** Stands in for the rows' clock: for simulations. */
+  /** For simulations: replaces the rows' clock. */
   now?: (() => number) | undefined;
-  /** Waits before what another process was faster with is tried again. */
+  /** Waits before a retry after another process saved first. */
   sleep?: ((ms: number) => Promise<void>) | undefined;
 }
 
 interface Permit {
-  /** By this process's clock: from when it may be taken, and until when. */
+  /** By this process's clock: the times from which and until which it may be taken. */
   fromMs: number;
   toMs: number;
-  /** By the rows' clock: until when it counts as not sent yet. */
+  /** By the rows' clock: the time until which the request may still be sent. */
   untilMs: number;
 }
 
@@ -44,49 +46,49 @@ interface PermitBatch {
   permits: Permit[];
   taken: number;
   size: number;
-  /** How many requests waited for it. */
+  /** How many requests waited for the batch. */
   waiting: number;
 }
 
-/** A budget as it stands, and how a reservation looks at it. */
+/** A budget and its current state, as a reservation uses them. */
 interface Standing {
   budget: Budget;
   state: State;
 }
 
-/** When the rows were read, by their clock and by ours, before and after. */
+/** The time of a read: by the rows' clock, and by this process's clock before and after. */
 interface Reading {
   nowMs: number;
   askedMs: number;
   answeredMs: number;
 }
 
-/** So far ahead permits are reserved, and so long each of them may be taken. */
+/** How far ahead permits are reserved. `validMs` is how long each permit may be taken. */
 const aheadMs = 1000;
 const validMs = 300;
 const mostPermits = 64;
-/** A window is kept as so many counts at most. */
+/** The maximum number of counts that a window is stored as. */
 const countsOfWindow = 400;
-/** What is counted later than this from now was counted before the clock was set back. */
+/** A count further in the future than this was saved before the clock was set back. */
 const furthestMs = 20_000;
-/** A store that takes longer to answer is none to count requests with; its permits lapse. */
+/** A store that takes longer to answer cannot count requests; its permits lapse. */
 const longestTripMs = 5000;
 const negligibleMs = 1e-6;
-/** What the clocks of two differ by while they are read makes less of a pace. */
+/** Ignores the pace difference that comes from reading two clocks at different moments. */
 const negligiblePace = 0.02;
 const mostAttempts = 30;
 const backoffMs = 15;
 
 /**
- * A store that the limiters of many processes share: the same algorithm, with its state in rows. Permits are reserved in batches, some of which are
- * due a little later, so that a busy route costs a fraction of a write a request; what a batch leaves is given back with the next.
+ * Returns a store that the limiters of many processes share. It uses the same algorithm, with its state in rows. Permits are reserved in batches,
+ * some due a little later, so that a busy route needs a fraction of a write a request. Unused permits are given back with the next batch.
  */
 export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: SharedStoreOptions): LimiterStore {
   const batches = new Map<string, PermitBatch>();
   const accountLeft = new Map<string, number>();
-  /** What is known of accounts that were answered 429, by this process's clock. */
+  /** The slowdowns of accounts that were answered 429, by this process's clock. */
   const slow = new Map<string, Slowdown | undefined>();
-  // From reading the rows to having saved them: permits are booked for later than that.
+  // The ms from reading the rows to having saved them. Permits are booked for after that.
   let saveMs = 0;
 
   const change = async <T>(
@@ -128,7 +130,7 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       if (last !== undefined && permit !== undefined) return takePermit(last, permit, localMs());
       batches.delete(key);
       const wanted = wantedAfter(last, waiting);
-      // What the budgets were made for.
+      // The pace that the budgets were computed for.
       const pace = paceOf(
         budgets.map((budget) => slow.get(budget.key)),
         localMs(),
@@ -137,7 +139,7 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
         const isReturned = giveBack(standings, last?.permits ?? [], reading.nowMs);
         const known = standings.map(({ state }) => state.slow);
         const blockedMs = Math.max(...known.map((each) => slownessAt(each, reading.nowMs).blockedMs));
-        // Slower than was thought: it is asked for again, with budgets for that.
+        // The account is slower than assumed: the caller must ask again with budgets for the new pace.
         const delayMs = paceOf(known, reading.nowMs) < pace - negligiblePace ? Math.max(blockedMs, 1) : blockedMs;
         if (delayMs > 0) return { answer: { permits: [], delayMs }, isChanged: isReturned };
         const reserved = reserve(standings, { wanted, reading, saveMs });
@@ -147,7 +149,7 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
       const batch = { permits, taken: 0, size: permits.length, waiting };
       batches.set(key, batch);
       const first = nextPermit(batch, localMs());
-      // The answer came so late that all of them are over: they are given back, and others are asked for.
+      // The response came so late that every permit has lapsed. They are given back, and the caller asks for others.
       return first === undefined ? negligibleMs * 2 : takePermit(batch, first, localMs());
     },
     async add(budgets) {
@@ -170,12 +172,12 @@ export function createSharedStore(rows: BudgetRows, { localMs, now, sleep }: Sha
   };
 }
 
-/** The next permit of a batch that is not over; those that are stay in it, to be given back. */
+/** Returns the next permit of a batch that has not lapsed. Lapsed permits stay in the batch, to be given back. */
 function nextPermit(batch: PermitBatch | undefined, nowMs: number): Permit | undefined {
   return batch?.permits.find(({ toMs }) => toMs > nowMs);
 }
 
-/** 0 takes it; else the ms until it comes. */
+/** Takes the permit and returns 0, or returns the ms until it may be taken. */
 function takePermit(batch: PermitBatch, permit: Permit, nowMs: number): number {
   if (permit.fromMs - nowMs > negligibleMs) return permit.fromMs - nowMs;
   batch.permits.splice(batch.permits.indexOf(permit), 1);
@@ -184,21 +186,21 @@ function takePermit(batch: PermitBatch, permit: Permit, nowMs: number): number {
 }
 
 /**
- * Those who wait. One that waits alone may be one after the other of a long row: then twice the last batch if that was used up, else as many as
- * were.
+ * Returns how many permits to reserve: the number of waiting requests. A single waiter may be part of a long sequence. It then gets twice the last
+ * batch if that was used up, otherwise as many as were used.
  */
 function wantedAfter(last: PermitBatch | undefined, waiting: number): number {
   if (last === undefined || waiting > 1 || last.waiting > 1) return Math.min(mostPermits, waiting);
   return last.permits.length === 0 ? Math.min(mostPermits, last.size * 2) : Math.max(1, last.taken);
 }
 
-/** Books as many permits as there is room for up to a little later; or answers with when to ask again. */
+/** Books as many permits as fit until a little later, or returns when to ask again. */
 function reserve(
   standings: Standing[],
   { wanted, reading, saveMs }: { wanted: number; reading: Reading; saveMs: number },
 ): { permits: Permit[]; delayMs: number } {
   const { nowMs, askedMs, answeredMs } = reading;
-  // What is booked can be taken only when it has been saved; and of our clock we know the rows' within the time that the reading took.
+  // A permit can be taken only after it is saved. The offset between our clock and the rows' clock is known only within the duration of the read.
   const earliestMs = nowMs + saveMs;
   const takenWithinMs = validMs + Math.min(longestTripMs, answeredMs - askedMs);
   const permits: Permit[] = [];
@@ -213,10 +215,12 @@ function reserve(
   return { permits, delayMs: 0 };
 }
 
-/** When the next request is due at an even pace, after a burst. */
+/** Returns when the next request is due at an even pace, after a burst. */
 const paceMs = ({ burst, intervalMs }: Budget, { arrival }: State) => arrival - (burst - 1) * intervalMs - negligibleMs;
 
-/** When the window takes another, its oldest requests being surely over; in the past if it does now. */
+/**
+ * Returns when the window has room for another request, once its oldest requests have certainly left. In the past if it has room now.
+ */
 function roomAtMs({ max, windowMs }: Budget, { used }: State): number {
   let count = 0;
   for (const [untilMs, requests] of used.toReversed()) {
@@ -226,7 +230,7 @@ function roomAtMs({ max, windowMs }: Budget, { used }: State): number {
   return Number.NEGATIVE_INFINITY;
 }
 
-/** Counts a request that may be sent from a time on, and until another. */
+/** Counts a request that may be sent between two times. */
 function book({ windowMs, intervalMs }: Budget, state: State, permit: { atMs: number; untilMs: number }): void {
   state.arrival = Math.max(state.arrival, permit.atMs) + intervalMs;
   const untilMs = countedUntil(windowMs, permit.untilMs);
@@ -235,13 +239,13 @@ function book({ windowMs, intervalMs }: Budget, state: State, permit: { atMs: nu
   else state.used = [...state.used, [untilMs, 1] as [number, number]].toSorted(([a], [b]) => a - b);
 }
 
-/** Times are counted together where they are close: as of the latest of them. */
+/** Returns the time under which close times are counted together: the latest of them. */
 function countedUntil(windowMs: number, untilMs: number): number {
   const stepMs = windowMs / countsOfWindow;
   return Math.ceil(untilMs / stepMs) * stepMs;
 }
 
-/** What was reserved and nobody took any more. */
+/** Returns permits that were reserved and not taken to their budgets. The result is whether a state changed. */
 function giveBack(standings: Standing[], permits: Permit[], nowMs: number): boolean {
   let isChanged = false;
   for (const { untilMs } of permits)
@@ -255,16 +259,18 @@ function giveBack(standings: Standing[], permits: Permit[], nowMs: number): bool
   return isChanged;
 }
 
-/** The saved state as of now: without what has left the window; where the clock was set back, what it says of later counts as of now. */
+/**
+ * Returns the saved state as of now, without what has left the window. If the clock was set back, later times count as now.
+ */
 function stateOf(saved: unknown, { windowMs, burst, intervalMs }: Budget, nowMs: number): State {
-  // What this module has saved itself.
+  // Only this module writes the saved state.
   const { arrival = 0, used = [], slow } = (saved ?? {}) as Partial<State>;
   const wasAhead = (used.at(-1)?.[0] ?? 0) > nowMs + furthestMs;
   const latestMs = wasAhead ? countedUntil(windowMs, nowMs + validMs) : Number.POSITIVE_INFINITY;
   return {
     ...(wasAhead ? { wasAhead } : {}),
     arrival: wasAhead ? Math.min(arrival, nowMs + burst * intervalMs) : arrival,
-    // Once the pace is whole again there is nothing left to know.
+    // A fully recovered pace needs no record.
     slow: slownessAt(slow, nowMs).pace < 1 ? slow : undefined,
     used: used
       .filter(([untilMs, count]) => count > 0 && untilMs + windowMs > nowMs)

@@ -9,7 +9,7 @@ import { joined, slowDown, slownessAt } from './slowdown.ts';
 
 type Time = ReturnType<typeof virtualTime>;
 
-/** When replicas send 60 requests each, after the first of them was answered 429; in ms from then. */
+/** Returns when replicas send 60 requests each, in ms since the first of them was answered 429. */
 async function sendAfter429(stores: (time: Time) => LimiterStore[]) {
   const time = virtualTime(1e12);
   const limiters = stores(time).map((store) => createLimiter({ account: 'a', share: 1, time, store }));
@@ -28,10 +28,10 @@ async function sendAfter429(stores: (time: Time) => LimiterStore[]) {
   );
 }
 
-test('a 429 that one replica was answered makes all of them wait, and slows them for a while', async () => {
+test('a 429 to one replica makes all replicas wait, and slows them for a while', async () => {
   const sent = await sendAfter429((time) => {
     const { rows } = memoryRows(time.now);
-    // Their clocks have nothing in common but their pace.
+    // Their clocks differ, but run at the same rate.
     return [0, 5e9, -7e8].map((apartMs) => createSharedStore(rows, { localMs: () => time.now() + apartMs }));
   });
   for (const times of sent) expect(times[0]).toBeGreaterThanOrEqual(3000);
@@ -40,12 +40,12 @@ test('a 429 that one replica was answered makes all of them wait, and slows them
   expect(Math.max(...all) - Math.min(...all)).toBeGreaterThan(((180 - 40) * 60_000) / 700);
 });
 
-test('the twin: replicas that count by themselves hear nothing of it', async () => {
+test('counter-test: a 429 to one replica does not slow replicas that count separately', async () => {
   const [, second = []] = await sendAfter429(() => [createMemoryStore(), createMemoryStore()]);
   expect(second[0]).toBeLessThan(3000);
 });
 
-test('a replica that has sent nothing yet begins at the pace that the account has', async () => {
+test('a replica that has sent nothing yet starts at the account’s current pace', async () => {
   const time = virtualTime(1e12);
   const { rows } = memoryRows(time.now);
   const first = createSharedStore(rows, { localMs: time.now });
@@ -59,12 +59,12 @@ test('a replica that has sent nothing yet begins at the pace that the account ha
     const budgets = budgetsOf('a', 'GET /a', fresh.slowness('a', time.now()).pace);
     if ((await fresh.take(budgets, time.now(), 40)) === 0) sent += 1;
   }
-  // An eighth of the burst of 40, and a little more for what has come back since.
+  // An eighth of the burst of 40, and a little more for what has recovered since.
   expect(sent).toBeGreaterThan(2);
   expect(sent).toBeLessThanOrEqual(6);
 });
 
-test('a clock that is set back makes nobody wait for longer than a 429 can', async () => {
+test('a clock that is set back delays no request for longer than a 429 can', async () => {
   for (const backMs of [100_000, 3_600_000, 86_400_000]) {
     let backByMs = 0;
     const time = virtualTime(1e12);
@@ -81,7 +81,7 @@ test('a clock that is set back makes nobody wait for longer than a 429 can', asy
       backByMs = backMs;
       expect(store.slowness('a', now()).blockedMs).toBeLessThan(310_000);
     }
-    // Whoever reads the row for the first time now.
+    // A limiter that reads the row for the first time now.
     const limiter = createLimiter({
       account: 'a',
       share: 1,
@@ -94,7 +94,7 @@ test('a clock that is set back makes nobody wait for longer than a 429 can', asy
   }
 });
 
-test('what was read before a 429 was heard does not undo it, and what cannot be written is known still', async () => {
+test('a read from before a 429 does not undo it, and a 429 that cannot be written still slows this process', async () => {
   const time = virtualTime(1e12);
   const { rows } = memoryRows(time.now, async () => await time.sleep(50));
   let isDown = false;
@@ -113,13 +113,13 @@ test('what was read before a 429 was heard does not undo it, and what cannot be 
   expect(store.slowness('a', time.now()).blockedMs).toBeGreaterThan(29_000);
 });
 
-test('a pace comes back within five minutes, and what two know is joined to what both allow', () => {
+test('a pace recovers within five minutes, and two slowdowns join into what both allow', () => {
   const once = slowDown(undefined, 0, 10_000);
   expect(slownessAt(once, 0)).toEqual({ blockedMs: 10_000, pace: 0.5 });
   expect(slownessAt(once, 160_000).pace).toBeCloseTo(1);
   const together = slowDown(once, 5000, 10_000);
   expect(together).toEqual({ pace: 0.5, blockedUntil: 15_000 });
-  // The first has come back by then: only the second counts.
+  // The first has recovered by then: only the second counts.
   const later = slowDown(undefined, 400_000, 1000);
   expect(joined(once, later)).toEqual(later);
   expect(joined(undefined, later)).toEqual(later);

@@ -1,6 +1,6 @@
 /**
- * What a 429 brought upon an account that others use, too: nothing is sent until a time, and then at a part of the pace that comes back by and by.
- * Times are ms of one clock.
+ * The slowdown of an account after a 429; other clients may use the account too. Nothing is sent until `blockedUntil`, and then at a part of the pace
+ * that gradually recovers. Times are ms of one clock.
  */
 export interface Slowdown {
   /** Above 0 and at most 1, as of `blockedUntil`. */
@@ -8,9 +8,9 @@ export interface Slowdown {
   blockedUntil: number;
 }
 
-/** What a slowdown comes to at a moment. */
+/** The effect of a slowdown at a moment. */
 export interface Slowness {
-  /** Ms in which nothing is sent. */
+  /** How many ms nothing may be sent. */
   blockedMs: number;
   /** Above 0 and at most 1. */
   pace: number;
@@ -19,7 +19,9 @@ export interface Slowness {
 const recoveryMs = 300_000;
 const minPace = 1 / 8;
 const minBlockMs = 1000;
-/** Longer than any 429 is heeded for (readRetryAfterMs): what says more was written before the clock was set back, and counts for nothing. */
+/**
+ * Longer than the maximum wait after a 429 (readRetryAfterMs). A later time was written before the clock was set back and is ignored.
+ */
 const impossibleMs = 310_000;
 
 export function slownessAt(slow: Slowdown | undefined, nowMs: number): Slowness {
@@ -28,7 +30,7 @@ export function slownessAt(slow: Slowdown | undefined, nowMs: number): Slowness 
   return { blockedMs: Math.max(0, -overMs), pace: Math.min(1, slow.pace + Math.max(0, overMs) / recoveryMs) };
 }
 
-/** A 429 that was answered: of several that come together only the first halves the pace. */
+/** Returns the slowdown after a 429. Of several 429s that come together, only the first halves the pace. */
 export function slowDown(slow: Slowdown | undefined, nowMs: number, retryAfterMs: number): Slowdown {
   const { blockedMs, pace } = slownessAt(slow, nowMs);
   return {
@@ -37,14 +39,14 @@ export function slowDown(slow: Slowdown | undefined, nowMs: number, retryAfterMs
   };
 }
 
-/** What two know of one account, taken together. */
+/** Returns the join of two slowdowns of one account, as strict as both. */
 export function joined(one: Slowdown | undefined, other: Slowdown | undefined): Slowdown | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const blockedUntil = Math.max(one.blockedUntil, other.blockedUntil);
   return { pace: Math.min(slownessAt(one, blockedUntil).pace, slownessAt(other, blockedUntil).pace), blockedUntil };
 }
 
-/** The same by a clock that is so many ms ahead. */
+/** Returns the same slowdown by a clock that is `byMs` ahead. */
 export function shifted(slow: Slowdown | undefined, byMs: number): Slowdown | undefined {
   return slow === undefined ? undefined : { pace: slow.pace, blockedUntil: slow.blockedUntil + byMs };
 }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** The clock and sleep of a client, so that tests bring their own. `now` is in milliseconds since 1970. */
+/** The clock and sleep of a client, so that tests can replace them. `now` is in milliseconds since 1970. */
 export interface Time {
   now(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

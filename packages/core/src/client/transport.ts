@@ -9,32 +9,34 @@ import type { Time } from './time.ts';
 
 export interface CallOptions {
   method: Method;
-  /** The route's pattern, by which limits count: `/projects/{project_id}/operations`. */
+  /** The route's pattern, which the limits count by: `/projects/{project_id}/operations`. */
   route: string;
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
   exactIntegers?: boolean;
-  /** Between its turn under the limits and the request: what it throws is the call's error, and nothing is sent. */
+  /**
+   * Runs after the permit is granted and before the request. An error thrown here rejects the call, and no request is sent.
+   */
   beforeSend?: (() => Promise<void>) | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** An answer: its JSON, null where it has none (204), and the control plane's own `Date` in ms, null if it sent none. */
+/** A response: its JSON (null for 204) and the control plane's own `Date` in ms (null if it sent none). */
 export interface Reply {
   json: unknown;
   status: number;
   /** The id that was sent with the request. */
   requestId: string;
   dateMs: number | null;
-  /** How long a cache has kept the answer, in ms by its `Age`; 0 for one that comes from the control plane itself. */
+  /** How long a cache has kept the response, in ms by its `Age`; 0 if it comes from the control plane itself. */
   ageMs: number;
   headers: Headers;
 }
 
-/** What a client tells of its work, for metrics. Nothing of it is secret; what a hook throws changes nothing. */
+/** Events of a client, for metrics. They contain no secret, and an error that a hook throws is ignored. */
 export interface Hooks {
-  /** One request and what came of it; `status` is null without an answer. */
+  /** Called for one request and its result; `status` is null without a response. */
   onAttempt?: (attempt: {
     method: string;
     route: string;
@@ -43,9 +45,9 @@ export interface Hooks {
     durationMs: number;
     requestId: string;
   }) => void;
-  /** Before a further attempt. */
+  /** Called before a further attempt. */
   onRetry?: (retry: { method: string; route: string; attempt: number; status: number | null; delayMs: number }) => void;
-  /** How long the limiter held a request back, in ms. */
+  /** Called with how long the limiter held a request back, in ms. */
   onWait?: (wait: { method: string; route: string; waitMs: number }) => void;
 }
 
@@ -56,9 +58,9 @@ export interface TransportOptions {
   time: Time;
   random: () => number;
   fetch: typeof fetch;
-  /** For one attempt, from connecting to the last byte. */
+  /** The timeout of one attempt, from connecting to the last byte. */
   timeoutMs: number;
-  /** For a call with all its attempts and waits. */
+  /** The timeout of a call with all its attempts and waits. */
   callTimeoutMs: number;
   maxBodyBytes: number;
   userAgent: string;
@@ -67,12 +69,12 @@ export interface TransportOptions {
 
 export type Call = (options: CallOptions) => Promise<Reply>;
 
-/** One call as its attempts see it: the request with the time at which it is over. */
+/** One call as its attempts see it: the request and the signal of its timeout. */
 interface Running extends CallOptions {
   over: AbortSignal;
 }
 
-/** Makes the function through which every request goes: limits, time limits, retries, typed errors. */
+/** Returns the function that sends every request, with limits, timeouts, retries and typed errors. */
 export function createTransport(options: TransportOptions): Call {
   const { limiter, time, random, callTimeoutMs } = options;
   const hooks = quiet(options.hooks);
@@ -99,7 +101,7 @@ export function createTransport(options: TransportOptions): Call {
   };
   return async function call(request) {
     requireIds(request);
-    // Not AbortSignal.timeout: its timer would stay for the whole time after a call that is long over.
+    // AbortSignal.timeout would keep its timer for the full timeout, long after the call has ended.
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), callTimeoutMs).unref();
     try {
@@ -110,7 +112,7 @@ export function createTransport(options: TransportOptions): Call {
   };
 }
 
-/** An id that is empty, or a step up or in place, would name another route. Nothing is sent. */
+/** Throws for an id that is empty, `.` or `..`, because it would name another route. No request is sent. */
 function requireIds({ route, params = {} }: CallOptions): void {
   for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
     const id = params[name] ?? '';
@@ -121,11 +123,11 @@ function requireIds({ route, params = {} }: CallOptions): void {
 
 const isEnded = ({ signal, over }: Running) => over.aborted || signal?.aborted === true;
 
-/** One flat signal each time: those made of others that were made of others are never let go while the caller's lives. */
+/** Creates one flat signal each time: nested combined signals are not released while the caller's signal lives. */
 const eitherOf = ({ signal, over }: Running, ...more: AbortSignal[]): AbortSignal =>
   AbortSignal.any([over, ...more, ...(signal ? [signal] : [])]);
 
-/** Hooks that may be absent, and whose faults are their own. */
+/** Returns hooks that are all present and whose errors are ignored. */
 function quiet(hooks: Hooks): Required<Hooks> {
   const calling =
     <T>(hook: ((value: T) => void) | undefined) =>
@@ -133,13 +135,13 @@ function quiet(hooks: Hooks): Required<Hooks> {
       try {
         hook?.(value);
       } catch {
-        // An answer, and a new key's secret in it, must not be lost for a metric.
+        // A metric must not lose a response, which may contain a new key's secret.
       }
     };
   return { onAttempt: calling(hooks.onAttempt), onRetry: calling(hooks.onRetry), onWait: calling(hooks.onWait) };
 }
 
-/** Resolves when the request may be sent, with the ms that it waited; nothing was sent when it rejects. */
+/** Resolves with the ms waited when the request may be sent. If it rejects, nothing was sent. */
 async function waitForPermit({ limiter, time, callTimeoutMs }: TransportOptions, running: Running): Promise<number> {
   const { method, route, signal } = running;
   const startedMs = time.now();
@@ -151,7 +153,7 @@ async function waitForPermit({ limiter, time, callTimeoutMs }: TransportOptions,
   if (running.over.aborted) {
     throw new ControlPlaneError('timed_out', `${method} ${route} had no turn within ${callTimeoutMs} ms`);
   }
-  // What a store says of its own fault may hold a connection's password.
+  // A store's own error text may contain a connection's password.
   if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} had no turn: the limiter failed`);
   return time.now() - startedMs;
 }
@@ -190,7 +192,7 @@ async function attemptOnce(
   }
 }
 
-/** An answer that is no success. Its status decides, also when its body does not come whole. */
+/** Returns the failure of a response that is not a success. The status decides, even if the body is truncated. */
 async function readFailure(
   options: TransportOptions,
   { method, route }: Running,
@@ -217,7 +219,7 @@ function send(options: TransportOptions, request: Running, requestId: string): P
     signal: eitherOf(request, AbortSignal.timeout(options.timeoutMs)),
     headers: {
       accept: 'application/json',
-      // An answer that a cache kept shows a time that is over, and calls it the present.
+      // A cached response would show a past state as the current one.
       'cache-control': 'no-cache',
       authorization: `Bearer ${options.apiKey}`,
       'user-agent': options.userAgent,
@@ -276,7 +278,7 @@ function describeLoss(
   return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'did not answer whole'} (${networkCode(cause)})`;
 }
 
-/** A control plane, or a proxy before it, may put the credential into its answer. */
+/** Removes the credential from a text: a control plane, or a proxy before it, may repeat it in a response. */
 function hide({ apiKey }: TransportOptions, text: string): string {
   return apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]');
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { WireOperation } from '../wire/schemas.ts';
 import { waitForOperations } from './wait.ts';
 
-/** Operations that show these statuses, one a poll; time moves with each wait. */
+/** Polls operations that show these statuses, one a poll; time advances with each wait. */
 function polled(...courses: string[][]) {
   let nowMs = 0;
   const slept: number[] = [];
@@ -20,7 +20,7 @@ function polled(...courses: string[][]) {
   const read = async ({ id }: { id: string }) => {
     polls.push(id);
     const course = courses[Number(id)] ?? [];
-    // Only the status is looked at.
+    // Only the status is read.
     return { id, status: course.length > 1 ? course.shift() : course[0] } as WireOperation;
   };
   return { time, slept, polls, operations, read };
@@ -42,7 +42,7 @@ test.each([
   expect(slept).toEqual(Array.from({ length: waits }, () => 5000));
 });
 
-test('several are answered in their order, each polled until its own end', async () => {
+test('the results are in the order of the operations, and each operation is polled until it ends', async () => {
   const { operations, read, time, polls } = polled(
     ['running', 'finished'],
     ['skipped'],
@@ -53,7 +53,7 @@ test('several are answered in their order, each polled until its own end', async
   expect(polls).toEqual(['0', '0', '1', '2', '2', '2']);
 });
 
-test('one that does not end before the deadline is told of, by status and time', async () => {
+test('an operation that does not end before the deadline is reported with its status and the time', async () => {
   const { operations, read, time, slept } = polled(['failed']);
   const error = await failure(waitForOperations(read, operations, { time, deadlineMs: 17_000 }));
   expect(error.code).toBe('timed_out');
@@ -61,7 +61,7 @@ test('one that does not end before the deadline is told of, by status and time',
   expect(slept).toEqual([5000, 5000, 5000]);
 });
 
-test('a wait that is aborted rejects as aborted', async () => {
+test('an aborted wait rejects as aborted', async () => {
   const { operations, read, time } = polled(['running']);
   const error = await failure(waitForOperations(read, operations, { time, signal: AbortSignal.abort() }));
   expect(error.code).toBe('aborted');

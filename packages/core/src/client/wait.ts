@@ -2,16 +2,16 @@ import type { WireOperation } from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
 import type { Time } from './time.ts';
 
-/** How an operation ended. `error` counts as failed; `failed` itself is no end, for it can still be retried. */
+/** How an operation ended. `error` counts as failed; `failed` itself is not an end, because it can still be retried. */
 export interface OperationEnd {
   outcome: 'finished' | 'cancelled' | 'skipped' | 'failed';
   operation: WireOperation;
 }
 
 export interface WaitOptions {
-  /** Between two polls of one operation, in ms; 5000 as the control plane's documents suggest. */
+  /** The time between two polls of one operation, in ms; 5000 as the control plane's documents suggest. */
   intervalMs?: number;
-  /** For all of it, in ms; ten minutes by default. */
+  /** The deadline for all operations, in ms; ten minutes by default. */
   deadlineMs?: number;
   signal?: AbortSignal | undefined;
 }
@@ -24,8 +24,8 @@ const ends = new Map<string, OperationEnd['outcome']>([
 ]);
 
 /**
- * Polls operations, each until its end, and answers in their order. Rejects with `timed_out` when the deadline passes first, with
- * `aborted` on the signal, and with whatever a poll itself fails with.
+ * Polls operations until each ends, and returns the results in their order. Rejects with `timed_out` when the deadline passes first, with `aborted`
+ * on the signal, and with any error of a poll.
  */
 export async function waitForOperations(
   read: (operation: { projectId: string; id: string }, signal: AbortSignal) => Promise<WireOperation>,

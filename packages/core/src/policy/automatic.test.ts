@@ -9,14 +9,14 @@ const enforcement = { organizations: { acme: { mode: 'enforce' } } };
 const policyOf = (change: object = {}) => policySchema.parse({ enforcement, rules: [rule], ...change });
 const live = Array.from({ length: 20 }, (_, index) => makeKey(100 + index, { use: usedDaysAgo(1) }));
 
-/** Why each item waits, null where it goes by itself. */
+/** Returns why each item waits, or null if it may be revoked automatically. */
 function decide(facts: Facts, policy = policyOf()): Record<string, string | null> {
   return Object.fromEntries(makePlan(policy, facts).automatic.map(({ verdict, waits }) => [verdict.key.number, waits]));
 }
 const among = (keys: KeyFacts[], change: Partial<ScopeFacts> = {}) => makeFacts([...keys, ...live], change);
 const went = { automatic: [daysAgo(2)] };
 
-test('R6: a key goes by itself only where its rule and its organization are both in mode: enforce', () => {
+test('R6: a key is revoked automatically only if its rule and its organization are both in mode: enforce', () => {
   const facts = among([makeKey(1)]);
   expect(decide(facts)).toEqual({ 1: null });
   expect(decide(facts, policyOf({ rules: [{ ...rule, mode: 'plan' }] }))).toEqual({});
@@ -28,20 +28,20 @@ test('R6: a key goes by itself only where its rule and its organization are both
   expect(decide(facts, policyOf({ enforcement: { organizations: but } }))).toEqual({});
 });
 
-test('R6: personal keys are in mode: enforce only by their own name', () => {
+test('R6: personal keys are in mode: enforce only under the name personal', () => {
   const personal = { kind: 'personal', organizationId: null, scope: '1/user:ada' } as const;
   const facts = makeFacts([makeKey(1, personal), makeKey(2, { ...personal, use: usedDaysAgo(1) })]);
   expect(decide(facts, policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } }))).toEqual({});
   expect(decide(facts, policyOf({ enforcement: { organizations: { personal: { mode: 'enforce' } } } }))[1]).toBeNull();
 });
 
-test('inactivity is enforced on two listings an hour apart, which both show the key', () => {
+test('inactivity is enforced only if two listings an hour apart both show the key', () => {
   const waits = 'two complete listings at least an hour apart must show it';
   expect(decide(among([makeKey(1)], { hourPriorListedAt: null }))).toEqual({ 1: waits });
   expect(decide(among([makeKey(1, { presentSince: daysAgo(1 / 96) })]))).toEqual({ 1: waits });
 });
 
-test('R6: a canary goes first in each scope, and the rest when canary_wait has passed', () => {
+test('R6: in each scope one canary is revoked first, and the rest after canary_wait', () => {
   const keys = [makeKey(1), makeKey(2), makeKey(3, { scope: '1/organization:other', organizationId: 'other' })];
   const both = policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } });
   const others = makeKey(4, { scope: '1/organization:other', organizationId: 'other', use: usedDaysAgo(1) });
@@ -52,7 +52,7 @@ test('R6: a canary goes first in each scope, and the rest when canary_wait has p
   expect(decide(among([makeKey(2)], { automatic: [daysAgo(1)] }))).toEqual({ 2: null });
 });
 
-test('R6: a canary of more than 30 days ago is none, and an open incident stops its scope', () => {
+test('R6: a canary of more than 30 days ago does not count, and an open incident stops its scope', () => {
   const keys = [makeKey(1), makeKey(2)];
   expect(
     Object.values(decide(among(keys, { automatic: [daysAgo(31)] }))).filter((waits) => waits === null),
@@ -60,7 +60,7 @@ test('R6: a canary of more than 30 days ago is none, and an open incident stops 
   expect(decide(among(keys, { ...went, openIncidents: 1 }))[1]).toMatch(/incident of its scope is open/);
 });
 
-test('R3: over the breaker nothing goes by itself; at the limit it does; the plan says how many of how many', () => {
+test('R3: over the breaker no key is revoked automatically; at the limit keys are; the plan states both counts', () => {
   const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
   const plan = makePlan(policyOf(), among(flagged, went));
   expect(plan.document.breakers).toEqual([
@@ -74,7 +74,7 @@ test('R3: over the breaker nothing goes by itself; at the limit it does; the pla
   expect(Object.values(five)).toEqual([null, null, null, null, null]);
 });
 
-test('R3: keys that wait for a quota count for the breaker, those of a plan that a person applied do not', () => {
+test('R3: keys that wait for a quota count for the breaker; those of a plan that a person applied do not', () => {
   const flagged = Array.from({ length: 10 }, (_, index) => makeKey(index + 1));
   const small = policyOf({ quotas: { per_run: 2 } });
   const open = decide(among(flagged, went), small);
@@ -89,7 +89,7 @@ test('R3: a scope of fewer than ten keys has no breaker', () => {
   expect(makePlan(policyOf(), makeFacts([...nine, makeKey(4)], went)).document.breakers).toHaveLength(1);
 });
 
-test('R3: keys whose notices are not accepted yet are flagged all the same, and so are those seen once', () => {
+test('R3: keys whose notices are not accepted yet, and keys seen once, still count as flagged', () => {
   const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
   const announcing = policyOf({ rules: [{ ...rule, notices: ['15d'] }] });
   expect(makePlan(announcing, among(flagged, went)).document).toMatchObject({
@@ -99,7 +99,7 @@ test('R3: keys whose notices are not accepted yet are flagged all the same, and 
   expect(makePlan(policyOf(), among(flagged, { ...went, priorListedAt: null })).document.breakers).toHaveLength(1);
 });
 
-test('R3: a scope does not lose its breaker by shrinking below ten keys within a day', () => {
+test('R3: a scope that shrinks below ten keys within a day keeps its breaker', () => {
   const nine = [...live.slice(0, 6), ...Array.from({ length: 3 }, (_, index) => makeKey(index + 1))];
   expect(makePlan(policyOf(), makeFacts(nine, { ...went, goneLately: 1 })).document.breakers).toHaveLength(1);
   expect(makePlan(policyOf(), makeFacts(nine, { ...went, missing: 1 })).document.breakers).toMatchObject([
@@ -107,7 +107,7 @@ test('R3: a scope does not lose its breaker by shrinking below ten keys within a
   ]);
 });
 
-test('R3: keys that wait for a person take nothing from the quotas of those that go by themselves', () => {
+test('R3: keys that wait for a person use no quota of the keys that are revoked automatically', () => {
   const planned = { ...rule, name: 'planned', mode: 'plan', match: { name: 'old *' } };
   const small = policyOf({ quotas: { per_run: 2 }, rules: [{ ...rule, match: { name: 'key *' } }, planned] });
   const old = [1, 2].map((number) => makeKey(number, { name: `old ${number}`, createdAt: daysAgo(400) }));
@@ -128,7 +128,7 @@ test('R3: keys that wait for a person take nothing from the quotas of those that
   ).toHaveLength(1);
 });
 
-test('R7: a key that could not be revoked lately comes last, and takes no other’s turn', () => {
+test('R7: a key whose revocation failed lately comes last, and takes no quota from the others', () => {
   const small = policyOf({ quotas: { per_run: 1 } });
   const facts = among([makeKey(1, { createdAt: daysAgo(400), hasFailedLately: true }), makeKey(2)]);
   expect(makePlan(small, facts).document.items.map(({ key }) => key.number)).toEqual(['2']);

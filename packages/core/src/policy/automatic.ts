@@ -6,10 +6,12 @@ import { hasSeen } from './guard.ts';
 import { incidentHold, type Verdict } from './holds.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
-/** A scope of which one plan flags more than the breaker allows (R3). */
+/** A scope in which one plan flags more keys than the breaker allows (R3). */
 export interface Breaker {
   scope: string;
-  /** Keys that rules flag and that nothing but a quota holds, less those of a plan that a person has applied. */
+  /**
+   * Flagged keys that nothing but a quota, a notice or a second listing holds, except those of a plan that a person applied.
+   */
   flagged: number;
   /** The former name of `flagged`, served for one more version. */
   condemned: number;
@@ -18,13 +20,13 @@ export interface Breaker {
   percent: number;
 }
 
-/** Smaller scopes have no breaker: of nine keys one is more than a tenth. */
+/** Smaller scopes have no breaker: one key of nine is already more than a tenth. */
 const leastKeysForBreaker = 10;
 
-/** Holds behind which a key is flagged all the same: it goes as soon as they end by themselves. */
+/** Holds that end automatically and therefore do not exclude a key from the breaker's count. */
 const flaggedKinds = ['over_quota', 'unannounced', 'seen_once'];
 
-/** Which breakers are open. The share is compared without rounding: `flagged * 100 > percent * active`. */
+/** Returns the open breakers. The share is compared without rounding: `flagged * 100 > percent * active`. */
 export function openBreakers(
   { enforcement: { breaker_percent: percent } }: Policy,
   facts: Facts,
@@ -52,18 +54,20 @@ function countBy(names: string[]): Map<string, number> {
   return counts;
 }
 
-/** A key that rule and organization would let go without a person, and why it waits; null where it may go now. */
+/**
+ * A key that its rule and organization allow to be revoked automatically. `waits` says why it waits; null if it may be revoked now.
+ */
 export interface AutomaticVerdict {
   verdict: Verdict;
-  /** Findings that may act by themselves; empty where `waits` is not null. */
+  /** Findings that allow automatic revocation; empty if `waits` is not null. */
   findings: Finding[];
   waits: string | null;
 }
 
 /**
- * Of the keys that nothing holds, says which may go without a person (R6): rule and organization are both in `mode: enforce`, two
- * listings at least an hour apart show the key, no breaker and no incident is open, and a canary has gone before. The quotas come
- * after. Pure; in the order of the verdicts.
+ * Returns which of the keys that nothing holds may be revoked automatically (R6). Rule and organization must both be in `mode: enforce`. Two listings
+ * at least an hour apart must show the key if its rule rests on use. No breaker and no incident may be open, and a canary must have been revoked
+ * before. Quotas apply afterwards. Pure; keeps the order of the verdicts.
  */
 export function automatic(policy: Policy, facts: Facts, verdicts: Verdict[]): AutomaticVerdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
@@ -86,17 +90,17 @@ export function automatic(policy: Policy, facts: Facts, verdicts: Verdict[]): Au
 
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that flags these keys';
 
-/** What the policy may do by itself to a key, by its organization. */
+/** Returns what the policy may do automatically with a key, by its organization. */
 export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
-  // Each project is a scope of its own, too small for breakers and canaries: a person approves.
+  // Each project is its own scope, too small for breakers and canaries: a person must approve.
   if (!isKeyKind(key.kind)) return 'plan';
   if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
   return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
 }
 
 /**
- * Returns why a rotation that the policy began must not retire its old key now (R6): the rule or the organization no longer enforces, or the
- * key is exempt. Null if nothing changed, and for a rotation that a person asked for.
+ * Returns why a rotation that the policy began must not retire its old key now (R6). Either the rule or the organization no longer enforces, or the
+ * key is exempt. Returns null if nothing changed, and for a rotation that a person requested.
  */
 export function unwantedRotationHold(
   policy: Policy,
@@ -115,10 +119,12 @@ export function unwantedRotationHold(
     : `it is exempt from ${rule.name} until ${exemption.until}: ${exemption.reason}`;
 }
 
-/** After so long without a revocation in a scope another canary goes first. */
+/** After this long without an automatic revocation in a scope, a new canary is revoked first. */
 const canaryLastsMs = 30 * 86_400_000;
 
-/** R6: in each scope one key goes first, the others when `canary_wait` has passed since one went and no incident is open. */
+/**
+ * R6: returns why a key waits for the canary of its scope. One key is revoked first, the others `canary_wait` later.
+ */
 function waitsForCanary(
   { enforcement: { canary_wait: wait } }: Policy,
   scope: ScopeFacts,

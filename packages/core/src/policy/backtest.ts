@@ -6,20 +6,20 @@ import type { Finding } from './finding.ts';
 import { guard } from './guard.ts';
 import type { Policy } from './schema.ts';
 
-/** What the store remembers of a key. */
+/** The stored history of a key. */
 export interface KeyHistory {
-  /** As it is known now; its use and what persons said of it are left out of the replay. */
+  /** The key's current facts. The replay leaves out its use and what people decided about it. */
   key: KeyFacts;
   goneAt: string | null;
-  /** When its creator was seen to have left the organization. */
+  /** When Keywarden saw that its creator had left the organization. */
   creatorLeftAt: string | null;
-  /** Every known use, oldest first. */
+  /** Every recorded use, oldest first. */
   uses: { at: string; from: string | null }[];
 }
 
 export interface History {
   keys: KeyHistory[];
-  /** When each scope was listed completely, oldest first. */
+  /** The times of each scope's complete listings, oldest first. */
   listings: Map<string, string[]>;
   ownKeys: Facts['ownKeys'];
 }
@@ -29,7 +29,7 @@ interface WouldRevoke {
   key: KeyFacts;
   at: string;
   findings: { rule: string; reason: string }[];
-  /** The first use after that, as far as it is known; null where there was none. */
+  /** The first recorded use after that; null if there is none. */
   usedAfter: string | null;
 }
 
@@ -37,15 +37,15 @@ export interface Backtest {
   from: string;
   to: string;
   revoked: WouldRevoke[];
-  /** Days on which a scope's keys were not judged: no complete listing of the 24 hours before is known. */
+  /** Days on which a scope's keys were not judged, because no complete listing of the 24 hours before is stored. */
   unjudged: { scope: string; days: number }[];
 }
 
 const dayMs = 86_400_000;
 
 /**
- * Replays a policy over what was observed, one plan a day, as if each had been carried out at once: without quotas, notices and
- * exemptions, and with names, owners and creators as they are known now. Pure.
+ * Replays a policy over the stored observations, with one plan a day, as if each plan had been carried out at once. Ignores quotas, notices and
+ * exemptions. Uses current names, owners and creators. Pure.
  */
 export function backtest(
   policy: Policy,
@@ -87,7 +87,7 @@ function wouldRevoke(
   };
 }
 
-/** The scopes that were listed in the 24 hours before; of the others a day is counted. */
+/** Returns the scopes that were listed in the 24 hours before; counts a day in `unjudged` for each other scope. */
 function scopesAt({ keys, listings }: History, nowMs: number, unjudged: Map<string, number>): ScopeFacts[] {
   const scopes = [...new Set(keys.map(({ key }) => key.scope))].toSorted();
   return scopes.flatMap((scope): ScopeFacts[] => {

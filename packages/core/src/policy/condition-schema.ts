@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isNetwork } from '../values/patterns.ts';
 import { duration } from '../values/time.ts';
 
-/** A last use is known late, by minutes: what is shorter than a day would flag keys that are used all the time. */
+/** The control plane shows a use only minutes later. A limit below a day would flag keys that are constantly in use. */
 const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {
   error: 'a key is idle after 1d at least; m are minutes',
 });
@@ -30,7 +30,7 @@ const leaves = {
   unscoped: z.literal(true).optional().describe('an organization key that one project’s key would serve'),
 };
 
-/** The settings of a condition, which a rule bears itself. Exactly one of them is there. */
+/** The settings of a condition, which a rule contains directly. Exactly one of them is set. */
 export const conditionShape = {
   ...leaves,
   get all() {
@@ -46,7 +46,7 @@ export const conditionShape = {
 
 type Leaf = { [Name in keyof typeof leaves]?: z.output<(typeof leaves)[Name]> };
 
-/** What flags a key: one leaf, or others combined. */
+/** A condition that flags a key: one leaf, or a combination of conditions. */
 export type Condition = Leaf & {
   all?: Condition[] | undefined;
   any?: Condition[] | undefined;
@@ -55,7 +55,7 @@ export type Condition = Leaf & {
 
 export const conditionNames = [...Object.keys(leaves), 'all', 'any', 'not'] as (keyof Condition)[];
 
-/** Which of the conditions a rule or a part of one has. */
+/** Returns which conditions a rule or a part of one sets. */
 export function conditionsOf(value: Condition): (keyof Condition)[] {
   return conditionNames.filter((name) => value[name] !== undefined);
 }
@@ -66,14 +66,16 @@ const conditionSchema: z.ZodType<Condition> = z
     error: `a condition is exactly one of ${conditionNames.join(', ')}`,
   });
 
-/** Whether a condition, or one that it is combined of, is among these. */
+/** Returns whether a condition, or one that it combines, is among these. */
 export function mentions(condition: Condition, among: readonly (keyof Condition)[]): boolean {
   if (among.some((name) => condition[name] !== undefined)) return true;
   const parts = [...(condition.all ?? []), ...(condition.any ?? []), ...(condition.not ? [condition.not] : [])];
   return parts.some((part) => mentions(part, among));
 }
 
-/** Whether a key for which it holds was certainly not used within `activeMs`: such a rule needs no even_in_use (R8). */
+/**
+ * Returns whether a key that the condition flags was certainly not used within `activeMs`. Such a rule needs no even_in_use (R8).
+ */
 export function isOnInactivity(condition: Condition, activeMs: number): boolean {
   const { unused_for: unused, never_used_for: never, all, any } = condition;
   if (all !== undefined) return all.some((part) => isOnInactivity(part, activeMs));

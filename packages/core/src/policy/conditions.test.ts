@@ -19,7 +19,7 @@ const keys = [
   makeKey(4, { use: { state: 'unknown' } }),
 ];
 
-test('all, any and not combine; what nobody can tell is neither held nor denied', () => {
+test('all, any and not combine conditions; an unknown result is neither true nor false', () => {
   expect(numbers({ all: [old, unused] }, keys)).toEqual(['1']);
   expect(numbers({ any: [old, unused] }, keys)).toEqual(['1', '2', '3', '4']);
   expect(numbers({ not: unused }, keys)).toEqual(['2']);
@@ -27,7 +27,7 @@ test('all, any and not combine; what nobody can tell is neither held nor denied'
   expect(numbers({ not: { any: [unused, { never_used_for: '1d' }] } }, keys)).toEqual(['2']);
 });
 
-test('a combination says each of its reasons', () => {
+test('a combination lists each of its reasons', () => {
   const [key] = keys;
   expect(found({ all: [old, unused] }, key ? [key] : [])).toEqual([
     ['1', 'created 365 days ago, more than 100d; last used 100 days ago, more than 90d'],
@@ -37,7 +37,7 @@ test('a combination says each of its reasons', () => {
   ).toEqual([['1', 'created 365 days ago, more than 100d; it is not so that: unused_for 200d or creator_left']]);
 });
 
-test('a key that would be revoked if anybody could tell is an unknown, with why', () => {
+test('a key that might be flagged, if its facts were known, is reported as unknown with the reason', () => {
   const rule = policySchema.parse({ rules: [{ name: 'r', action: 'revoke', ...unused }] });
   const [judgement] = evaluate(rule, makeFacts([makeKey(4, { use: { state: 'unknown' } })]));
   expect(judgement?.unknowns.map(({ why }) => why)).toEqual([
@@ -64,13 +64,13 @@ test.each([
   expect(numbers(rule, [usedFrom(1, from, others)])).toEqual(expected);
 });
 
-test('used_outside says from where', () => {
+test('used_outside names the addresses', () => {
   expect(found({ used_outside: ['10.0.0.0/8'] }, [usedFrom(1, '203.0.113.7', ['192.0.2.1', '10.1.2.3'])])).toEqual([
     ['1', 'used from 192.0.2.1, 203.0.113.7, outside 10.0.0.0/8'],
   ]);
 });
 
-test('unscoped finds organization keys in use that one project alone would serve', () => {
+test('unscoped finds organization keys in use that one project key could replace', () => {
   const one = [{ id: 'quiet-river-123', name: 'shop' }];
   const two = [...one, { id: 'late-lake-456', name: 'blog' }];
   const used = [
@@ -87,7 +87,7 @@ test('unscoped finds organization keys in use that one project alone would serve
   expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3']);
 });
 
-test('presets are their standard: idle for so long or never used for so long, or of an age', () => {
+test('each preset matches its standard: idle or never used for the limit, or older than an age', () => {
   const idle = (days: number) => [makeKey(1, { use: usedDaysAgo(days) }), makeKey(2, { createdAt: daysAgo(days) })];
   expect(numbers({ preset: 'cis-controls-5.3' }, idle(45))).toEqual([]);
   expect(numbers({ preset: 'cis-controls-5.3' }, idle(46))).toEqual(['1', '2']);
@@ -100,7 +100,7 @@ test('presets are their standard: idle for so long or never used for so long, or
   expect(policy({ preset: 'cis-aws-1.14' }).rules[0]?.source).toMatch(/CIS Amazon Web Services Foundations/);
 });
 
-test('owners match whoever answers for a key', () => {
+test('owners matches the current owner of a key', () => {
   const owned = [makeKey(1, { owner: 'ada@acme.example' }), makeKey(2, { owner: 'platform' })];
   expect(numbers({ ...old, match: { owners: ['platform'] } }, owned)).toEqual(['2']);
 });
@@ -117,11 +117,11 @@ test.each([
   [{ ...old, notices: ['7d'] }, /notices belong to action: revoke/],
   [{ ...old, action: 'revoke', notices: ['7d', '1w'] }, /two notices are of the same time/],
   [{ all: [old, unused], action: 'revoke', even_in_use: true }, /does not belong to rules on inactivity/],
-])('a rule that cannot be meant is refused: %j', (rule, message) => {
+])('a rule that makes no sense is refused: %j', (rule, message) => {
   expect(() => policy(rule)).toThrow(message);
 });
 
-test('expiry: what never expires, what will soon, and what has', () => {
+test('expiry conditions find keys that never expire, that expire soon, and that have expired', () => {
   const some = [
     makeKey(1),
     makeKey(2, { expiresAt: daysAgo(-10) }),
@@ -135,7 +135,7 @@ test('expiry: what never expires, what will soon, and what has', () => {
   ]);
 });
 
-test('of a kind whose use upstream does not tell nobody can say that it is unused', () => {
+test('a credential kind without upstream use data is never judged unused', () => {
   const match = { kinds: ['role' as const] };
   const rule = policySchema.parse({
     rules: [{ name: 'r', match, action: 'report', any: [unused, { never_used_for: '1d' }] }],

@@ -8,12 +8,12 @@ import { type Evidence } from './finding.ts';
 import type { Grouping, Judged } from './judged.ts';
 import type { RankOf } from './ranks.ts';
 
-/** Why a condition can be neither said nor denied of a key. */
+/** Why a condition is neither true nor false for a key. */
 export interface Unknown {
   unknown: string;
 }
 
-/** Judges a key: the evidence if the condition holds, false if it does not, and unknown where nobody can tell. */
+/** Judges a key. Returns the evidence if the condition holds, false if it does not, or why the result is unknown. */
 export type Test = (judged: Judged) => Evidence | Unknown | false;
 
 export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
@@ -22,13 +22,13 @@ const unknownUse: Unknown = {
   unknown: 'its last use is unknown: it went backwards, lies before its creation, or has no time',
 };
 
-/** Why nothing is known of a key's use. */
+/** Returns why a key's use is unknown. */
 const whyUseUnknown = ({ kind }: KeyFacts): Unknown =>
   showsUse(kind) ? unknownUse : { unknown: `its last use is unknown: upstream does not say when a ${kind} was used` };
 
 const unknownAge: Unknown = { unknown: 'when it was created is unknown: what its record says cannot be' };
 
-/** Makes the test of a condition. `ranks` gives the places of keys among those that its rule looks at. */
+/** Returns the test of a condition. `ranks` gives the ranks of keys among those that the rule matches. */
 export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {
   if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, ranks)));
   if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, ranks)));
@@ -123,8 +123,8 @@ function usedOutside(networks: string[]): Test {
 }
 
 /**
- * An organization's key whose use a project's key would serve, as far as anybody can tell: nothing upstream says what a key does. The
- * organization has one project, or the key's name names one of them.
+ * Flags an organization key that a project key could probably replace. Upstream does not show what a key does. So the organization must have only one
+ * project, or the key's name must name exactly one.
  */
 const unscoped: Test = ({ key, scope: { projects = [] } }) => {
   if (key.kind !== 'organization' || key.use.state !== 'used') return false;
@@ -156,7 +156,7 @@ function anyOf(tests: Test[]): Test {
   };
 }
 
-/** What the parts say: those that hold, the first of which nobody can tell, and whether one does not hold. */
+/** Returns the evidence of the parts that hold, the first unknown result, and whether any part does not hold. */
 function judgeParts(tests: Test[], judged: Judged) {
   const known: Evidence[] = [];
   let unknown: Unknown | undefined;

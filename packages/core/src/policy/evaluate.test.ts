@@ -8,7 +8,7 @@ const policy = (...rules: object[]): Policy => policySchema.parse({ rules });
 const unused = { name: 'unused', unused_for: '90d', action: 'revoke' };
 const neverUsed = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 
-test('unused_for flags a key whose last use is longer ago than the limit, and not one used at the limit', () => {
+test('unused_for flags a key whose last use is older than the limit, and not one used exactly at the limit', () => {
   const facts = makeFacts([makeKey(1, { use: usedDaysAgo(91) }), makeKey(2, { use: usedDaysAgo(90) }), makeKey(3)]);
   const findings = findAll(policy(unused), facts);
   expect(findings.map(({ number, reason }) => [number, reason])).toEqual([
@@ -16,7 +16,7 @@ test('unused_for flags a key whose last use is longer ago than the limit, and no
   ]);
 });
 
-test('never_used_for is judged apart: by age, and only for keys without any use', () => {
+test('never_used_for is judged separately: by age, and only for keys without any use', () => {
   const keys = [
     makeKey(1, { createdAt: daysAgo(31) }),
     makeKey(2, { createdAt: daysAgo(30) }),
@@ -25,12 +25,12 @@ test('never_used_for is judged apart: by age, and only for keys without any use'
   expect(findAll(policy(neverUsed), makeFacts(keys)).map(({ number }) => number)).toEqual(['1']);
 });
 
-test('a use that went backwards is unknown, and flags nothing', () => {
+test('a use that went backwards is unknown, and flags no key', () => {
   const facts = makeFacts([makeKey(1, { use: { state: 'unknown' } })]);
   expect(findAll(policy(unused, neverUsed), facts)).toEqual([]);
 });
 
-test('more_than flags the longest unused beyond the number, in each group of its own', () => {
+test('more_than flags the longest unused keys beyond the number, separately in each group', () => {
   const keys = [
     makeKey(1, { use: usedDaysAgo(1) }),
     makeKey(2, { use: usedDaysAgo(50) }),
@@ -45,19 +45,19 @@ test('more_than flags the longest unused beyond the number, in each group of its
   ]);
 });
 
-test('a group with an unknown use is not ranked: nobody knows who is the longest unused', () => {
+test('a group with an unknown use is not ranked, because its longest unused key is unknown', () => {
   const keys = [makeKey(1), makeKey(2, { use: { state: 'unknown' } }), makeKey(3)];
   const rule = { name: 'too-many', more_than: { number: 1, per: 'organization' }, action: 'report' };
   expect(findAll(policy(rule), makeFacts(keys))).toEqual([]);
 });
 
-test('keys of unknown creators are no group of one creator', () => {
+test('keys with unknown creators do not form one group', () => {
   const keys = [1, 2, 3].map((number) => makeKey(number, { creatorId: unknownCreator }));
   const rule = { name: 'too-many', more_than: { number: 1, per: 'creator' }, action: 'report' };
   expect(findAll(policy(rule), makeFacts(keys))).toEqual([]);
 });
 
-test('a rule looks only at the kinds and organizations that it matches', () => {
+test('a rule judges only the kinds and organizations that it matches', () => {
   const keys = [
     makeKey(1),
     makeKey(2, { kind: 'project' }),
@@ -67,7 +67,7 @@ test('a rule looks only at the kinds and organizations that it matches', () => {
   expect(findAll(policy(rule), makeFacts(keys)).map(({ number }) => number)).toEqual(['1']);
 });
 
-test('a scope whose time is unknown is judged by nothing (R1); with its time known it is', () => {
+test('R1: no rule judges a scope whose time is unknown, and rules judge it once its time is known', () => {
   const keys = [makeKey(1)];
   expect(findAll(policy(neverUsed), makeFacts(keys, { nowMs: null }))).toEqual([]);
   expect(findAll(policy(neverUsed), makeFacts(keys))).toHaveLength(1);
@@ -94,7 +94,7 @@ test.each([
   ['d', undefined],
   ['-1d', undefined],
   ['1.5d', undefined],
-])('a duration %s is %s ms', (text, ms) => {
+])('the duration %s is %s ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });
 
@@ -107,13 +107,13 @@ const keysOfAllKinds = [
   makeKey(4, { name: 'a.b', kind: 'project', projectId: 'quiet-river' }),
 ];
 
-test('older_than looks at age alone, whatever the use', () => {
+test('older_than judges age alone, regardless of use', () => {
   expect(named({ name: 'old', older_than: '365d', action: 'report' })).toEqual([
     ['1', 'created 400 days ago, more than 365d'],
   ]);
 });
 
-test('name_not_matching flags names of none of the patterns; a point is a point, and case counts', () => {
+test('name_not_matching flags names that match none of the patterns; a point is literal, and case counts', () => {
   const rule = { name: 'names', name_not_matching: ['ci-*', 'a?b'], action: 'report' };
   expect(named(rule)).toEqual([
     ['2', 'its name "tmp" is not of ci-* or a?b'],
@@ -122,13 +122,13 @@ test('name_not_matching flags names of none of the patterns; a point is a point,
   expect(named({ ...rule, name_not_matching: ['a.b'] }).map(([number]) => number)).toEqual(['1', '2', '3']);
 });
 
-test('creator_left flags where the creator is known to have left, and not where that is unknown', () => {
+test('creator_left flags keys whose creator is known to have left, and not keys whose creator is unknown', () => {
   expect(named({ name: 'left', creator_left: true, action: 'report' })).toEqual([
     ['2', 'its creator bela is no member of the organization any more'],
   ]);
 });
 
-test('match narrows by project, creator and name; more_than counts by project the keys that have one', () => {
+test('match selects by project, creator and name; more_than by project counts only keys that have a project', () => {
   const old = { name: 'any', older_than: '1d', action: 'report' };
   const numbers = (match: object) => named({ ...old, match }).map(([number]) => number);
   expect(numbers({ projects: ['quiet-river'] })).toEqual(['3', '4']);

@@ -7,18 +7,18 @@ import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import { type Policy, type Rule, reviewRule } from './schema.ts';
 
-/** All findings, key by key. */
+/** Returns all findings, key by key. */
 export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding[] {
   return judgements.flatMap(({ findings }) => findings);
 }
 
 /**
- * Judges every key by every rule. Pure: the same facts, policy and times give the same judgements in the same order, whatever
- * the order of the keys. Keys of which nothing is found are left out, and keys of a scope whose time is unknown are judged by nothing.
+ * Judges every key by every rule. Pure: the same facts, policy and times give the same judgements in the same order, for any order of the keys. Omits
+ * keys without findings and unknowns, and keys of a scope whose time is unknown.
  */
 export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
-  // Loops and not flatMap: there may be a million keys, and nearly all of them have one scope and some findings.
+  // Loops instead of flatMap: there may be a million keys, nearly all in one scope and with some findings.
   const judged: Judged[] = [];
   for (const key of facts.keys.toSorted((a, b) => Number(a.number) - Number(b.number))) {
     const scope = scopes.get(key.scope);
@@ -47,7 +47,9 @@ function compileRule(rule: Rule, ranks: Ranks): CompiledRule {
   return { rule, matches, test: compile(rule.condition, (per) => ranks(per, { name, matches })) };
 }
 
-/** The rule of access reviews, for keys that no rule of the policy's own looks at for that; none where no review has decided anything. */
+/**
+ * Returns the rule of access reviews, for keys that no `reviewed_out` rule of the policy matches. Returns no rule if no review has decided anything.
+ */
 function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
   if (keys.every((key) => key.reviewedOut === undefined)) return [];
   const own = rules.filter(({ condition }) => condition.reviewed_out !== undefined).map(makeMatch);
@@ -58,7 +60,7 @@ function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
 
 type Ranks = (per: Grouping, among: { name: string; matches: CompiledRule['matches'] }) => RankOf;
 
-/** Ranks of keys, made once for all rules that look at the same keys. */
+/** Returns a function that ranks keys once for all rules that match the same keys. */
 function makeRanks(judged: Judged[]): Ranks {
   let scopes: Judged[][] | undefined;
   const made = new Map<string, RankOf>();
@@ -83,10 +85,10 @@ function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
   return { judged, key, findings, unknowns };
 }
 
-/** Of nearly every key nothing is unknown. */
+/** Shared by nearly all keys, which have no unknowns. */
 const none: Judgement['unknowns'] = [];
 
-/** Whether a rule looks at a key at all. */
+/** Returns a test whether a rule matches a key. */
 function makeMatch({ match }: Rule): (judged: Judged) => boolean {
   const isIn = (wanted: string[] | undefined, valueOf: (key: KeyFacts) => string | null) => {
     const set = new Set<string | null>(wanted);
@@ -94,7 +96,7 @@ function makeMatch({ match }: Rule): (judged: Judged) => boolean {
   };
   const hasName = match.name === undefined ? undefined : makeGlobTest(match.name);
   const tests = [
-    // Of other credentials than API keys only what names their kind speaks.
+    // Only a rule that names their kind matches credentials other than API keys.
     ...isIn(match.kinds ?? [...keyKinds], (key) => key.kind),
     ...isIn(match.organizations, (key) => key.organizationId),
     ...isIn(match.projects, (key) => key.projectId),

@@ -2,7 +2,7 @@ import { daysInWords, toMs } from '../values/time.ts';
 import type { Condition } from './condition-schema.ts';
 import type { Evidence, Finding } from './finding.ts';
 
-/** Why a rule holds for a key, in words: the value, and the limit that it passed. */
+/** Returns why a rule holds for a key as text: the value, and the limit that it exceeded. */
 export function explain({ evidence, key, nowMs }: Finding): string {
   return inWords(evidence, { nowMs, creatorName: key.creatorName });
 }
@@ -51,7 +51,7 @@ function inWords(evidence: Evidence, told: Told): string {
   }
 }
 
-/** A condition as its setting says it, on one line. */
+/** Returns a condition as text on one line, in the words of its settings. */
 export function conditionInWords(condition: Condition): string {
   if (condition.all !== undefined) return condition.all.map(conditionInWords).join(' and ');
   if (condition.any !== undefined) return condition.any.map(conditionInWords).join(' or ');
@@ -69,7 +69,7 @@ export function conditionInWords(condition: Condition): string {
   return condition.creator_left === undefined ? 'unscoped' : 'creator_left';
 }
 
-/** The limit of a finding as a table shows it. */
+/** Returns the limit of a finding for a table. */
 export function limitInWords(evidence: Evidence): string {
   switch (evidence.condition) {
     case 'more_than':

@@ -1,9 +1,9 @@
 import type { CredentialKind } from '../wire/kinds.ts';
 
-/** What is known of a key's use. A last use that went backwards is unknown: something upstream is wrong. */
+/** The recorded use of a key. A last use that went backwards is unknown, because the upstream data is wrong. */
 export type Use = { state: 'used'; at: string; from: string | null } | { state: 'never' } | { state: 'unknown' };
 
-/** A live key as decisions see it. `number` is the store's own; times are RFC 3339. */
+/** A live key as decisions see it. `number` is the store's own number; times are RFC 3339. */
 export interface KeyFacts {
   number: string;
   /** The control plane and, within it, the account or organization that the key belongs to. */
@@ -15,54 +15,60 @@ export interface KeyFacts {
   projectId: string | null;
   creatorId: string;
   creatorName: string | null;
-  /** Whether the creator is a member of the key's organization; unknown until two complete listings of its members say the same. */
+  /**
+   * Whether the creator is a member of the key's organization. Unknown until two complete listings of its members agree.
+   */
   creator: 'member' | 'left' | 'unknown';
-  /** Who answers for the key: its creator, unless it was assigned otherwise. */
+  /** Who answers for the key: its creator unless assigned otherwise. */
   owner: string;
   createdAt: string;
-  /** What it says of its creation cannot be: a zero time, one to come, or one before its organization was there. */
+  /**
+   * True if the recorded creation time is impossible: a zero time, a future time, or one before its organization existed.
+   */
   isCreationUnknown?: boolean;
-  /** Its id was another key's, and no person has looked at that. */
+  /** True if its id belonged to another key, and no person has reviewed that. */
   isInQuestion?: boolean;
-  /** Another scope whose list shows the very same record; a key is of one scope. */
+  /** Another scope whose listing shows the same record. A key belongs to one scope. */
   otherScope?: string;
   use: Use;
-  /** Absent for one that does not expire, as no API key does. */
+  /** Absent if it does not expire, as for every API key. */
   expiresAt?: string;
-  /** Absent for what is of no branch. */
+  /** Absent if the credential belongs to no branch. */
   branchId?: string;
-  /** From which addresses it was used of late, with the last time of each; absent where no rule asks. */
+  /** The addresses of its recent use, with the last time of each; absent if no rule needs them. */
   addresses?: { address: string; at: string }[];
-  /** Since which listing every believed one has shown it. */
+  /** The time of the listing since which every trusted listing has shown it. */
   presentSince: string;
-  /** When a listing showed it for the first time. */
+  /** When a listing first showed it. */
   firstSeenAt: string;
   exemptions: Exemption[];
-  /** Its announced revocations, by rule. */
+  /** The announcements of its revocation, by rule. */
   announcements: Announcement[];
-  /** A person has applied a plan that flags it: it does not count for the breaker any more. */
+  /** True if a person has applied a plan that flags it. It then no longer counts for the breaker. */
   isAcknowledged: boolean;
-  /** An attempt to revoke it was refused in the last days: others go before it. */
+  /** True if an attempt to revoke it was refused in the last days. Other keys are then revoked first. */
   hasFailedLately: boolean;
-  /** The newest signed access review that looked at it wants it gone; absent otherwise. */
+  /** The revoke decision of the newest signed access review that covers it; absent otherwise. */
   reviewedOut?: { review: string; by: string; at: string; reason: string };
-  /** Absent for a key that no rotation has to do with. */
+  /** Absent for a key without rotations. */
   lineage?: Lineage;
 }
 
-/** What rotations have made of a key. */
+/** The lineage of a key that was rotated. */
 export interface Lineage {
-  /** The store's number of its first key. */
+  /** The store's number of the first key of the lineage. */
   number: string;
-  /** Who created the first key of the lineage: its successors are created by us, and count as theirs. */
+  /**
+   * The creator of the first key of the lineage. Keywarden creates the successors, and they count as this creator's keys.
+   */
   creatorId: string;
-  /** And its name: rotations add to those of successors. */
+  /** The name of the first key. Rotations add to the names of successors. */
   name: string;
-  /** The open rotation, in which the key is the old one or the successor. */
+  /** The open rotation that the key belongs to, as the old key or as the successor. */
   rotation: { id: string; role: 'old' | 'successor' } | null;
 }
 
-/** A person's exception from rules, in force; `rules` null means all. */
+/** An active exception from rules that a person granted; `rules` null means all rules. */
 export interface Exemption {
   number: string;
   rules: string[] | null;
@@ -71,55 +77,61 @@ export interface Exemption {
   until: string;
 }
 
-/** Whether rules may judge the key's age. */
+/** Returns whether rules may judge the key's age. */
 export const isCreationKnown = ({ isCreationUnknown }: Pick<KeyFacts, 'isCreationUnknown'>) =>
   isCreationUnknown !== true;
 
-/** The exemption that covers a rule for a key. */
+/** Returns the exemption that covers a rule for a key. */
 export function exemptionOf({ exemptions }: KeyFacts, rule: string): Exemption | undefined {
   return exemptions.find(({ rules }) => rules === null || rules.includes(rule));
 }
 
-/** Which notices of a rule every channel has accepted, and when the last of them did, by the control plane's clock. */
+/**
+ * The notices of a rule that every channel has accepted. `at` is the time of the last acceptance, by the control plane's clock.
+ */
 export interface Announcement {
   rule: string;
-  /** The use that the finding rested on when it was announced: another use is another finding. */
+  /** The facts that the finding rested on when it was announced. A change of these facts makes another finding. */
   basis: string;
   accepted: { step: string; at: string }[];
 }
 
-/** What is known of a scope: its last complete listings, who sees it without knowing its own key, and what was done there. */
+/** The facts of a scope: its last complete listings, connections whose own key is unknown, and recent revocations. */
 export interface ScopeFacts {
   scope: string;
   /** RFC 3339 by the control plane's own Date. */
   listedAt: string;
-  /** The complete listing right before the last one, which had ended when that began; null if it was doubted, or there was none. */
+  /**
+   * The complete listing directly before the last one, which ended before the last one began. Null if it was suspect, or there was none.
+   */
   priorListedAt: string | null;
-  /** The youngest such listing that lies at least an hour before the last, with no doubted one since. */
+  /** The newest complete listing at least an hour before the last one, with no suspect listing since. */
   hourPriorListedAt: string | null;
-  /** The control plane's present by its own Date, in ms; null when our clock and its disagree by more than allowed. */
+  /** The control plane's current time by its own Date, in ms; null if our clock differs by more than allowed. */
   nowMs: number | null;
-  /** Connections that see the scope, or may, and whose own key is not known. */
+  /** Connections that see the scope, or may see it, and whose own key is unknown. */
   unknownOwnKey: string[];
-  /** When keys were revoked here without a person, under the policy in force. */
+  /** The times of automatic revocations in this scope under the policy in force. */
   automatic: string[];
-  /** Keys that one listing lacks by now, and those that went in the last 24 hours: they count where a scope's size does. */
+  /**
+   * Keys that are missing from one listing so far. `goneLately` counts keys that went in the last 24 hours. Both count towards a scope's size.
+   */
   missing: number;
   goneLately: number;
-  /** Uses in flight in this scope that nobody has closed. */
+  /** Open incidents of uses in flight in this scope. */
   openIncidents: number;
-  /** The organization's projects; absent where no rule asks. */
+  /** The organization's projects; absent if no rule needs them. */
   projects?: { id: string; name: string }[];
-  /** Members whose personal keys no connection can list; null where the members are not known. */
+  /** The number of members whose personal keys no connection can list; null if the members are unknown. */
   unseenMembers: number | null;
 }
 
-/** Everything that a judgement rests on. */
+/** All facts that a judgement rests on. */
 export interface Facts {
   keys: KeyFacts[];
   scopes: ScopeFacts[];
-  /** The own keys of all connections that were ever configured, as far as they are known. */
+  /** The known own keys of all connections that were ever configured. */
   ownKeys: { connection: string; keyId: string }[];
-  /** Keys that were revoked, or begun to be, in the last 24 hours, whatever the plan. */
+  /** Keys whose revocation was done or begun in the last 24 hours, under any plan. */
   revokedLastDay: number;
 }

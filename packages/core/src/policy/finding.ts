@@ -3,8 +3,8 @@ import type { Grouping, Judged } from './judged.ts';
 import type { Rule } from './schema.ts';
 
 /**
- * The facts that a condition was judged on. Only what upstream said and what the policy says, names in order: no time that passes
- * changes it.
+ * The facts that a condition was judged on. Contains only upstream data and policy settings, with names in order, so that it does not change as time
+ * passes.
  */
 export type Evidence =
   | { condition: 'unused_for'; last_used_at: string; limit: string }
@@ -20,20 +20,20 @@ export type Evidence =
   | { condition: 'all' | 'any'; of: Evidence[] }
   | { condition: 'not'; of: string };
 
-/** Rule R holds for key K, with the evidence. `explain` says it in words. */
+/** Rule R matches key K, with the evidence. `explain` turns it into text. */
 export interface Finding {
   rule: Rule;
   key: KeyFacts;
-  /** The control plane's present at which it was judged. */
+  /** The control plane's time at which the rule was judged. */
   nowMs: number;
   evidence: Evidence;
 }
 
-/** What the rules say of one key. */
+/** The result of all rules for one key. */
 export interface Judgement {
   judged: Judged;
   key: KeyFacts;
   findings: Finding[];
-  /** Rules that would revoke it and of which nobody can tell whether they hold, with why. */
+  /** Revoking rules whose result is unknown, with the reason. */
   unknowns: { rule: Rule; why: string }[];
 }

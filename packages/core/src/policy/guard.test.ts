@@ -7,17 +7,17 @@ import { policySchema } from './schema.ts';
 const neverUsed = policySchema.parse({ rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }] });
 const survivor = makeKey(99, { use: usedDaysAgo(1) });
 
-/** Which keys go and why the others stay, by number. */
+/** Returns why each key is held, by number; null if it may be revoked. */
 function decide(facts: Facts, policy = neverUsed): Record<string, string | null> {
   const { verdicts } = judge(policy, facts);
   return Object.fromEntries(verdicts.map(({ key, held }) => [key.number, held?.text ?? null]));
 }
 
-test('a flagged key goes when nothing holds it', () => {
+test('a flagged key that nothing holds may be revoked', () => {
   expect(decide(makeFacts([makeKey(1), survivor]))).toEqual({ 1: null });
 });
 
-test("R2: a connection's own key never goes, whichever connection looks and in whatever scope; any other key like it does", () => {
+test("R2: a connection's own key is never revoked, through any connection and in any scope; any other key like it is", () => {
   const ownKeys = [
     { connection: 'first', keyId: '1' },
     { connection: 'second', keyId: '77' },
@@ -27,12 +27,12 @@ test("R2: a connection's own key never goes, whichever connection looks and in w
   expect(decided[2]).toBeNull();
 });
 
-test('R2: while a connection’s own key is not known, nothing goes in a scope that it sees', () => {
+test('R2: while a connection’s own key is unknown, no key is revoked in a scope that it sees', () => {
   const decided = decide(makeFacts([makeKey(1), survivor], { unknownOwnKey: ['second'] }));
   expect(decided[1]).toBe('connection second sees this scope and its own key is not known; set its key_id');
 });
 
-test('R2: an organization whose keys are all flagged keeps the most recently used', () => {
+test('R2: an organization whose keys are all flagged keeps the most recently used one', () => {
   const unused = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'revoke' }] });
   const keys = [
     makeKey(1, { use: usedDaysAgo(300) }),
@@ -47,33 +47,33 @@ test('R2: an organization whose keys are all flagged keeps the most recently use
   expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
 });
 
-test('R1: evidence older than max_evidence_age holds; fresher evidence does not', () => {
+test('R1: evidence older than max_evidence_age holds a key; fresher evidence does not', () => {
   const keys = [makeKey(1), survivor];
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/is not within 1h; run keywarden sync keys/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(-1) }))[1]).toMatch(/is not within 1h/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 25) }))[1]).toBeNull();
 });
 
-/** A credential of a branch, or of another kind, of a project of its own. */
+/** Returns a branch credential, or a credential of another kind, in a project of its own. */
 const other = (number: number, kind: KeyFacts['kind'], change: Partial<KeyFacts> = {}) =>
   makeKey(number, { kind, scope: `1/${kind}:acme/quiet-river`, projectId: 'quiet-river', ...change });
 const ofBranchRule = { name: 'stale', match: { kinds: ['branch_credential'] }, never_used_for: '30d' };
 const ofBranches = policySchema.parse({ rules: [{ ...ofBranchRule, action: 'revoke' }] });
 
-test('of other credentials than API keys only a rule that names their kind speaks, and the last of a project may go', () => {
+test('only a rule that names their kind flags credentials other than API keys, and a project may lose its last one', () => {
   const keys = [makeKey(1), survivor, other(2, 'branch_credential')];
   expect(decide(makeFacts(keys))).toEqual({ 1: null });
   expect(decide(makeFacts(keys), ofBranches)).toEqual({ 2: null });
 });
 
-test('R1: a plan rests on daily listings of other credentials, and on no older ones', () => {
+test('R1: a plan accepts day-old listings of credentials other than API keys, and no older ones', () => {
   const keys = [other(1, 'branch_credential')];
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }), ofBranches)[1]).toBeNull();
   const text = decide(makeFacts(keys, { listedAt: daysAgo(1.1) }), ofBranches)[1];
   expect(text).toMatch(/is not within 26h; run keywarden sync credentials/);
 });
 
-test('what is not ours to end stays, though a signed review wants it gone', () => {
+test('a credential that Keywarden only reports stays, even if a signed review decided to revoke it', () => {
   const reviewedOut = { review: '1', by: 'ada', at: daysAgo(1), reason: 'not needed' };
   const decided = decide(
     makeFacts([other(1, 'role', { reviewedOut }), other(2, 'branch_credential', { reviewedOut })]),
@@ -82,7 +82,7 @@ test('what is not ours to end stays, though a signed review wants it gone', () =
   expect(decided[2]).toBeNull();
 });
 
-test('R6: other credentials than API keys wait for a person, whatever mode their organization is in', () => {
+test('R6: credentials other than API keys wait for a person, in any mode of their organization', () => {
   const enforcement = { organizations: { '*': { mode: 'enforce' } } };
   const policy = policySchema.parse({ enforcement, rules: [{ ...ofBranchRule, action: 'revoke' }] });
   const { verdicts, automatic } = judge(policy, makeFacts([other(1, 'branch_credential')]));
@@ -98,18 +98,18 @@ test.each([
     /action: revoke is for API keys and branch_creden/,
   ],
   [{ name: 'a', match: { kinds: ['jwks'] }, creator_left: true, action: 'report' }, /are conditions of API keys/],
-])('a rule that asks for what cannot be done with its kinds is refused: %j', (rule, message) => {
+])('a rule that does not fit its credential kinds is refused: %j', (rule, message) => {
   expect(() => policySchema.parse({ rules: [rule] })).toThrow(message);
 });
 
-test('R8: a key in use is revoked by a rule on number only if that rule says even_in_use', () => {
+test('R8: a rule on number revokes a key in use only if it sets even_in_use', () => {
   const rule = { name: 'one-only', more_than: { number: 1, per: 'organization' }, action: 'revoke' };
   const keys = [makeKey(1, { use: usedDaysAgo(1) }), makeKey(2, { use: usedDaysAgo(2) })];
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[2]).toMatch(/it was used within 30d/);
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [{ ...rule, even_in_use: true }] }))[2]).toBeNull();
 });
 
-test('R3: a plan holds what the quotas allow, the longest unused first; the rest waits in it, named', () => {
+test('R3: a plan contains what the quotas allow, the longest unused first; the rest is listed as waiting', () => {
   const keys = [10, 40, 30, 20].map((days, index) =>
     makeKey(index + 1, { use: usedDaysAgo(days + 100), creatorId: `user-${index % 2}` }),
   );
@@ -143,7 +143,7 @@ test('R3: a plan holds what the quotas allow, the longest unused first; the rest
   ]);
 });
 
-test('R8: a rule on a time shorter than active_within is not on inactivity, and one shorter than a day is refused', () => {
+test('R8: a rule with a limit below active_within is not on inactivity, and a limit below a day is refused', () => {
   const rule = { name: 'short', unused_for: '7d', action: 'revoke' };
   const keys = [makeKey(1, { use: usedDaysAgo(8) }), survivor];
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[1]).toMatch(/^it was used within 30d/);
@@ -152,14 +152,14 @@ test('R8: a rule on a time shorter than active_within is not on inactivity, and 
   expect(() => policySchema.parse({ rules: [{ ...rule, unused_for: '6m' }] })).toThrow(/m are minutes/);
 });
 
-test('R8: of a rule on age, which does not touch a key in use, two listings in a row must say that it is idle', () => {
+test('R8: an age rule without even_in_use revokes a key only if two listings in a row show that it is idle', () => {
   const old = { name: 'old', older_than: '90d', action: 'revoke' };
   const once = makeFacts([makeKey(1, { use: usedDaysAgo(60) }), survivor], { priorListedAt: null });
   expect(decide(once, policySchema.parse({ rules: [old] }))[1]).toMatch(/^one complete listing shows it so far/);
   expect(decide(once, policySchema.parse({ rules: [{ ...old, even_in_use: true }] }))[1]).toBeNull();
 });
 
-test('R8: a key that was used a minute ago, and is older than any age rule, stays without even_in_use', () => {
+test('R8: a key that was used a minute ago and exceeds every age rule is kept without even_in_use', () => {
   const ages = ['30d', '90d', '365d', '3000d'].map((age) => ({
     name: `old-${age}`,
     older_than: age,

@@ -9,8 +9,8 @@ import { byUse, mostRecentlyUsed } from './ranks.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
 /**
- * Decides which of the keys that rules would revoke may go, longest unused first, and holds what must not, but for the quotas. Pure;
- * order does not matter.
+ * Decides which of the flagged keys may be revoked, longest unused first, and holds the others. Quotas apply elsewhere. Pure; the order of the keys
+ * does not matter.
  */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
   const longestUnusedFirst = judgements.filter(isFlagged).toSorted(byTurn);
@@ -18,12 +18,14 @@ export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Ve
   return keepOnePerOrganization(facts, verdicts).map(holdUnannounced);
 }
 
-/** The longest unused first; those that could not be revoked lately come last, and take no other's turn. */
+/**
+ * Orders the longest unused first. Keys whose revocation failed lately come last, so that they take no quota from the others.
+ */
 function byTurn(a: Judgement, b: Judgement): number {
   return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.judged, a.judged);
 }
 
-/** Rules would revoke it, or may: of one whose last use is unknown nobody can tell. */
+/** Returns whether rules flag the key, or may flag it: an unknown last use or creation may hide a finding. */
 function isFlagged({ key, findings, unknowns }: Judgement): boolean {
   return findings.some(isRevoking) || (unknowns.length > 0 && (key.use.state === 'unknown' || !isCreationKnown(key)));
 }
@@ -58,13 +60,13 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
   return { key, findings: free, announcing: free, kept, held: null };
 }
 
-/** Kinds that Keywarden only reports. A person ends them in the control plane. */
+/** Returns a hold for kinds that Keywarden only reports. A person revokes them in the control plane. */
 function reportOnly({ kind }: KeyFacts): Hold | null {
   if (isRevocable(kind)) return null;
   return { kind: 'report_only', text: `a ${kind} is not revoked from here; end it in the control plane itself` };
 }
 
-/** T4: it leaves through its rotation. */
+/** T4: returns a hold for a key in an open rotation. It leaves only through that rotation. */
 export function inRotation({ lineage }: KeyFacts): Hold | null {
   if (lineage == null || lineage.rotation === null) return null;
   const { id, role } = lineage.rotation;
@@ -78,7 +80,7 @@ interface Flagged {
   scope: ScopeFacts;
 }
 
-/** What keeps one rule from revoking the key; another rule may. */
+/** Returns why one rule must not revoke the key; another rule still may. */
 function holdFinding(policy: Policy, flagged: Flagged): Hold | null {
   return exempt(flagged) ?? seenOnce(flagged) ?? watchedTooShort(policy, flagged) ?? inUse(policy, flagged);
 }
@@ -92,13 +94,15 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
   return `exempt until ${until} by ${grantedBy}: ${reason} (exemption ${number})`;
 }
 
-/** Inactivity is judged on two complete listings in a row, the second begun after the first had ended. */
+/**
+ * Returns a hold until two complete listings in a row show the key. The second must have begun after the first ended.
+ */
 function seenOnce({ finding, key, scope: { priorListedAt } }: Flagged): Hold | null {
   if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
   return { kind: 'seen_once', text: 'one complete listing shows it so far, and use is judged on two in a row' };
 }
 
-/** Whether the key was in a listing and in all since. */
+/** Returns whether the key was in a listing and in all later ones. */
 export function hasSeen(listedAt: string | null, { presentSince }: Pick<KeyFacts, 'presentSince'>): boolean {
   return listedAt !== null && compareInstants(presentSince, listedAt) <= 0;
 }
@@ -112,7 +116,7 @@ function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null
   };
 }
 
-/** R8: a key in use is revoked by a rule that is not on inactivity only if that rule says so. */
+/** R8: returns a hold for a key in use, unless the rule is on inactivity or sets even_in_use. */
 function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
   if (key.use.state === 'never' || finding.rule.even_in_use) return null;
   if (isOnInactivity(finding.rule.condition, policy.active_within.ms)) return null;
@@ -124,7 +128,7 @@ function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
   };
 }
 
-/** R2: an organization keeps one key that is not flagged; if all are, the most recently used stays. */
+/** R2: keeps one key of each organization. If all of its keys are flagged, the most recently used one stays. */
 function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
   const going = new Set(verdicts.filter((verdict) => verdict.held === null).map((verdict) => verdict.key));
   const keysByScope = Map.groupBy(
@@ -143,7 +147,7 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
   );
 }
 
-/** R9: where a rule announces its revocations, a key goes by it when all notices were accepted and their grace is over. */
+/** R9: holds a key until all notices of one of its rules were accepted and their grace period is over. */
 function holdUnannounced(verdict: Verdict): Verdict {
   if (verdict.held !== null) return verdict;
   const graces = verdict.findings.map((finding) => ({ finding, grace: graceEnd(finding) }));
@@ -165,8 +169,8 @@ function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
 }
 
 /**
- * R3: a plan holds what the quotas allow, those in `first` before the others, each the longest unused first; the rest waits, named, for
- * a later plan.
+ * R3: holds the keys beyond the quotas for a later plan, with the reason. Keys in `first` come before the others, and each group is ordered longest
+ * unused first.
  */
 export function holdOverQuota(
   policy: Policy,
@@ -183,7 +187,7 @@ export function holdOverQuota(
     const creator = `${key.scope} ${key.lineage?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
     const overDay = dailyQuotaHold(policy, going + revokedLastDay);
-    // Keys with an unknown creator need not have the same one.
+    // Keys with an unknown creator may have different creators.
     if (own >= perCreator && (key.lineage?.creatorId ?? key.creatorId) !== unknownCreator)
       waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);

@@ -13,14 +13,14 @@ const policy = policySchema.parse({
 const key = makeKey(1);
 const survivor = makeKey(99, { use: usedDaysAgo(1) });
 
-/** What holds the key from a rule, and from a rotation. */
+/** Returns what holds the key from a rule, and from a rotation. */
 function holdsOf(scope: Partial<ScopeFacts>, ownKeys: { connection: string; keyId: string }[] = []) {
   const facts = makeFacts([key, survivor], scope, ownKeys);
   const [verdict] = judge(policy, facts).verdicts;
   return { rule: verdict?.held?.kind ?? null, rotation: revocationHold(policy, facts, key)?.kind ?? null };
 }
 
-describe('whatever holds a scope from a rule holds it from a rotation', () => {
+describe('every hold of a scope applies to rules and to rotations', () => {
   test.each<[string, Partial<ScopeFacts>, string | null]>([
     ['fresh evidence', {}, null],
     ['R1: evidence that is too old', { listedAt: daysAgo(1) }, 'stale_evidence'],
@@ -29,11 +29,11 @@ describe('whatever holds a scope from a rule holds it from a rotation', () => {
     ['R2: an own key that is not known', { unknownOwnKey: ['main'] }, 'own_key_unknown'],
   ])('%s', (_name, scope, kind) => {
     expect(holdsOf(scope).rotation).toBe(kind);
-    // A rule finds nothing in a scope whose time is not known.
+    // A rule has no findings in a scope whose time is unknown.
     expect(holdsOf(scope).rule).toBe(scope.nowMs === null ? null : kind);
   });
 
-  test('R2: the own key of a connection, but for those that the rotation has moved off it', () => {
+  test('R2: a connection’s own key is held, except from the rotation that has moved the connection off it', () => {
     const ownKeys = [{ connection: 'main', keyId: key.id }];
     expect(holdsOf({}, ownKeys)).toEqual({ rule: 'own_key', rotation: 'own_key' });
     const facts = makeFacts([key, survivor], {}, ownKeys);
@@ -41,7 +41,7 @@ describe('whatever holds a scope from a rule holds it from a rotation', () => {
   });
 });
 
-test('R3, R5: the daily quota and an open incident hold a rotation, and a scope that no listing shows', () => {
+test('R3, R5: the daily quota, an open incident and a missing listing of the scope hold a rotation', () => {
   const facts = makeFacts([key, survivor]);
   expect(revocationHold(policy, { ...facts, revokedLastDay: 3 }, key)?.kind).toBe('over_quota');
   expect(revocationHold(policy, { ...facts, revokedLastDay: 2 }, key)).toBeNull();
@@ -49,12 +49,12 @@ test('R3, R5: the daily quota and an open incident hold a rotation, and a scope 
   expect(revocationHold(policy, facts, { ...key, scope: '9/organization:other' })?.kind).toBe('stale_evidence');
 });
 
-test('a key whose id was another key’s is held from a rotation', () => {
+test('a rotation does not retire a key whose id belonged to another key', () => {
   const questioned = makeKey(1, { isInQuestion: true });
   expect(revocationHold(policy, makeFacts([questioned]), questioned)?.kind).toBe('identity_changed');
 });
 
-test('R6: what the policy began it must still want; what a person asked for it need not', () => {
+test('R6: a rotation that the policy began needs the policy’s current consent; one that a person requested does not', () => {
   const rotating = (change: object, organizations: object = { '*': { mode: 'enforce' } }) =>
     policySchema.parse({
       enforcement: { organizations },

@@ -4,18 +4,18 @@ import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import { type Finding } from './finding.ts';
 import type { Policy } from './schema.ts';
 
-/** A key that a rule would revoke: either it may go, for the findings that it names, or `held` says why it stays. */
+/** A key that a rule flags. Without `held` it may be revoked for its findings; otherwise `held` says why it stays. */
 export interface Verdict {
   key: KeyFacts;
   findings: Finding[];
-  /** Findings that nothing but a notice holds, or not even that: owners are told of these. */
+  /** Findings that nothing, or only a notice, holds: their owners are notified. */
   announcing: Finding[];
-  /** Findings that would not let it go, where others do, and why. */
+  /** Findings that do not allow the revocation while others do, each with its hold. */
   kept: { finding: Finding; hold: Hold }[];
   held: Hold | null;
 }
 
-/** Why a flagged key stays. */
+/** The reason why a flagged key stays. */
 export interface Hold {
   kind:
     | 'report_only'
@@ -37,9 +37,9 @@ export interface Hold {
 }
 
 /**
- * Returns why a revocation that no plan decides must not happen now: a rotation's old key, or an orphan. The key's scope, its incidents, the
- * daily quota and the key's own identity must all permit it (R1, R2, R3, R5); null if they do. `exceptOwnOf` names the connections that a
- * rotation has moved off the key.
+ * Returns why a revocation outside a plan (a rotation's old key, or an orphan) must not happen now. The key's scope, its incidents, the daily quota
+ * and the key's own identity must all permit it (R1, R2, R3, R5). Returns null if they do. `exceptOwnOf` names the connections that a rotation has
+ * moved off the key.
  */
 export function revocationHold(
   policy: Policy,
@@ -64,8 +64,8 @@ export function revocationHold(
 }
 
 /**
- * Returns why no key of a scope may be revoked now, whatever says that it may go: a rule, a rotation or an orphan. R2: a connection that
- * sees the scope has an own key that is not known. R1: the last complete listing is too old, or of a time that is still to come.
+ * Returns why no key of a scope may be revoked now, even for a rule, a rotation or an orphan. R2: the own key of a connection that sees the scope is
+ * unknown. R1: the last complete listing is too old, or has a future time.
  */
 export function scopeHold(policy: Policy, scope: ScopeFacts, kind: CredentialKind = 'organization'): Hold | null {
   return unknownOwnKeyHold(scope) ?? staleEvidenceHold(policy, scope, kind);
@@ -77,7 +77,7 @@ function unknownOwnKeyHold({ unknownOwnKey: [connection] }: ScopeFacts): Hold | 
   return { kind: 'own_key_unknown', text };
 }
 
-/** How far a listing may seem to lie ahead: the control plane's Date has whole seconds, and ours drifts. */
+/** How far in the future a listing may seem to be: the control plane's Date has whole seconds, and our clock drifts. */
 const aheadMs = 300_000;
 
 /** Other credentials than API keys are listed daily, so a plan accepts older listings of them. Each is listed again right before the call. */
@@ -93,25 +93,29 @@ function staleEvidenceHold(policy: Policy, { listedAt, nowMs }: ScopeFacts, kind
   return { kind: 'stale_evidence', text };
 }
 
-/** R5: while an incident of a scope is open, only a person's own command revokes there. */
+/** R5: returns a hold while an incident of the scope is open. Then only a person's own command revokes there. */
 export function incidentHold({ openIncidents }: ScopeFacts): Hold | null {
   if (openIncidents === 0) return null;
   return { kind: 'open_incident', text: 'an incident of its scope is open; see keywarden incidents' };
 }
 
-/** R3: `revoked` keys have gone in the last 24 hours, or are about to. */
+/**
+ * R3: returns a hold if `revoked` reaches the daily quota. `revoked` counts the keys revoked in the last 24 hours, or about to be.
+ */
 export function dailyQuotaHold({ quotas: { per_day: perDay } }: Policy, revoked: number): Hold | null {
   if (perDay === undefined || revoked < perDay) return null;
   return { kind: 'over_quota', text: `at most ${perDay} keys are revoked in 24 hours` };
 }
 
-/** R2: a connection's own key never goes, whichever connection looks and whatever address it looks through. */
+/** R2: returns a hold for a connection's own key, through any connection and any address. */
 export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySet<string>): Hold | null {
   const own = ownKeys.find(({ keyId, connection }) => keyId === id && exceptOf?.has(connection) !== true);
   return own === undefined ? null : { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
 }
 
-/** Its id was another key's, or two scopes show it: what is known of the one must not flag the other. */
+/**
+ * Returns a hold if the key's id belonged to another key, or two scopes show it. The facts of one record must not flag the other.
+ */
 export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
     return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };

@@ -1,30 +1,30 @@
 import { toMs } from '../values/time.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
 
-/** A key with its times as numbers: each is compared many times. */
+/** A key with its times as numbers, because each time is compared often. */
 export interface Judged {
   key: KeyFacts;
-  /** The key's number, by which equals are ordered. */
+  /** The key's number, which orders equal keys. */
   order: number;
-  /** Where it stands among those that are judged with it, from 0. */
+  /** Its index among the keys that are judged together, from 0. */
   place: number;
   scope: ScopeFacts;
   nowMs: number;
   createdMs: number;
-  /** 0 for one never used, 1 where it is unknown: both are older than any use. */
+  /** 0 if never used, 1 if unknown: both sort before any real use. */
   lastUseMs: number;
 }
 
 export type Grouping = 'organization' | 'creator' | 'project';
 
-/** A key's times as numbers. */
+/** Returns a key with its times as numbers. */
 export function toJudged(key: KeyFacts, at: Pick<Judged, 'scope' | 'nowMs' | 'place'>): Judged {
   const { scope, nowMs, place } = at;
   const createdMs = toMs(key.createdAt);
   return { key, order: Number(key.number), place, scope, nowMs, createdMs, lastUseMs: lastUseMs(key) };
 }
 
-/** The last use in ms; less than any real one where there is none. */
+/** Returns the last use in ms; 0 or 1, below any real time, if there is none. */
 function lastUseMs({ use }: KeyFacts): number {
   switch (use.state) {
     case 'used':

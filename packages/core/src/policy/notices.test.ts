@@ -10,7 +10,7 @@ const policy = policySchema.parse({ rules: [rule] });
 const survivor = makeKey(99, { use: usedDaysAgo(1) });
 const use = usedDaysAgo(100);
 
-/** The basis of an announcement of the first rule of a policy, as it was when key 1 was used 100 days ago. */
+/** Returns the basis of an announcement of a policy's first rule, for key 1 used 100 days ago. */
 function basisBy({ rules }: Policy): string {
   return rules.map((each) => basisOf({ key: makeKey(1, { use }), rule: each }))[0] ?? '';
 }
@@ -34,7 +34,7 @@ function judge(given: Facts, by = policy) {
   };
 }
 
-test('R9: what was not announced is held, and its longest notice is due at once', () => {
+test('R9: a revocation that was not announced is held, and its longest notice is due at once', () => {
   const unannounced = {
     items: 0,
     held: ['its notice of 15d ahead was not accepted yet'],
@@ -44,7 +44,7 @@ test('R9: what was not announced is held, and its longest notice is due at once'
   expect(judge(facts([]))).toMatchObject(unannounced);
 });
 
-test('R9: shorter notices come when so much of the grace is left, and the key goes when all were accepted and it is over', () => {
+test('R9: each shorter notice is due when that much grace is left; the key is revoked once all were accepted and the grace is over', () => {
   const wait = (date: string) => [`its revocation was announced, and may come after ${date}`];
   expect(judge(facts([at('15d', 7)]))).toMatchObject({ items: 0, due: [] });
   expect(judge(facts([at('15d', 8)]))).toMatchObject({ items: 0, due: ['7d'] });
@@ -56,19 +56,19 @@ test('R9: shorter notices come when so much of the grace is left, and the key go
   expect(judge(facts([at('15d', 15), at('7d', 7), at('1d', 1)]))).toMatchObject({ items: 1, held: [], due: [] });
 });
 
-test('R9: a notice that was accepted late moves the end; after a long silence the grace is whole again', () => {
+test('R9: a notice that was accepted late moves the end; after a long interruption the grace starts anew', () => {
   expect(judge(facts([at('15d', 40)]))).toMatchObject({ items: 0, due: ['7d'] });
   expect(judge(facts([at('15d', 40), at('7d', 0)]))).toMatchObject({ items: 0, due: [] });
   expect(judge(facts([at('15d', 40), at('7d', 7), at('1d', 0)])).items).toBe(0);
   expect(judge(facts([at('15d', 40), at('7d', 8), at('1d', 1)])).items).toBe(1);
 });
 
-test('the twin: without notices the same key goes at once', () => {
+test('R9, counter-test: without notices the same key is revoked at once', () => {
   const silent = policySchema.parse({ rules: [{ ...rule, notices: undefined }] });
   expect(judge(facts(null), silent)).toMatchObject({ items: 1, due: [] });
 });
 
-test('R9: a use makes it another finding, which is announced anew', () => {
+test('R9: a use makes another finding, which is announced anew', () => {
   const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
   expect(judge(facts(accepted, { use: usedDaysAgo(95) }))).toMatchObject({
     items: 0,
@@ -78,7 +78,7 @@ test('R9: a use makes it another finding, which is announced anew', () => {
   expect(judge(facts(accepted, { use: usedDaysAgo(1) }))).toMatchObject({ items: 0, due: [], lapsed: ['unused'] });
 });
 
-test('R9: an announcement lapses while something else keeps the key, and stands while its scope cannot be judged', () => {
+test('R9: an announcement lapses while another reason keeps the key, and stays valid while its scope cannot be judged', () => {
   const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
   const exemptions = [{ number: '1', rules: null, reason: 'migration', grantedBy: 'ada', until: daysAgo(-1) }];
   expect(judge(facts(accepted, { exemptions }))).toMatchObject({ items: 0, due: [], lapsed: ['unused'] });
@@ -89,13 +89,13 @@ test('R9: an announcement lapses while something else keeps the key, and stands 
   expect(judge(stale)).toMatchObject({ items: 0, due: [], lapsed: [] });
 });
 
-test('a rule that only notifies tells once', () => {
+test('a rule that only notifies sends one notification', () => {
   const notify = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] });
   expect(judge(facts(null), notify)).toMatchObject({ due: ['once'], lapsed: [] });
   expect(judge(facts([at('once', 3)], {}, notify), notify)).toMatchObject({ due: [], lapsed: [] });
 });
 
-test('R9: a new owner, or a rule that says something else, is announced anew', () => {
+test('R9: a new owner, or a changed rule, is announced anew', () => {
   const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
   expect(judge(facts(accepted)).items).toBe(1);
   expect(judge(facts(accepted, { owner: 'zoe' }))).toMatchObject({
@@ -107,12 +107,12 @@ test('R9: a new owner, or a rule that says something else, is announced anew', (
   expect(judge(facts(accepted), other)).toMatchObject({ items: 0, due: ['15d'], lapsed: ['unused'] });
 });
 
-test('R9: a revocation that did not come for 90 days after its announcement is announced again', () => {
+test('R9: a revocation that does not happen within 90 days of its announcement is announced again', () => {
   expect(judge(facts([at('15d', 105), at('7d', 97), at('1d', 91)]))).toMatchObject({ items: 1, lapsed: [] });
   expect(judge(facts([at('15d', 106), at('7d', 98), at('1d', 92)]))).toMatchObject({ items: 0, lapsed: ['unused'] });
 });
 
-test('R9: a rule that would not touch a key in use is on its use, whatever else it is on; one that would is not', () => {
+test('R9: a rule without even_in_use rests on the key’s use, for any condition; a rule with it does not', () => {
   const old = (evenInUse: boolean) =>
     policySchema.parse({ rules: [{ ...rule, unused_for: undefined, older_than: '90d', even_in_use: evenInUse }] });
   const accepted = [at('15d', 15), at('7d', 7), at('1d', 1)];
@@ -122,7 +122,7 @@ test('R9: a rule that would not touch a key in use is on its use, whatever else 
   expect(judge(facts(accepted, usedSince, old(true)), old(true))).toMatchObject({ items: 1, lapsed: [] });
 });
 
-test('R9: an announcement stands while nobody can tell whether its rule holds: one unknown use restarts nobody’s grace', () => {
+test('R9: an announcement stays valid while its rule’s result is unknown, so that an unknown use restarts no grace period', () => {
   const many = policySchema.parse({
     rules: [{ name: 'unused', more_than: { number: 1, per: 'creator' }, action: 'revoke', notices: ['15d'] }],
   });

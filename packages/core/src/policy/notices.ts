@@ -8,8 +8,8 @@ import type { Verdict } from './holds.ts';
 import type { Action } from './schema.ts';
 
 /**
- * When the grace of a finding is over, by the notices that were accepted: each gives at least its own time, from when it was
- * accepted (R9). Null while one is `missing`; a rule without notices gives none.
+ * Returns when the grace period of a finding ends (R9). Each notice gives at least its own duration from its acceptance. `endMs` is null while a
+ * notice is `missing`; a rule without notices gives no grace period.
  */
 export function graceEnd(finding: Finding): { endMs: number | null; missing: string | null } {
   const { rule } = finding;
@@ -20,8 +20,8 @@ export function graceEnd(finding: Finding): { endMs: number | null; missing: str
 }
 
 /**
- * What a finding rests on that, changed, makes it another finding, of which nobody was told: whom to tell, what the rule says, and for
- * a rule that would not revoke a key in use, the use.
+ * Returns the facts whose change makes a finding a new one that must be announced again: the owner and the rule's condition. For a rule that does not
+ * revoke keys in use, also the use.
  */
 export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'rule'>): string {
   const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
@@ -29,7 +29,7 @@ export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'ru
   return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null]);
 }
 
-/** A revocation that was announced and did not come for so long is announced again. */
+/** A revocation that does not happen within this time of its announcement is announced again. */
 const renewedAfterMs = 90 * 86_400_000;
 
 function acceptedSteps({ key, rule, nowMs }: Finding): Map<string, number> {
@@ -50,7 +50,7 @@ interface Judged {
   judgements: Judgement[];
 }
 
-/** A notice that is to be sent now. `step` is how far ahead it is, or the name of an action that is told once. */
+/** A notice that is due now. `step` is its lead time, or the name of an action that notifies once. */
 export interface DueNotice {
   key: KeyFacts;
   rule: string;
@@ -63,7 +63,9 @@ export interface DueNotice {
 /** The step of a finding whose action is to notify. */
 const onceStep = 'once';
 
-/** Which notices are due: of each rule the next step of those that flag a key, and once for those that only notify. Pure. */
+/**
+ * Returns the due notices: the next step of each rule that flags a key, and one for each rule that only notifies. Pure.
+ */
 export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
@@ -82,7 +84,9 @@ const nameOf = (finding: Finding) => ({
   finding,
 });
 
-/** The longest is due at once; each shorter one when so much is left of the grace that the longer ones gave. */
+/**
+ * Returns the next notice if it is due. The longest is due at once. Each shorter one is due when its own duration is left of the grace period.
+ */
 function nextStep(finding: Finding): DueNotice[] {
   const { rule, nowMs } = finding;
   const accepted = acceptedSteps(finding);
@@ -94,12 +98,12 @@ function nextStep(finding: Finding): DueNotice[] {
   return [{ ...nameOf(finding), step: step.text }];
 }
 
-/** Holds that last no longer than it takes to list again, or that wait for what was announced. */
+/** Holds that keep an announcement valid: they end with the next listings, a notice or a quota. */
 const standing = ['unannounced', 'over_quota', 'stale_evidence', 'seen_once'];
 
 /**
- * Announcements whose finding stands no more, by key and rule: what was announced and comes back later is announced anew. Those of
- * scopes that nobody could judge stand, and those of rules of which nobody can tell.
+ * Returns announcements whose finding no longer exists, by key and rule. A finding that returns later is announced anew. Announcements stay valid in
+ * scopes that could not be judged, and for rules whose result is unknown.
  */
 export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judged): { key: KeyFacts; rule: string }[] {
   const nameOfOne = (key: KeyFacts, rule: string, basis: string) => JSON.stringify([key.number, rule, basis]);
@@ -128,7 +132,7 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
     );
 }
 
-/** None of its notices is forgotten for its age. */
+/** Returns whether none of its notices has expired. */
 function isCurrent(finding: Finding): boolean {
   const { key, rule } = finding;
   const known = key.announcements.find((each) => each.rule === rule.name && each.basis === basisOf(finding));

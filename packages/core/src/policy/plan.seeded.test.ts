@@ -11,14 +11,14 @@ import { defaultPolicy, type Policy, policySchema } from './schema.ts';
 
 const keys = [makeKey(1), makeKey(2, { use: usedDaysAgo(200) }), makeKey(3, { use: usedDaysAgo(1) })];
 
-test('the same facts give the same plan, whatever their order and however little time has passed', () => {
+test('the same facts give the same plan, in any order and after any short time', () => {
   const plan = makePlan(defaultPolicy, makeFacts(keys));
   expect(makePlan(defaultPolicy, makeFacts(keys.toReversed())).id).toBe(plan.id);
   expect(makePlan(defaultPolicy, makeFacts(keys, { nowMs: nowMs + 1000 })).id).toBe(plan.id);
   expect(plan.document.items.map((item) => item.key.number)).toEqual(['1', '2']);
 });
 
-test('another fact or another policy is another plan', () => {
+test('another fact or another policy gives another plan', () => {
   const plan = makePlan(defaultPolicy, makeFacts(keys));
   expect(makePlan(defaultPolicy, makeFacts(keys.slice(1))).id).not.toBe(plan.id);
   expect(makePlan({ ...defaultPolicy, active_within: { text: '1d', ms: 86_400_000 } }, makeFacts(keys)).id).not.toBe(
@@ -26,7 +26,7 @@ test('another fact or another policy is another plan', () => {
   );
 });
 
-test('what is held stands in the plan with why, and is no item of it', () => {
+test('the plan lists held keys with the reason, and not as items', () => {
   const plan = makePlan(defaultPolicy, makeFacts(keys, { unknownOwnKey: ['main'] }));
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why.text)).toEqual([
@@ -58,7 +58,7 @@ const rules = [
   { name: 'left', creator_left: true, action: 'revoke', match: { name: 'key*' } },
 ];
 
-test('a plan’s text is canonical JSON whatever its keys, and their order does not matter', () => {
+test('a plan’s text is canonical JSON for any keys, and their order does not matter', () => {
   fc.assert(
     fc.property(fc.array(anyKey, { maxLength: 25 }), fc.boolean(), (changes, isOwnKnown) => {
       const keys = changes.map((change, index) => makeKey(index + 1, change));
@@ -73,7 +73,7 @@ test('a plan’s text is canonical JSON whatever its keys, and their order does 
   );
 });
 
-test('a rule that would not let a key go, where another does, stands in the plan with why', () => {
+test('the plan lists a rule that would not revoke a key, where another would, with the reason', () => {
   const policy = policySchema.parse({ rules: [rules[1], { ...rules[4], notices: ['7d'] }] });
   const exemptions = [{ number: '1', rules: ['never'], reason: 'x', grantedBy: 'ada', until: daysAgo(-1) }];
   const idle = { createdAt: daysAgo(200) };
@@ -93,7 +93,7 @@ test('a rule that would not let a key go, where another does, stands in the plan
   ]);
 });
 
-test('a reason is the same while a group shrinks, and another when the rule says something else', () => {
+test('a reason stays the same while a group shrinks, and changes when the rule changes', () => {
   const many = (number: number) =>
     policySchema.parse({
       rules: [{ name: 'r', more_than: { number, per: 'creator' }, action: 'revoke', even_in_use: true }],

@@ -9,9 +9,11 @@ import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
 import { type Hold, type Verdict } from './holds.ts';
 import type { Action, Policy } from './schema.ts';
 
-/** A key, or another credential, as a plan names it: enough for a person to know it, and no secret. `number` is the store's own. */
+/**
+ * A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number.
+ */
 interface PlannedKey {
-  /** Absent for what is of no branch. */
+  /** Absent if the credential belongs to no branch. */
   branch_id?: string;
   number: string;
   scope: string;
@@ -26,7 +28,7 @@ interface PlannedKey {
   created_at: string;
 }
 
-/** Ranks change by the minute, and each change would be another plan. */
+/** Evidence without ranks. Ranks change by the minute, and each change would make another plan. */
 type PlannedEvidence =
   | Exclude<Evidence, { condition: 'more_than' | 'all' | 'any' }>
   | Omit<Extract<Evidence, { condition: 'more_than' }>, 'rank'>
@@ -40,22 +42,24 @@ interface PlannedFinding {
 export interface PlanItem {
   action: Action;
   findings: PlannedFinding[];
-  /** Rules that hold and would not let the key go, where others do; absent where there are none. */
+  /** Rules that hold but do not allow the revocation, while others do; absent if there are none. */
   kept?: { rule: string; why: Hold }[];
   key: PlannedKey;
 }
 
-/** What no connection can see, and is therefore in no plan. */
+/** What no connection can see, and what is therefore in no plan. */
 interface BlindSpot {
   kind: 'personal_keys' | 'clock';
   scope: string;
   members: number | null;
 }
 
-/** Which shape a plan has; one of another shape is not carried out. */
+/** The version of a plan's shape. A plan of another version is not carried out. */
 export const planVersion = 2;
 
-/** Findings turned into intended actions. Holds only facts and decisions: the same facts give the same bytes and the same hash. */
+/**
+ * Findings turned into intended actions. Contains only facts and decisions: the same facts give the same bytes and the same hash.
+ */
 export interface PlanDocument {
   blind_spots: BlindSpot[];
   breakers: Breaker[];
@@ -74,18 +78,20 @@ export interface Plan {
   document: PlanDocument;
   judgements: Judgement[];
   verdicts: Verdict[];
-  /** Keys that may be revoked without a person, and those that wait for it. */
+  /** Keys that may be revoked automatically now, and those that still wait. */
   automatic: AutomaticVerdict[];
-  /** The document as canonical JSON, which is what the hash is of, in parts: a million keys are more than one text should be. */
+  /**
+   * Returns the document as canonical JSON, which is hashed. It comes in parts, because a million keys are too much for one string.
+   */
   canonical(): Iterable<string>;
 }
 
-/** What rules and guards say of each key. Pure. */
+/** Returns what the rules, the guards and the quotas decide for each key. Pure. */
 export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> {
   const judgements = evaluate(policy, facts);
   const guarded = guard(policy, facts, judgements);
   const alone = automatic(policy, facts, guarded);
-  // What may go now comes before what waits for a person, who would else keep it from going.
+  // Keys that may be revoked now come before keys that wait for a person. Otherwise the latter would use up the quotas.
   const first = new Set(alone.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
   const verdicts = holdOverQuota(policy, facts, { verdicts: guarded, first });
   const ended = new Map(verdicts.map((verdict) => [verdict.key, verdict]));
@@ -101,7 +107,7 @@ export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | '
   };
 }
 
-/** Judges, guards and lays down a plan. Pure. */
+/** Returns the plan of a policy and facts: judged, guarded and hashed. Pure. */
 export function makePlan(policy: Policy, facts: Facts): Plan {
   const judged = judge(policy, facts);
   const outline = makeOutline(policy, facts, judged);
@@ -122,7 +128,7 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
   };
 }
 
-/** All that a document is made of: of a million keys it is made where somebody reads it, and not before. */
+/** The parts of a document. For a million keys the document is built only when it is read. */
 interface Outline {
   blindSpots: BlindSpot[];
   breakers: Breaker[];
@@ -165,7 +171,7 @@ function makeOutline(
   };
 }
 
-/** What is not exempt, nor on its way. */
+/** Returns whether a finding is neither exempt nor already in a rotation. */
 function isTold({ key, rule }: Finding, rotation: Hold | null): boolean {
   return exemptionOf(key, rule.name) === undefined && (rule.action !== 'rotate' || rotation === null);
 }
@@ -187,7 +193,9 @@ function toDocument({ blindSpots, breakers, held, items, policySha256, reported 
   };
 }
 
-/** The same as text. Objects are made with their names in order, so that what is written is canonical; a test compares. */
+/**
+ * Yields the same document as text. Objects have their names in order, so that the text is canonical; a test compares both.
+ */
 function* writeCanonical({ blindSpots, breakers, held, items, policySha256, reported }: Outline): Generator<string> {
   yield `{"blind_spots":${JSON.stringify(blindSpots)},"breakers":${JSON.stringify(breakers)},"held":[`;
   yield* inChunks(held, toHeldItem);
@@ -207,7 +215,9 @@ function* inChunks<T>(values: T[], toJson: (value: T) => object): Generator<stri
   }
 }
 
-/** What a plan does not see: the personal keys of members who have no connection here, and scopes whose time is unknown. */
+/**
+ * Returns what a plan does not see: personal keys of members without a connection here, and scopes whose time is unknown.
+ */
 function findBlindSpots({ scopes }: Facts): BlindSpot[] {
   return scopes
     .flatMap(({ scope, unseenMembers, nowMs }): BlindSpot[] => [
@@ -223,7 +233,7 @@ function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
 }
 
-/** A key with the findings for which it goes, as plans have it. */
+/** Returns a key with the findings that it is revoked for, as plans contain it. */
 export function toItem({ key, findings, kept = [] }: Told): PlanItem {
   let action = findings[0]?.rule.action ?? 'revoke';
   for (const { rule } of findings) if (strength[rule.action] > strength[action]) action = rule.action;
@@ -264,8 +274,8 @@ function toPlannedKey(key: KeyFacts): PlannedKey {
 }
 
 /**
- * Whether a finding is what a plan's reader approved: the same rule for the same reason. How many keys a group has changes with every
- * key that goes, and makes no other reason.
+ * Returns whether a finding is what a plan's reader approved: the same rule for the same reason. A group's number of keys changes with every
+ * revocation, so it does not count as another reason.
  */
 export function isSameReason(planned: PlannedFinding, finding: Finding): boolean {
   const reasonOf = (evidence: PlannedEvidence) =>
@@ -273,7 +283,7 @@ export function isSameReason(planned: PlannedFinding, finding: Finding): boolean
   return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
 }
 
-/** What a policy is known by: the SHA-256 of its canonical JSON. */
+/** Returns the identity of a policy: the SHA-256 of its canonical JSON. */
 export function hashPolicy(policy: Policy): string {
   return sha256(canonicalJson(policy));
 }

@@ -3,18 +3,20 @@ import type { Condition } from './condition-schema.ts';
 
 export interface Preset {
   condition: Condition;
-  /** Who asks for it, and where. */
+  /** The standard that requires it, and where. */
   source: string;
 }
 
 const lasting = (text: string) => ({ text, ms: parseDuration(text) ?? Number.NaN });
 
-/** Idle for so long, or never used in so long: whoever asks for dormant credentials to go means both. */
+/**
+ * Returns a condition for keys idle for this time, or never used for this time. Standards on dormant credentials mean both.
+ */
 const dormant = (text: string): Condition => ({
   any: [{ unused_for: lasting(text) }, { never_used_for: lasting(text) }],
 });
 
-/** Conditions that published standards ask for. A preset is data: another standard is another entry. */
+/** Conditions that published standards require. A preset is data: another standard is another entry. */
 export const presets = {
   'cis-controls-5.3': {
     condition: dormant('45d'),

@@ -11,7 +11,7 @@ import { basisOf } from './notices.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { type Policy, policySchema } from './schema.ts';
 
-// Any set of keys, any policy, any time: what may go is held against a second judge, which looks at one key at a time and is slow.
+// Any keys, any policy, any time. Each planned revocation is checked by a second judge, which is slow and judges one key at a time.
 
 const places = {
   acme: { scope: '1/organization:acme', organizationId: 'acme' },
@@ -20,7 +20,7 @@ const places = {
   branch: { scope: '1/branch_credential:acme/quiet-river', organizationId: 'acme', projectId: 'quiet-river' },
   role: { scope: '1/role:acme/quiet-river', organizationId: 'acme', projectId: 'quiet-river' },
 };
-/** Mostly the one that lets keys go, sometimes another. */
+/** Mostly the value that lets keys be revoked, sometimes another. */
 const mostly = <T>(usual: T, ...others: T[]) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
 
@@ -94,7 +94,7 @@ const anyPolicy = fc
     }),
   );
 
-/** A rule that is not refused: on inactivity it does not say even_in_use, and what only reports announces nothing. */
+/** Returns a valid rule: one on inactivity does not set even_in_use, and one that only reports has no notices. */
 function toRule(
   {
     condition: when,
@@ -165,7 +165,7 @@ function toKey({ place, exempt, accepted, ...rest }: AnyKey, number: number): Ke
   };
 }
 
-/** The announcement that a key has, for each rule in turn. */
+/** Returns facts in which each announcement exists for every rule. */
 function announce(policy: Policy, facts: Facts): Facts {
   const keys = facts.keys.map((key) => ({
     ...key,
@@ -185,15 +185,15 @@ function expectGoverned(policy: Policy, given: Facts): void {
   const [scope] = facts.scopes;
   const ageMs = nowMs - msOf(scope?.listedAt ?? '');
 
-  // R1: flagged by a rule of this policy, on evidence that is fresh, by a clock that is known.
+  // R1: flagged by a rule of this policy, on fresh evidence, by a known clock.
   expect(going.filter((key) => !policy.rules.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
-  // Other credentials than keys are listed once a day.
+  // Credentials other than keys are listed once a day.
   const oldestMs = ({ kind }: KeyFacts) => (kind === 'branch_credential' ? 26 * 3_600_000 : 3_600_000);
   const isJudged = (key: KeyFacts) => scope?.nowMs === nowMs && ageMs <= oldestMs(key) && ageMs >= -300_000;
   expect(going.filter((key) => !isJudged(key))).toEqual([]);
   expect(going.filter(({ kind }) => kind === 'role')).toEqual([]);
 
-  // R2: not the connection's own, nothing while that is not known, and never all of an organization.
+  // R2: never the connection's own key, no key while that is unknown, and never all keys of an organization.
   expect(going.filter(({ id }) => facts.ownKeys.some(({ keyId }) => keyId === id))).toEqual([]);
   expect(scope?.unknownOwnKey.length === 0 ? [] : going).toEqual([]);
   const organizations = facts.scopes.filter((each) => [places.acme.scope, places.other.scope].includes(each.scope));
@@ -202,7 +202,7 @@ function expectGoverned(policy: Policy, given: Facts): void {
   );
   expect(emptied).toEqual([]);
 
-  // R3: quotas, and breakers for what goes by itself.
+  // R3: quotas, and breakers for automatic revocations.
   const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = policy.quotas;
   expect(going.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
   expect(largestGroup(going, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
@@ -210,7 +210,7 @@ function expectGoverned(policy: Policy, given: Facts): void {
   expect(alone.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
   expect(largestGroup(alone, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
 
-  // R6: by itself only what a rule that enforces flags, one in a scope until its canary has lived for a day.
+  // R6: automatically only what an enforcing rule flags, and one key in a scope until its canary is a day old.
   const enforcing = policy.rules.filter((rule) => rule.mode === 'enforce');
   expect(alone.filter(({ kind }) => kind === 'branch_credential')).toEqual([]);
   expect(alone.filter((key) => !enforcing.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
@@ -219,7 +219,7 @@ function expectGoverned(policy: Policy, given: Facts): void {
   const first = went.length === 0 ? 1 : 0;
   expect(largestGroup(alone, (key) => key.scope)).toBeLessThanOrEqual(hadCanary ? Infinity : first);
 
-  // Every finding explains itself, and the order of what came in does not matter.
+  // Every finding explains itself, and the order of the input does not matter.
   expect(
     findingsOf(plan)
       .map(explain)
@@ -234,7 +234,9 @@ function largestGroup(keys: KeyFacts[], groupOf: (key: KeyFacts) => string): num
   return Math.max(0, ...[...Map.groupBy(keys, groupOf).values()].map((group) => group.length));
 }
 
-/** Of ten keys or more, more than a fifth are flagged, and no person knows: items, and those that wait for a quota. */
+/**
+ * Returns whether a scope of ten keys or more has over a fifth flagged and not acknowledged. Counts items, and keys that wait for a quota.
+ */
 function isBroken(scope: string, { document: { items, held } }: Plan, { keys }: Facts): boolean {
   const own = keys.filter((key) => key.scope === scope);
   const waiting = held.filter((item) => ['over_quota', 'unannounced', 'seen_once'].includes(item.why.kind));
@@ -243,11 +245,11 @@ function isBroken(scope: string, { document: { items, held } }: Plan, { keys }: 
   return own.length >= 10 && unknown.length * 5 > own.length;
 }
 
-test('R1, R2, R3, R6, R8, R9: whatever keys, policy and time, only what may go goes, and says why', () => {
+test('R1, R2, R3, R6, R8, R9: for any keys, policy and time, only permitted keys are revoked, each with a reason', () => {
   fc.assert(fc.property(anyPolicy, anyFacts, expectGoverned), { numRuns: sized(2000) });
 });
 
-test('what goes is not nothing: the second judge lets keys go, and so does the plan', () => {
+test('the property is not vacuous: the second judge and the plan both let keys be revoked', () => {
   let going = 0;
   const runs = sized(300);
   fc.assert(

@@ -4,7 +4,9 @@ import { type Grouping, type Judged, toJudged } from './judged.ts';
 
 const fieldOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
 
-/** A key's place in its group, the most recently used first; without a rank where a use in the group is unknown, or who made its keys. */
+/**
+ * A key's place in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown.
+ */
 interface Place {
   count: number;
   rank: number | undefined;
@@ -15,22 +17,22 @@ interface Group {
   isKnown: boolean;
 }
 
-/** The place of a key in its group; undefined for one of no group. */
+/** Returns the place of a key in its group, or undefined if it has no group. */
 export type RankOf = (judged: Judged) => Place | undefined;
 
-/** The keys of each scope, the most recently used first: no group reaches beyond its scope. */
+/** Returns the keys of each scope, the most recently used first. No group extends beyond its scope. */
 export function sortByUse(judged: Judged[]): Judged[][] {
   return [...Map.groupBy(judged, ({ scope }) => scope).values()].map((ofScope) => ofScope.toSorted(byUse));
 }
 
 /**
- * Ranks keys, which come scope by scope, within the groups that they form, in one pass. A key of no project is of no project's group.
+ * Ranks keys within their groups in one pass. The keys come scope by scope. A key without a project belongs to no project's group.
  */
 export function rankByGroup(
   scopes: Judged[][],
   { count, per, matches }: { count: number; per: Grouping; matches: (judged: Judged) => boolean },
 ): RankOf {
-  // By the keys' places: a Map of a million of them costs more than the judging.
+  // Indexed by the keys' places: a Map of a million keys costs more than the judging.
   const groups = Array.from<Group | undefined>({ length: count });
   const ranks = new Uint32Array(count);
   for (const mostRecentFirst of scopes) {
@@ -38,7 +40,7 @@ export function rankByGroup(
     for (const each of mostRecentFirst) {
       const { key } = each;
       const id = per === 'creator' ? (key.lineage?.creatorId ?? key.creatorId) : key[fieldOf[per]];
-      // A lineage is one key to whoever counts, also while two of it live.
+      // A lineage counts as one key, even while two of its keys live.
       if ((id === null && per === 'project') || key.lineage?.rotation?.role === 'successor' || !matches(each)) continue;
       const group = ofScope.get(id) ?? { count: 0, isKnown: true };
       if (group.count === 0) ofScope.set(id, group);
@@ -54,12 +56,14 @@ export function rankByGroup(
   };
 }
 
-/** Orders most recently used first, then the unknown, then the never used; among equals the younger, then the smaller number. */
+/**
+ * Orders the most recently used first, then the unknown, then the never used. Equal keys are ordered by creation, youngest first, then by number.
+ */
 export function byUse(a: Judged, b: Judged): number {
   return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || a.order - b.order;
 }
 
-/** The one of some keys of a scope that was used last. */
+/** Returns the most recently used of some keys of a scope. */
 export function mostRecentlyUsed(keys: KeyFacts[], scope: ScopeFacts): KeyFacts | undefined {
   const [first] = keys.map((key) => toJudged(key, { scope, nowMs: 0, place: 0 })).toSorted(byUse);
   return first?.key;

@@ -12,7 +12,7 @@ function decide(policy = none, change: Parameters<typeof makeKey>[1] = {}) {
   return { ...judge(policy, facts), plan: makePlan(policy, facts) };
 }
 
-test('a key that a review wants gone stands in the plan of any policy, in use or not, with who said so and why', () => {
+test('a plan under any policy lists a key that a review decided to revoke, in use or not, with the reviewer and the reason', () => {
   const { plan, verdicts } = decide();
   expect(plan.document.items).toMatchObject([
     { action: 'revoke', key: { number: '1' }, findings: [{ rule: 'access-review' }] },
@@ -22,7 +22,7 @@ test('a key that a review wants gone stands in the plan of any policy, in use or
   expect(without.plan.document.items).toEqual([]);
 });
 
-test('it goes by no enforcement: a person approves the plan', () => {
+test('a key that a review decided to revoke is not revoked automatically: a person approves the plan', () => {
   const enforcing = policySchema.parse({
     rules: [],
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
@@ -30,7 +30,7 @@ test('it goes by no enforcement: a person approves the plan', () => {
   expect(decide(enforcing).automatic.filter(({ waits }) => waits === null)).toEqual([]);
 });
 
-test('what holds other keys holds it too: own keys, rotations and exemptions', () => {
+test('every other hold also applies to it: own keys, rotations and exemptions', () => {
   const lineage = { number: '1', creatorId: 'ada', name: 'x', rotation: { id: 'abcd2345', role: 'old' as const } };
   const exemption = { number: '3', rules: null, reason: 'x', grantedBy: 'ada', until: '2027-01-01T00:00:00Z' };
   expect(decide(none, { id: '1' }).verdicts[0]?.held?.kind).toBe('own_key');
@@ -38,7 +38,7 @@ test('what holds other keys holds it too: own keys, rotations and exemptions', (
   expect(decide(none, { exemptions: [exemption] }).verdicts[0]?.held?.kind).toBe('exempt');
 });
 
-test('a policy says otherwise by a rule of its own, and nobody else’s rule bears the name', () => {
+test('a policy can override it with a rule of its own, and no other rule may use its name', () => {
   const own = policySchema.parse({ rules: [{ name: 'out', reviewed_out: true, action: 'report' }] });
   expect(decide(own).plan.document).toMatchObject({ items: [], reported: [{ findings: [{ rule: 'out' }] }] });
   const elsewhere = policySchema.parse({

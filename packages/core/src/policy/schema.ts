@@ -26,7 +26,7 @@ const matchSchema = z.strictObject({
 
 const actions = z.enum(['report', 'notify', 'rotate', 'revoke']);
 
-/** A job that comes once a week must have had its turn (T1). */
+/** A weekly job must have run within this time (T1). */
 export const leastQuietMs = 7 * 86_400_000;
 
 const rotationTimes = {
@@ -37,7 +37,7 @@ const rotationTimes = {
   adopt_within: duration.prefault('14d').describe('later, a person is called'),
 };
 
-/** For a key whose rotation no rule describes. */
+/** The settings for a key whose rotation no rule describes. */
 export const rotationDefaults = z.strictObject(rotationTimes).parse({});
 
 const rotationSchema = z.strictObject({
@@ -117,7 +117,9 @@ const ruleSchema = z
     error: 'two notices are of the same time',
   });
 
-/** How many keys a plan may hold (R3): in all, with those of the last 24 hours, and of one creator. And how many rotations may be open. */
+/**
+ * Maximum numbers of revocations (R3): in one plan, in 24 hours, and of one creator. Also the maximum number of open rotations.
+ */
 const quotasSchema = z.strictObject({
   per_run: z.int().min(1).optional(),
   per_day: z.int().min(1).optional(),
@@ -125,9 +127,9 @@ const quotasSchema = z.strictObject({
   open_rotations: z.int().min(1).optional(),
 });
 
-/** What holds where keys are revoked without a person (R3, R6). */
+/** Settings for automatic revocation (R3, R6). */
 const enforcementSchema = z.strictObject({
-  /** By an organization's id; `*` for those not named, `personal` for the keys of connections' own users. */
+  /** By organization id; `*` for organizations not named, `personal` for the keys of connections' own users. */
   organizations: z.record(z.string(), z.strictObject({ mode })).default({}),
   breaker_percent: z.number().gt(0).max(100).default(20),
   canary_wait: duration
@@ -169,8 +171,8 @@ export const policySchema = z
   );
 
 /**
- * What signed access reviews decided is a rule of every policy. For keys that a rule of its own with
- * `reviewed_out` looks at, that says how instead.
+ * The rule for decisions of signed access reviews, which is part of every policy. A `reviewed_out` rule of the policy replaces it for the keys that
+ * it matches.
  */
 export const reviewRule: Rule = {
   name: reviewRuleName,
@@ -183,19 +185,19 @@ export const reviewRule: Rule = {
   even_in_use: true,
 };
 
-/** A policy as parsed; docs/POLICY.md describes each setting. */
+/** A parsed policy; docs/POLICY.md describes each setting. */
 export type Policy = z.output<typeof policySchema>;
 export type Rule = Policy['rules'][number];
 
 /**
- * Whether a rule revokes by how a key was used, be it because it would not touch one in use: two listings in a row must show that.
+ * Returns whether a rule revokes by how a key was used, or spares a key in use. Two listings in a row must show that use.
  */
 export function restsOnUse({ condition, even_in_use: evenInUse }: Rule): boolean {
   return !evenInUse || mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
 }
 export type Action = Rule['action'];
 
-/** The policy of a configuration that has none. */
+/** The policy of a configuration without one. */
 export const defaultPolicy: Policy = policySchema.parse({
   rules: [
     { name: 'unused-90d', unused_for: '90d', action: 'revoke' },

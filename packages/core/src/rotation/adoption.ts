@@ -3,15 +3,17 @@ import { leastQuietMs } from '../policy/schema.ts';
 import { daysInWords, toMs } from '../values/time.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
-/** How long the old key must be quiet: as configured, at least 7 days, and twice its longest observed gap (T1). */
+/**
+ * Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1).
+ */
 export function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
   return Math.max(leastQuietMs, quietForMs, 2 * longestGapMs);
 }
 
 /**
- * T1: why the old key may not be retired yet; null if it may. Its successor was delivered and seen used after that, and it has been quiet
- * for long enough itself, which is counted from the delivery at the earliest and seen by two listings an hour apart. What cannot be
- * told is a reason.
+ * T1: returns why the old key may not be retired yet, or null if it may. Its successor must have been delivered and then seen in use. The old key
+ * must have been quiet for long enough, counted from the delivery at the earliest. Two listings an hour apart must show both keys. Anything unknown
+ * is a reason to wait.
  */
 export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string | null {
   const { nowMs, old, successor } = facts;
@@ -35,9 +37,7 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
   return isSeenTwice ? null : 'two listings at least an hour apart must show both keys';
 }
 
-/**
- * Why a successor counts as not adopted in time; null while it is not late. What only waits for the old key to have been quiet is not late.
- */
+/** Returns why a successor is late, or null if it is not. Waiting only for the old key to be quiet is not late. */
 export function whyLate(
   rotation: Rotation,
   { nowMs, old, successor }: Pick<RotationFacts, 'nowMs' | 'old' | 'successor'>,
@@ -48,7 +48,7 @@ export function whyLate(
   const endMs = deliveredMs + rotation.adoptWithinMs;
   if (nowMs <= endMs) return null;
   const within = daysInWords(rotation.adoptWithinMs);
-  // What nobody can tell at this moment is not late, unless it stays so.
+  // An unknown use is not late, unless it stays unknown.
   if (successor.use === undefined || successor.use.state === 'unknown' || old.use?.state === 'unknown')
     return nowMs > endMs + rotation.adoptWithinMs ? 'nobody can tell how both keys are used' : null;
   if (successor.use.state === 'never' || toMs(successor.use.at) <= deliveredMs)

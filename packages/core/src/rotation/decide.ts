@@ -4,16 +4,16 @@ import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 import type { RotationState } from './states.ts';
 import { deliveryMove, type Move } from './transition.ts';
 
-/** What comes next. `move` needs nothing but its row; `isIncident` where a person must look. */
+/** The next step. `move` needs only its row; `isIncident` is true if a person must look. */
 export type Step = { do: 'mint' | 'retire' } | ({ do: 'move' } & Move) | { do: 'wait'; why: string };
 
-/** After so many successors whose secrets were lost, something is wrong that another will not fix. */
+/** After this many lost secrets of successors the rotation fails, because another attempt will not help. */
 const mostLost = 3;
 
-/** After so many refusals to revoke an old key a person is called, and it is tried once a day. */
+/** After this many refusals to revoke an old key an incident is opened, and Keywarden retries once a day. */
 const mostRefusals = 3;
 
-/** Decides the next step of a rotation. Pure; every answer is a step that its state allows. */
+/** Decides the next step of a rotation. Pure; the rotation's state allows every returned step. */
 export function decide(rotation: Rotation, facts: RotationFacts): Step {
   const { state } = rotation;
   switch (state) {
@@ -52,14 +52,19 @@ const move = (to: RotationState, why: string | null = null, isIncident = false):
   isIncident,
 });
 
-/** While nothing is minted the key is held from the policy for nothing: that ends. */
+/**
+ * Mints, or fails when overdue. Until a successor is minted, the rotation only keeps the policy from revoking the key, and that must end.
+ */
 function begin(rotation: Rotation, { old, nowMs }: RotationFacts): Step {
   if (old.state === 'gone') return move('failed', 'the old key is gone');
   if (!isOverdue(rotation, nowMs)) return { do: 'mint' };
   return move('failed', `nothing was minted for ${daysInWords(rotation.adoptWithinMs)}`, true);
 }
 
-/** It has been in its state for longer than adoption may take: nothing waits for ever without a person being told. */
+/**
+ * Returns whether the rotation has been in its state for longer than adoption may take. An overdue rotation opens an incident, so that none waits
+ * forever.
+ */
 export function isOverdue(
   { since, adoptWithinMs }: Pick<Rotation, 'since' | 'adoptWithinMs'>,
   nowMs: number | null,
@@ -67,7 +72,7 @@ export function isOverdue(
   return nowMs !== null && nowMs - toMs(since) > adoptWithinMs;
 }
 
-/** The answer to the mint was lost: what it made bears the intent's name. */
+/** Settles a mint whose response was lost. A key that it created has the intent's name. */
 function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: RotationFacts): Step {
   if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), outcome: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
@@ -75,7 +80,7 @@ function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: Rota
   return wait('a successor may have been minted; the next listings tell');
 }
 
-/** A process ended between the minting and what the sink said. */
+/** Settles a delivery when a process ended between the minting and the sink's result. */
 function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: RotationFacts): Step {
   if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
   if (sink !== null) return { do: 'move', ...deliveryMove(sink) };
@@ -103,7 +108,7 @@ function awaitAdoption(rotation: Rotation, facts: RotationFacts): Step {
   return late === null ? wait(why) : move('stalled', late, true);
 }
 
-/** It goes on by itself when what it stalled for is settled. */
+/** Resumes the rotation automatically when the reason for its stall is settled. */
 function settleStall(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), outcome: 'delivered' };
   if (facts.sink === 'lacks') return { do: 'move', ...deliveryMove('lacks') };
@@ -117,7 +122,9 @@ function successorIsGone(): Step {
   return move('failed', 'somebody has revoked its successor, which its sink still has', true);
 }
 
-/** Not by us. Who does not use the successor yet has no key that lives. */
+/**
+ * Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key.
+ */
 function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
   if (successor.use === undefined) return wait('the next listing tells whether its successor is there');
   const deliveredAt = currentMint(rotation)?.deliveredAt;
@@ -139,11 +146,11 @@ function settleRetirement({ old, retirement }: RotationFacts): Step {
   return move('adopted', 'the old key was not revoked');
 }
 
-/** Another is minted once the orphan is gone. One that no listing has shown yet is not gone. */
+/** Mints another successor once the orphan is gone. An orphan that no listing has shown yet is not gone. */
 function afterOrphan(rotation: Rotation, { lost, successor, nowMs }: RotationFacts): Step {
   const isKnown = currentMint(rotation)?.keyId != null;
   const isThere = lost.length > 0 || (isKnown && successor.state !== 'gone');
-  // The rotation ends; whoever sees to orphans sees to this one all the same.
+  // The rotation ends; the separate handling of orphans still covers this one.
   if (isThere && isOverdue(rotation, nowMs)) return move('failed', 'its orphan is not known to be gone', true);
   if (isThere) return wait('its orphan is to be revoked first');
   const losses = rotation.mints.filter(({ outcome }) => outcome === 'lost').length;

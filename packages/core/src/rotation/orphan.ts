@@ -2,13 +2,13 @@ import type { KeyFacts } from '../policy/index.ts';
 import { toMs } from '../values/time.ts';
 import { type MintIntent, type SinkAnswer } from './rotation.ts';
 
-/** No call takes longer from the listing before it to what it makes. */
+/** The longest time from the listing before a mint call to the key's creation. */
 const longestCallMs = 3_600_000;
 
 /**
- * T2: why a live key that bears the name of an intent of ours, and that nobody has the secret of as far as we know, must not be revoked as an
- * orphan; null if it may. It was never used (but by us, until `ownUseUntil`), we made it right after the intent, no listing before had shown it, and no
- * sink has it.
+ * T2: returns why a live key named by one of our intents must not be revoked as an orphan. Returns null if it may. As far as Keywarden has recorded,
+ * nothing holds its secret. It must never have been used (except by us, until `ownUseUntil`), and we must have created it right after the intent. No
+ * earlier listing may show it, and no sink may have it.
  */
 export function whyNoOrphan(
   intent: Pick<MintIntent, 'name' | 'creatorId' | 'listedAt' | 'keyId'>,
@@ -21,7 +21,7 @@ export function whyNoOrphan(
   if (!(toMs(key.createdAt) >= toMs(intent.listedAt))) return 'it is older than our intent to mint it';
   if (toMs(key.createdAt) > toMs(intent.listedAt) + longestCallMs)
     return 'it was made long after our intent to mint it';
-  // The name was made after that listing: one that shows it in the same second came later.
+  // The intent's name was generated after that listing, so a listing of the same second that shows it came later.
   if (!(toMs(key.firstSeenAt) >= toMs(intent.listedAt))) return 'a listing before our intent to mint it shows it';
   const isOurs = key.use.state === 'used' && ownUseUntil !== null && toMs(key.use.at) <= toMs(ownUseUntil);
   if (key.use.state !== 'never' && !isOurs) return 'it was used';

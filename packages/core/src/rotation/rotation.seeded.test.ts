@@ -57,7 +57,7 @@ const factsOf = (change: Partial<RotationFacts> = {}): RotationFacts => ({
   ...change,
 });
 
-test('T1: adopted is what was delivered and used since, with the old key quiet for long enough', () => {
+test('T1: a successor counts as adopted if it was delivered and used since, and the old key was quiet for long enough', () => {
   expect(whyNotAdopted(rotationOf('overlapping'), factsOf())).toBeNull();
   expect(decide(rotationOf('adopted'), factsOf())).toEqual({ do: 'retire' });
 });
@@ -78,13 +78,13 @@ test.each<[string, Partial<RotationFacts>, RegExp]>([
   expect(decide(rotationOf('adopted'), factsOf(change))).not.toEqual({ do: 'retire' });
 });
 
-test('the old key is quiet from the delivery on at the earliest: one that sleeps gets its time, too', () => {
+test('T1: the old key’s quiet time starts at the delivery at the earliest, so that a dormant key also gets it in full', () => {
   expect(whyNotAdopted(rotationOf('overlapping', { deliveredAt: ago(6) }), factsOf({ old: used(300) }))).toMatch(
     /7 days/,
   );
 });
 
-test('late is a successor that is not used, or an old key that is; waiting for quiet is not', () => {
+test('a rotation is late if its successor is unused or its old key still used, but not while it waits for quiet', () => {
   const rotation = rotationOf('overlapping');
   expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('its successor was not seen used within 14 days');
   expect(whyLate(rotation, factsOf({ old: used(1) }))).toMatch(/old key was used from 203.0.113.7/);
@@ -93,12 +93,12 @@ test('late is a successor that is not used, or an old key that is; waiting for q
   expect(decide(rotation, factsOf({ successor: unused }))).toMatchObject({ to: 'stalled', isIncident: true });
 });
 
-test('what stalls goes on when it is adopted after all', () => {
+test('a stalled rotation resumes when its successor is adopted after all', () => {
   expect(decide(rotationOf('stalled'), factsOf())).toMatchObject({ to: 'adopted' });
   expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
 });
 
-test('an orphan that no listing ever shows does not hold its lineage for ever, and a person is told', () => {
+test('an orphan that no listing shows does not hold its lineage forever, and opens an incident', () => {
   const facts = factsOf({ successor: { state: 'unlisted' } });
   const lately = { ...rotationOf('orphaned', { outcome: 'lost' }), since: ago(13) };
   expect(decide(lately, facts)).toMatchObject({ do: 'wait' });
@@ -127,11 +127,11 @@ test.each([
   ['another answer to the intent', { id: '3' }],
   ['a use', { use: { state: 'used', at: ago(1), from: null } as const }],
   ['a use that nobody can tell', { use: { state: 'unknown' } as const }],
-])('T2: %s makes it none', (_name, change) => {
+])('T2: a key with %s is not an orphan', (_name, change) => {
   expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, { sink: 'lacks' })).not.toBeNull();
 });
 
-test.each(['has', 'unknown'] as const)('T2: a sink that says %s makes it none', (sink) => {
+test.each(['has', 'unknown'] as const)('T2: a key whose sink answers %s is not an orphan', (sink) => {
   expect(whyNoOrphan(mintOf(), orphan, { sink })).not.toBeNull();
 });
 
@@ -193,7 +193,7 @@ const anyFacts: fc.Arbitrary<RotationFacts> = fc.record({
   replicasBehind: fc.constantFrom(0, 0, 0, 1),
 });
 
-/** T1 once more, in other words: everything that must be so when an old key is revoked. */
+/** T1 stated again, independently: everything that must hold when an old key is revoked. */
 function mayRetire(rotation: Rotation, { old, successor, ...facts }: RotationFacts): boolean {
   const delivered = currentMint(rotation)?.deliveredAt;
   if (facts.nowMs === null || delivered == null || old.state !== 'live' || successor.state !== 'live') return false;
@@ -208,7 +208,7 @@ function mayRetire(rotation: Rotation, { old, successor, ...facts }: RotationFac
   return quiet && seen && facts.replicasBehind === 0;
 }
 
-test('T1: of any rotation and any facts, an old key is revoked exactly when T1 allows it', () => {
+test('T1: for any rotation and any facts, an old key is revoked exactly when T1 allows it', () => {
   let retired = 0;
   const draws = sized(10_000);
   fc.assert(
@@ -223,7 +223,7 @@ test('T1: of any rotation and any facts, an old key is revoked exactly when T1 a
   expect(retired).toBeGreaterThan(draws / 1000);
 });
 
-test('every decision is one that its state allows, and what is over stays so', () => {
+test('the rotation’s state allows every decision, and an ended rotation stays ended', () => {
   fc.assert(
     fc.property(anyRotation, anyFacts, (rotation, facts) => {
       const step = decide(rotation, facts);
@@ -241,7 +241,7 @@ test('every decision is one that its state allows, and what is over stays so', (
   );
 });
 
-test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, and gives its lineage’s name back', () => {
+test('a successor name of any letters has 1 to 64 characters, ends in the rotation’s id, and gives its lineage’s name back', () => {
   fc.assert(
     fc.property(
       fc.string({ minLength: 1, maxLength: 64, unit: 'grapheme' }),
@@ -260,7 +260,7 @@ test('a name of any letters has 1 to 64 of them, ends in the rotation’s id, an
   );
 });
 
-test('names are as a person reads them', () => {
+test('successor names are readable', () => {
   expect(successorName('ci deploy', { id: 'a1b2c3d4', attempt: 1 })).toBe('ci deploy kw-a1b2c3d4-1');
   expect(successorName('ci deploy kw-a1b2c3d4-1', { id: 'e5f6g7h8', attempt: 2 })).toBe('ci deploy kw-e5f6g7h8-2');
 });

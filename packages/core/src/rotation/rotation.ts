@@ -1,74 +1,76 @@
 import type { Use } from '../policy/index.ts';
 import type { RotationState } from './states.ts';
 
-/** Whether a sink has a key, as far as it can tell. */
+/** Whether a sink has a key, if the sink can determine it. */
 export type SinkAnswer = 'has' | 'lacks' | 'unknown';
 
-/** An intent to mint a successor, and what became of it. Times are RFC 3339 by the control plane's clock. */
+/** An intent to mint a successor, and its outcome. Times are RFC 3339 by the control plane's clock. */
 export interface MintIntent {
   attempt: number;
   name: string;
-  /** The user as whom it was minted. */
+  /** The user that minted it. */
   creatorId: string;
-  /** When the scope was last listed whole before. */
+  /** When the scope was last listed completely before the intent. */
   listedAt: string;
-  /** Null while no answer has told it. */
+  /** Null until a response gives it. */
   keyId: string | null;
-  /** unclear: nobody can tell whether its sink has it. lost: its secret is lost. */
+  /** unclear: it is unknown whether its sink has the secret. lost: its secret is lost. */
   outcome: 'delivered' | 'unclear' | 'lost' | null;
   deliveredAt: string | null;
 }
 
-/** A rotation as its rows have it. */
+/** A rotation as its rows store it. */
 export interface Rotation<Mint extends MintIntent = MintIntent> {
   state: RotationState;
-  /** When it came to its state, RFC 3339, and why. */
+  /** When it entered its state (RFC 3339). `why` is the reason. */
   since: string;
   why: string | null;
   quietForMs: number;
   adoptWithinMs: number;
-  /** In their order; the last is the one that counts. */
+  /** In order; the last mint is the current one. */
   mints: Mint[];
 }
 
-/** What the listings say of a key. missing: the last lacks it. gone: two in a row do. unlisted: none has shown it yet. */
+/**
+ * What the listings show of a key. missing: the last one lacks it. gone: the last two lack it. unlisted: none has shown it yet.
+ */
 export type Sighting =
   | { state: 'live'; use: Use; presentSince: string }
   | { state: 'missing' | 'gone' | 'unlisted'; use?: undefined };
 
-/** What a decision rests on. */
+/** The facts that a decision rests on. */
 export interface RotationFacts {
-  /** The control plane's present, in ms; null while it is not known well enough. */
+  /** The control plane's current time in ms; null while it is not known exactly enough. */
   nowMs: number | null;
-  /** The youngest complete listing that lies an hour before the last one, with no doubted one since. */
+  /** The newest complete listing at least an hour before the last one, with no suspect listing since. */
   hourPriorListedAt: string | null;
   old: Sighting;
   successor: Sighting;
-  /** The longest time between two uses of the old key that the store knows, in ms; 0 where it knows no two. */
+  /** The longest recorded time between two uses of the old key, in ms; 0 with fewer than two recorded uses. */
   longestGapMs: number;
-  /** How many complete listings of the scope were begun since the last intent to mint. */
+  /** How many complete listings of the scope began since the last intent to mint. */
   listingsSinceMint: number;
-  /** Live keys that bear the last intent's name and are not known as its successor. */
+  /** Live keys with the last intent's name that are not recorded as its successor. */
   lost: string[];
-  /** What became of the last try to revoke the old key. */
+  /** The result of the last attempt to revoke the old key. */
   retirement: 'none' | 'open' | 'ended';
-  /** How often the control plane refused to revoke it, and whether it did within a day. */
+  /** How often the control plane refused to revoke it. `wasRefusedLately` is true if that was within a day. */
   refusals: number;
   wasRefusedLately: boolean;
-  /** Whether the sink has the successor; null where it was not asked. */
+  /** Whether the sink has the successor; null if it was not asked. */
   sink: SinkAnswer | null;
-  /** A process that may live still has the secret, on its way to the sink. */
+  /** True if a process that may still run has the secret on its way to the sink. */
   mayBeOnItsWay: boolean;
-  /** Live processes of ours that do not work with the successor yet: of our own credential. */
+  /** The number of our live processes that do not use the successor yet, when it is our own credential. */
   replicasBehind: number;
 }
 
-/** Whether its sink must be asked before anything can be decided. */
+/** Returns whether the sink must be asked before a decision. */
 export function wantsSink(rotation: Pick<Rotation, 'state' | 'mints'>): boolean {
   return rotation.state === 'minted' || (rotation.state === 'stalled' && currentMint(rotation)?.outcome === 'unclear');
 }
 
-/** The mint that counts. */
+/** Returns the current mint. */
 export function currentMint<Mint extends MintIntent>({ mints }: Pick<Rotation<Mint>, 'mints'>): Mint | undefined {
   return mints.at(-1);
 }

@@ -1,8 +1,16 @@
 /**
- * Where a rotation stands. planned: nothing is done yet. minting: the intent to mint is committed. minted: the successor's id is known, its
- * secret in memory. delivered: its sink has it. overlapping: both keys live. adopted: the successor is used and the old key quiet. retiring:
- * the old key is being revoked. retired: it is gone. orphaned: the successor's secret is lost. stalled: the successor is not adopted in time,
- * or nobody can tell whether its sink has it. failed: it is over, and the old key stays.
+ * The state of a rotation.
+ * planned: nothing is done yet.
+ * minting: the intent to mint is committed.
+ * minted: the successor's id is known, its secret is in memory.
+ * delivered: its sink has the secret.
+ * overlapping: both keys live.
+ * adopted: the successor is used and the old key is quiet.
+ * retiring: the old key is being revoked.
+ * retired: the old key is gone.
+ * orphaned: the successor's secret is lost.
+ * stalled: the successor is not adopted in time, or it is unknown whether its sink has it.
+ * failed: the rotation is over, and the old key stays.
  */
 export type RotationState =
   | 'planned'
@@ -17,7 +25,7 @@ export type RotationState =
   | 'orphaned'
   | 'stalled';
 
-/** The states that each state may be followed by. */
+/** The states that may follow each state. */
 export const followers: Record<RotationState, readonly RotationState[]> = {
   planned: ['minting', 'failed'],
   minting: ['minted', 'planned', 'orphaned', 'failed'],
@@ -32,7 +40,9 @@ export const followers: Record<RotationState, readonly RotationState[]> = {
   failed: [],
 };
 
-/** Whether a rotation may go from one state to another. Any that is open may be given up by a person, unless its old key is being revoked. */
+/**
+ * Returns whether a rotation may go from one state to another. A person may give up any open rotation, unless its old key is being revoked.
+ */
 export function mayFollow(from: RotationState, to: RotationState): boolean {
   return followers[from].includes(to) || (to === 'failed' && !isOver(from) && from !== 'retiring');
 }

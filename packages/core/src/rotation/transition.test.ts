@@ -24,7 +24,7 @@ const rotationIn = (state: RotationState, mints: MintIntent[] = [mint]): Rotatio
 });
 const states = Object.keys(followers) as RotationState[];
 
-/** Every event, with the states in which it may happen and where it leads. */
+/** Every event, the states that permit it, and the state that follows. */
 const events: [RotationEvent, RotationState[], RotationState][] = [
   [{ event: 'mint_begun', mint: { ...mint, attempt: 2 } }, ['planned'], 'minting'],
   [{ event: 'minted', keyId: '2', place: '/keys/bot' }, ['minting'], 'minted'],
@@ -40,7 +40,7 @@ const events: [RotationEvent, RotationState[], RotationState][] = [
   ],
 ];
 
-/** The state after an event, or what the machine throws. */
+/** Returns the state after an event, or the error that the state machine throws. */
 function stateAfter(state: RotationState, event: RotationEvent): string {
   try {
     return advance(rotationIn(state), event, at).rotation.state;
@@ -49,13 +49,13 @@ function stateAfter(state: RotationState, event: RotationEvent): string {
   }
 }
 
-test.each(events)('%o leads on from the states that permit it, and throws in all others', (event, permitted, to) => {
+test.each(events)('%o succeeds in the states that permit it, and throws in all others', (event, permitted, to) => {
   const expected = (state: RotationState) =>
     permitted.includes(state) ? to : `Error: a rotation does not go from ${state} to ${to}`;
   expect(states.map((state) => stateAfter(state, event))).toEqual(states.map(expected));
 });
 
-test('a mint is begun beside those before it, is given its id once, and counts as delivered from then on', () => {
+test('a mint is added after earlier ones, gets its id once, and counts as delivered from then on', () => {
   const begun = advance(rotationIn('planned'), { event: 'mint_begun', mint: { ...mint, attempt: 2 } }, at);
   expect(begun.rotation.mints.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(begun.effects.mint).toBe('begun');
@@ -69,14 +69,14 @@ test('a mint is begun beside those before it, is given its id once, and counts a
   ]);
 });
 
-test('a lost secret was delivered at no time; one that nobody can tell of may have been, and a person must look', () => {
+test('a lost secret has no delivery time; an unclear one has one, and opens an incident', () => {
   const lost = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'lacks', why: 'full' }, at);
   expect(lost.rotation.mints).toMatchObject([{ outcome: 'lost', deliveredAt: null }]);
   expect(lost.effects.incident).toBeNull();
   const unclear = advance(rotationIn('minted'), { event: 'delivery_ended', answer: 'unknown', why: 'slow' }, at);
   expect(unclear.rotation.mints).toMatchObject([{ outcome: 'unclear', deliveredAt: at }]);
   expect(unclear.effects.incident).toEqual({ opens: true });
-  // Found later, it keeps its first time.
+  // A secret that is found later keeps its first time.
   const found = advance(
     unclear.rotation,
     { event: 'delivery_ended', answer: 'has', why: null },
@@ -86,14 +86,14 @@ test('a lost secret was delivered at no time; one that nobody can tell of may ha
   expect(found.effects.incident).toEqual({ opens: false, note: 'the rotation went on' });
 });
 
-test('an incident closes with its rotation, and says who gave it up', () => {
+test('an incident closes with its rotation, and names who gave it up', () => {
   const { effects, rotation } = advance(rotationIn('stalled'), { event: 'given_up', by: 'ada' }, at);
   expect(effects).toMatchObject({ incident: { opens: false, note: 'given up by ada' }, givenUpBy: 'ada' });
   expect(rotation.why).toBe('given up by ada');
   expect(advance(rotationIn('retiring'), { event: 'retired' }, at).effects.incident).toMatchObject({ opens: false });
 });
 
-test('an event changes no rotation that it was given', () => {
+test('an event does not change the rotation object that it was given', () => {
   const before = rotationIn('minted');
   advance(before, { event: 'delivery_ended', answer: 'has', why: null }, at);
   expect(before).toEqual(rotationIn('minted'));

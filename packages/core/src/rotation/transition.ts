@@ -1,21 +1,21 @@
 import { currentMint, type MintIntent, type Rotation, type SinkAnswer } from './rotation.ts';
 import { isOver, mayFollow, type RotationState } from './states.ts';
 
-/** A transition that follows from the facts alone. `outcome` is what became of the last mint. */
+/** A transition that follows from the facts alone. `outcome` is the outcome of the last mint. */
 export interface Move {
   to: RotationState;
   why: string | null;
-  /** A person must look. */
+  /** True if a person must look. */
   isIncident: boolean;
   outcome?: NonNullable<MintIntent['outcome']>;
 }
 
-/** What happened to a rotation. */
+/** An event of a rotation. */
 export type RotationEvent<Mint extends MintIntent = MintIntent> =
   | { event: 'decided'; move: Move }
   /** The intent to mint is about to be committed. */
   | { event: 'mint_begun'; mint: Mint }
-  /** The control plane answered with the successor's id. `place` is the file that its secret goes to. */
+  /** The control plane answered with the successor's id. `place` is the file for its secret. */
   | { event: 'minted'; keyId: string; place?: string }
   | { event: 'mint_refused'; why: string; isFinal: boolean }
   | { event: 'delivery_ended'; answer: SinkAnswer; why: string | null }
@@ -25,19 +25,19 @@ export type RotationEvent<Mint extends MintIntent = MintIntent> =
   | { event: 'orphan_kept'; why: string | null }
   | { event: 'given_up'; by: string };
 
-/** What must be recorded together with a transition, or not at all. */
+/** What must be recorded in one transaction with a transition. */
 export interface Effects {
-  /** The last mint changed, or was begun. */
+  /** Whether the last mint was begun or changed. */
   mint: 'begun' | 'changed' | null;
   place: string | null;
-  /** Opens an incident of the old key, or closes the one that is open, with this note. */
+  /** Opens an incident of the old key, or closes the open one with this note. */
   incident: { opens: true } | { opens: false; note: string } | null;
   givenUpBy: string | null;
 }
 
 /**
- * Returns a rotation as it is after an event at a time (RFC 3339), and what is recorded with that. Pure. Throws for an event that the
- * rotation's state does not permit: a bug of the caller.
+ * Returns a rotation after an event at a time (RFC 3339), and what to record with it. Pure. Throws for an event that the rotation's state does not
+ * permit, which is a bug in the caller.
  */
 export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
   rotation: R,
@@ -65,7 +65,7 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
   };
 }
 
-/** Where nobody can tell whether a secret arrived, adoption is counted from now. */
+/** Returns the mint after an event. If it is unclear whether a secret arrived, adoption is counted from now. */
 function changeMint<Mint extends MintIntent>(
   mint: Mint,
   { outcome, keyId, at }: { outcome: Move['outcome']; keyId: string | null; at: string },
@@ -115,8 +115,8 @@ function toMove(event: RotationEvent): Move {
 }
 
 /**
- * What a sink has decides what becomes of a successor: it is delivered; or its secret is lost, and it is an orphan; or it is unknown, and both
- * keys stay until the sink says it, the successor is seen in use, or a person has looked.
+ * Returns the transition that follows from a sink's answer. has: the successor is delivered. lacks: its secret is lost, and it is an orphan. unknown:
+ * both keys stay until the sink answers, the successor is seen in use, or a person has looked.
  */
 export function deliveryMove(answer: SinkAnswer, why: string | null = null): Move {
   const because = why === null ? '' : `: ${why}`;

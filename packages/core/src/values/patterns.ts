@@ -1,6 +1,8 @@
 import ipaddr from 'ipaddr.js';
 
-/** A test of whole texts against a pattern in which `*` stands for any run of characters and `?` for one; case counts. */
+/**
+ * Returns a test of whole texts against a pattern. `*` matches any run of characters and `?` matches one; case counts.
+ */
 export function makeGlobTest(pattern: string): (text: string) => boolean {
   const source = pattern
     .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
@@ -12,22 +14,24 @@ export function makeGlobTest(pattern: string): (text: string) => boolean {
 
 type Network = ReturnType<typeof parseNetwork>;
 
-/** Whether a text is an address or a CIDR range, of IPv4 or IPv6. */
+/** Returns whether a text is an IPv4 or IPv6 address or CIDR range. */
 export function isNetwork(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text);
 }
 
-/** Says of an address whether it lies in any of the networks; undefined for a text that is no address. */
+/**
+ * Returns a test whether an address is in any of the networks. The test returns undefined for a text that is not an address.
+ */
 export function makeNetworkTest(networks: string[]): (address: string) => boolean | undefined {
   const parsed = networks.map(parseNetwork);
   return (text) => {
     if (!ipaddr.isValid(text)) return undefined;
-    const address = ipaddr.process(text); // an IPv4 address written as IPv6 is that IPv4 address
+    const address = ipaddr.process(text); // treats an IPv4-mapped IPv6 address as IPv4
     return parsed.some((network) => isIn(address, network));
   };
 }
 
-/** The client's address in what the control plane says of a last use: the first of a chain of proxies. */
+/** Returns the client's address from the control plane's record of a last use: the first of a chain of proxies. */
 export function clientAddress(from: string): string {
   return (from.split(',')[0] ?? '').trim();
 }

@@ -4,19 +4,21 @@ import { z } from 'zod';
 const rfc3339 =
   /^(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/;
 
-/** Whether a text is an RFC 3339 time that the calendar has, and that Postgres takes. */
+/** Returns whether a text is an RFC 3339 time that exists in the calendar and that Postgres accepts. */
 export function isInstant(text: unknown): boolean {
   if (typeof text !== 'string' || !rfc3339.test(text)) return false;
   const day = Number(text.slice(8, 10));
   return day <= 28 || day <= new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
 }
 
-/** Milliseconds since 1970 of an RFC 3339 time; digits below the millisecond are dropped, so never use it as a key. */
+/**
+ * Returns the milliseconds since 1970 of an RFC 3339 time. Drops digits below the millisecond, so never use the result as a key.
+ */
 export function toMs(at: string): number {
   return Date.parse(at);
 }
 
-/** The second of an RFC 3339 time, in UTC, as the text before its fraction: 2026-01-31T10:00:07. */
+/** Returns the second of an RFC 3339 time, in UTC, as the text before its fraction: 2026-01-31T10:00:07. */
 export function secondOf(at: string): string {
   return (at.endsWith('Z') ? at : new Date(toMs(at)).toISOString()).slice(0, wholeSeconds);
 }
@@ -24,8 +26,8 @@ export function secondOf(at: string): string {
 const wholeSeconds = 'YYYY-MM-DDTHH:MM:SS'.length;
 
 /**
- * Orders two RFC 3339 times with every digit: negative when `a` is earlier, 0 when they are one instant. Those in UTC, which are
- * nearly all, are compared as the text that they are: pages have thousands.
+ * Orders two RFC 3339 times with every digit: negative if `a` is earlier, 0 if they are the same instant. Nearly all times are in UTC, and those are
+ * compared as text, because pages have thousands of them.
  */
 export function compareInstants(a: string, b: string): number {
   if (a === b) return 0;
@@ -35,17 +37,19 @@ export function compareInstants(a: string, b: string): number {
   return fractionOf(a) - fractionOf(b);
 }
 
-/** The part of a second. */
+/** Returns the fraction of a second. */
 function fractionOf(at: string): number {
   return at[wholeSeconds] === '.' ? Number.parseFloat(`0${at.slice(wholeSeconds)}`) : 0;
 }
 
-/** Whole milliseconds before an instant; what is below them is dropped, which only makes it earlier. */
+/**
+ * Returns the time that many whole milliseconds before an instant. Drops smaller digits, which only makes the result earlier.
+ */
 export function before(at: string, ms: number): string {
   return new Date(toMs(at) - ms).toISOString();
 }
 
-/** A duration as it was written, and in milliseconds. */
+/** A duration as written, and in milliseconds. */
 export interface Duration {
   text: string;
   ms: number;
@@ -53,14 +57,14 @@ export interface Duration {
 
 const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
 
-/** Parses `90d`, `12h`, `30m`, `45s`, `2w` into milliseconds; undefined for anything else. */
+/** Returns `90d`, `12h`, `30m`, `45s` or `2w` in milliseconds, or undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d{1,6})(s|m|h|d|w)$/.exec(text);
   if (!match) return undefined;
   return Number(match[1]) * (unitMs[match[2] ?? ''] ?? Number.NaN);
 }
 
-/** Written as a number and a unit. */
+/** A duration, written as a number and a unit. */
 export const duration = z
   .string()
   .meta({ pattern: String.raw`^\d{1,6}[smhdw]$` })
@@ -71,7 +75,7 @@ export const duration = z
     return z.NEVER;
   });
 
-/** Whole days, in words that a person reads: "143 days", "1 day", "less than a day". */
+/** Returns whole days as readable text: "143 days", "1 day", "less than a day". */
 export function daysInWords(ms: number): string {
   const days = Math.floor(ms / 86_400_000);
   if (days < 1) return 'less than a day';

@@ -4,25 +4,25 @@ import type { OtherKind } from './kinds.ts';
 import { instant } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
-// What a project's lists say of credentials that are no API keys. Of each only these fields are read: the rest may be a secret.
+// The rows of a project's lists of credentials other than API keys. Only these fields are read, because any other may be a secret.
 
 /**
- * One credential as its list shows it, in the shape of a key, so that both are stored and judged in one way. `id` is unique in its project;
- * `createdAt` is `unknownTime` where the list does not say it.
+ * One credential from its list, in the shape of a key, so that both are stored and judged the same way. `id` is unique in its project. `createdAt` is
+ * `unknownTime` if the list does not show it.
  */
 export interface WireCredential extends WireKey {
   kind: OtherKind;
   projectId: string;
   branchId: string | null;
-  /** Who may get in by it, where the list says. */
+  /** Who gets access with it, if the list shows that. */
   holder: string | null;
-  /** Null for one that does not expire. */
+  /** Null if it does not expire. */
   expiresAt: string | null;
-  /** Ended upstream, though the list still shows it. */
+  /** Set if it was revoked upstream, although the list still shows it. */
   revokedAt: string | null;
 }
 
-/** The zero time, by which services say that there is none. */
+/** The zero time, which services use for "no time". */
 export const unknownTime = '0001-01-01T00:00:00Z';
 
 const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
@@ -31,7 +31,7 @@ const id = z.string().min(1).max(200);
 const word = maybe(z.string().max(1000));
 const words = maybe(z.array(z.string().max(200)).max(100));
 
-/** Where in a project a list was asked for. */
+/** The place in a project that a list was requested for. */
 export interface CredentialPlace {
   projectId: string;
   branchId: string | null;
@@ -52,11 +52,14 @@ const make = (place: CredentialPlace, made: Made): WireCredential => ({
   createdAt: made.createdAt ?? unknownTime,
 });
 
-/** The control plane's own id of a credential of a branch: ours has its branch before it, for nothing says that it is another branch's no less. */
+/**
+ * Returns the control plane's own id of a branch credential. Our id has the branch as a prefix, because another branch's credential might have the
+ * same upstream id.
+ */
 export const tokenIdOf = ({ id: ours, branchId }: Pick<WireCredential, 'id' | 'branchId'>) =>
   ours.slice((branchId ?? '').length + 1);
 
-/** The fields that have a value; null if none has one. */
+/** Returns the fields that have a value, or null if none has one. */
 function detail(fields: Record<string, unknown>): Record<string, unknown> | null {
   const known = Object.entries(fields).filter(([, value]) => value !== null);
   return known.length === 0 ? null : Object.fromEntries(known);
@@ -106,17 +109,21 @@ const jwks = z.object({
   updated_at: when,
 });
 
-/** An https address without what may be secret in it: user, password, query, fragment, and a path that is not a well-known one. */
+/**
+ * Returns an https address without parts that may be secret: user, password, query, fragment, and any path that is not well-known.
+ */
 function plainUrl(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return null;
   return `${url.origin}${/^\/\.well-known\/[\w.-]+$/.test(url.pathname) ? url.pathname : ''}`;
 }
 
-/** The methods by which a role has no password. */
+/** The authentication methods of roles without a password. */
 const withoutPassword = ['no_login', 'oauth'];
 
-/** The schema of the rows of each kind's list. A row that is no credential, as a role without a password is, becomes null. */
+/**
+ * The row schema of each kind's list. A row that is not a credential, such as a role without a password, becomes null.
+ */
 export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.ZodType<WireCredential | null>> = {
   branch_credential: (place) =>
     branchCredential.transform((row) =>
@@ -161,7 +168,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.
     projectMember.transform((row) =>
       make(place, {
         kind: 'project_member',
-        // A member of an organization is one of each of its projects.
+        // A member of an organization is a member of each of its projects.
         id: `${place.projectId}/${row.member_id}`,
         name: row.email ?? row.member_id,
         holder: row.email ?? row.user_id,

@@ -2,7 +2,9 @@
 export const keyKinds = ['personal', 'organization', 'project'] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
-/** What else lets somebody in: credentials of branches, database roles with a password, and who and what a project trusts. */
+/**
+ * Other credentials that give access: branch credentials, database roles with a password, and the people and key sets that a project trusts.
+ */
 export const otherKinds = ['branch_credential', 'role', 'project_permission', 'project_member', 'jwks'] as const;
 export type OtherKind = (typeof otherKinds)[number];
 
@@ -13,12 +15,14 @@ export function isKeyKind(kind: CredentialKind): kind is KeyKind {
   return keyKinds.some((each) => each === kind);
 }
 
-/** What Keywarden revokes once a person has approved it; the others are reported, and a person ends them upstream. */
+/**
+ * Returns whether Keywarden revokes this kind after a person approves it. It only reports the others, and a person revokes them upstream.
+ */
 export function isRevocable(kind: CredentialKind): boolean {
   return isKeyKind(kind) || kind === 'branch_credential';
 }
 
-/** Of which kinds upstream says when one was last used. */
+/** Returns whether upstream shows when a credential of this kind was last used. */
 export function showsUse(kind: CredentialKind): boolean {
   return isRevocable(kind);
 }

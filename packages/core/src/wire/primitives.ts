@@ -4,7 +4,7 @@ import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
 
-/** RFC 3339, kept as it came: a JavaScript Date would drop microseconds. */
+/** An RFC 3339 time, kept as received: a JavaScript Date would drop microseconds. */
 export const instant = withCheck(z.string().refine(isInstant, 'not an RFC 3339 time'), isInstant);
 
 const anyUuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
@@ -14,10 +14,10 @@ export const uuid = withCheck(z.string().regex(anyUuid, 'not a UUID'), matches(a
 export const text = withCheck(z.string(), (value) => typeof value === 'string');
 export const whole = withCheck(z.int(), Number.isSafeInteger);
 
-/** An int64 as decimal digits. `parseJson` gives those beyond 2^53 as text and the others as numbers. */
+/** An int64 as decimal digits. `parseJson` returns integers beyond 2^53 as text and others as numbers. */
 export const int64 = z
   .union([z.int(), z.string()])
-  // One check: a later one would be asked also of what an earlier one refuses.
+  // One combined check: zod would run a second check even on values that the first one refuses.
   .refine((value) => {
     if (!/^-?\d{1,19}$/.test(String(value))) return false;
     return BigInt.asIntN(64, BigInt(value)) === BigInt(value);

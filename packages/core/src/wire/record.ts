@@ -7,13 +7,15 @@ type WireRecord<T> = CamelKeys<T> & { extra: Record<string, unknown> | null };
 const absent = new WeakSet<z.ZodType>();
 const checks = new WeakMap<z.ZodType, (value: unknown) => boolean>();
 
-/** A field's schema with a check that says the same faster, for the lists of which an archive reads millions of rows. */
+/** Adds a faster equivalent check to a field's schema, for lists with millions of rows in an archive. */
 export function withCheck<T extends z.ZodType>(schema: T, check: (value: unknown) => boolean): T {
   checks.set(schema, check);
   return schema;
 }
 
-/** A field for which absent and null say the same: both become undefined. Cheaper than a transform of its own. */
+/**
+ * Returns the schema of a field for which absent and null mean the same: both become undefined. Cheaper than a separate transform.
+ */
 export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
   const made = schema.nullish();
   absent.add(made);
@@ -24,13 +26,13 @@ export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> 
 }
 
 /**
- * A record of the control plane: its known fields checked and renamed to camelCase, every other field kept as it came under
- * `extra`, which is null when there is none.
+ * Returns the schema of a control plane record. Known fields are checked and renamed to camelCase. All other fields are kept unchanged under `extra`,
+ * which is null if there are none.
  */
 export function wireRecord<S extends z.ZodRawShape>(shape: S) {
   const known = z.object(shape);
   const isKnown = new Set(Object.keys(shape));
-  // A shape holds schemas of the classic kind: each is made with `z`.
+  // A shape contains schemas of zod's classic kind: each is created with `z`.
   const fields = Object.entries(shape as unknown as Record<string, z.ZodType>).map(([name, schema]) => ({
     name,
     camel: toCamel(name),
@@ -55,15 +57,18 @@ export function wireRecord<S extends z.ZodRawShape>(shape: S) {
 
 const lists = new WeakMap<z.ZodType, z.ZodType>();
 
-/** A list of such records: the same as z.array, in a third of its time where every field has a check. Made once for each record. */
+/**
+ * Returns the schema of a list of such records. It equals z.array and takes a third of its time if every field has a check. Created once for each
+ * record.
+ */
 export function listOf<T>(item: z.ZodType<T>): z.ZodType<T[]> {
   const list = lists.get(item) ?? z.array(item);
   lists.set(item, list);
-  // Each entry was made of the record that it stands under.
+  // Each entry was created for the record that is its key.
   return list as z.ZodType<T[]>;
 }
 
-/** Takes the short way while every row passes its checks; zod has the word, and the sentence, on any that does not. */
+/** Takes the fast path while every row passes its checks. zod parses any other list and gives the error messages. */
 function listBy<T>(
   whole: z.ZodType<T[]>,
   {
@@ -87,7 +92,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function extraOf(record: Record<string, unknown>, isKnown: ReadonlySet<string>): Record<string, unknown> | null {
   let extra: Record<string, unknown> | null = null;
   for (const name in record) {
-    // zod leaves a field of that name out, and assigning it would change what the object is.
+    // zod omits a field with that name, and assigning it would replace the object's prototype.
     if (isKnown.has(name) || name === '__proto__') continue;
     extra ??= {};
     extra[name] = record[name];

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { instant, int64, text, uuid, whole } from './primitives.ts';
 import { optional, wireRecord } from './record.ts';
 
-/** Terminal statuses: such an operation does not change any more. `failed` can still be retried. */
+/** Terminal statuses: such an operation no longer changes. `failed` can still be retried. */
 export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'skipped'];
 
-/** One record of the control plane's work on a project; unknown actions and statuses pass as they are. */
+/** One record of the control plane's work on a project; unknown actions and statuses are kept unchanged. */
 export const operationSchema = wireRecord({
   id: uuid,
   project_id: text,
@@ -23,7 +23,7 @@ export const operationSchema = wireRecord({
 export type WireOperation = z.output<typeof operationSchema>;
 export const oneOperationSchema = z.object({ operation: operationSchema });
 
-/** The answer to creating a branch: the branch, and the operations that make it. */
+/** The response to creating a branch: the branch, and the operations that create it. */
 export const createdBranchSchema = z
   .object({
     branch: wireRecord({ id: z.string(), name: z.string(), parent_id: optional(z.string()), created_at: instant }),
@@ -41,12 +41,12 @@ export const projectSchema = wireRecord({
   pg_version: optional(z.int()),
   created_at: instant,
   updated_at: instant,
-  /** Of those alone that can be recovered. */
+  /** Only for projects that can be recovered. */
   deleted_at: optional(instant),
 });
 export type WireProject = z.output<typeof projectSchema>;
 
-/** A branch, as far as its credentials are asked for. */
+/** The fields of a branch that are needed to list its credentials. */
 export const branchSchema = z.object({ id: z.string().min(1), name: z.string() });
 export type WireBranch = z.output<typeof branchSchema>;
 
@@ -67,10 +67,12 @@ export const memberSchema = z
   }));
 export type WireMember = z.output<typeof memberSchema>;
 
-/** Stands for the id of a creator where a list names none, as lists of early 2024 do. Two keys that have it may have different creators. */
+/**
+ * The creator's id for lists that name none, such as lists of early 2024. Two keys with it may have different creators.
+ */
 export const unknownCreator = 'unknown';
 
-/** A creator is an object in lists, and a bare id in the answers to creating and revoking. */
+/** A creator is an object in lists, and a bare id in the responses to creating and revoking. */
 const creator = z
   .union([z.string(), z.object({ id: z.string(), name: z.string().nullish() })])
   .transform((value) =>
@@ -96,7 +98,7 @@ const keyFields = {
 export const keySchema = wireRecord(keyFields);
 export type WireKey = z.output<typeof keySchema>;
 
-/** The answer to revoking a key. The service's own description leaves out who made it and when. */
+/** The response to revoking a key. The service's own description omits its creator and creation time. */
 export const revokedKeySchema = wireRecord({
   ...keyFields,
   created_at: optional(instant),
@@ -105,7 +107,7 @@ export const revokedKeySchema = wireRecord({
 });
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
-/** The answer to creating a key, which alone carries its secret. */
+/** The response to creating a key, the only one that contains its secret. */
 export const createdKeySchema = z
   .object({ id: int64, key: z.string().min(1) })
   .transform(({ id, key }) => ({ id, secret: key }));
@@ -119,7 +121,7 @@ export type WireAuth = z.output<typeof authSchema>;
 export const userSchema = z.object({ id: z.string(), email: z.string() });
 export type WireUser = z.output<typeof userSchema>;
 
-/** The two spellings of a next page: `cursor`, or `next` where a list can be sorted. */
+/** The two names of the next page: `cursor`, or `next` if a list can be sorted. */
 export const paginationSchema = z
   .object({ cursor: z.string().nullish(), next: z.string().nullish() })
   .transform(({ cursor, next }) => cursor ?? next ?? null)

@@ -9,13 +9,13 @@ const docs = new URL('../../../../docs/', import.meta.url);
 const example = /```yaml\n([\s\S]*?)```/.exec(readFileSync(new URL('POLICY.md', docs), 'utf8'))?.[1] ?? '';
 const isValid = new Ajv({ strict: false, validateFormats: false }).compile(configJsonSchema());
 
-test('the schema in docs is that of this version', () => {
+test('the JSON schema in docs matches this version', () => {
   expect(JSON.parse(readFileSync(new URL('keywarden.schema.json', docs), 'utf8'))).toEqual(
     JSON.parse(JSON.stringify(configJsonSchema())),
   );
 });
 
-test('the example of POLICY.md is taken by us and by an editor', () => {
+test('Keywarden and an editor both accept the example of POLICY.md', () => {
   expect(parseConfig(example, 'the example').policy.rules).toHaveLength(4);
   expect(isValid(parse(example))).toBe(true);
 });
@@ -26,7 +26,7 @@ test.each([
   ['policy: {rules: [{name: a, all: [{older_than: 1y}], action: revoke}]}'],
   ['policy: {rules: [{name: a, preset: iso, action: revoke}]}'],
   ['policy: {rules: [{name: a, older_than: 90d, action: delete}]}'],
-])('an editor marks %s, and we refuse it', (text) => {
+])('an editor marks %s, and Keywarden refuses it', (text) => {
   expect(isValid(parse(text))).toBe(false);
   expect(() => parseConfig(text, 'it')).toThrow(/^it, line 1, column \d+: policy\.rules\.0/);
 });

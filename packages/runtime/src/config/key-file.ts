@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 
-/** Beside a file with a secret: which key it is of. */
+/** Returns the path of the note beside a secret's file, which names its key. */
 export const noteOf = (path: string) => `${path}.keywarden.json`;
 
 const entrySchema = z.object({ key_id: z.string().regex(/^\d{1,19}$/), sha256: z.string() });
@@ -15,8 +15,8 @@ export interface HeldKey {
 }
 
 /**
- * What stands beside a secret. The hash ties both together: they are two files, and a crash may come between. So the note names the secret that
- * stood there before, too, where that is known.
+ * Returns the note to write beside a secret. The hash ties both files together, because a crash may happen between the two writes. For the same
+ * reason the note also names the previous secret, if that is known.
  */
 export function writeNote(key: HeldKey, before: HeldKey | null): string {
   const toEntry = ({ keyId, secret }: HeldKey) => ({ key_id: keyId, sha256: hash(secret) });
@@ -24,8 +24,8 @@ export function writeNote(key: HeldKey, before: HeldKey | null): string {
 }
 
 /**
- * A secret from a file, and the id of its key by the note beside it: undefined without a note, null where that is of another secret. Throws what
- * the file system throws.
+ * Returns a secret from a file and its key's id from the note beside it. The id is undefined without a note, and null if the note is about another
+ * secret. Throws errors of the file system.
  */
 export function readKeyFile(path: string): { secret: string; keyId: string | null | undefined } {
   const secret = readFileSync(path, 'utf8').trim();
@@ -40,7 +40,7 @@ function readKeyId(path: string, secret: string): string | null | undefined {
       [entry, ...(before === undefined ? [] : [before])].find(({ sha256 }) => sha256 === hash(secret))?.key_id ?? null
     );
   } catch {
-    return null; // one that cannot be read names nobody
+    return null; // an unreadable note names no key
   }
 }
 

@@ -14,7 +14,7 @@ function read(text: string, variables: Record<string, string> = {}) {
   return readConfig(readEnvironment(all), all);
 }
 
-test('an empty file is the sandbox with the default policy', () => {
+test('an empty file configures the sandbox with the default policy', () => {
   const config = read('', { SANDBOX_ADMIN_KEY: 'napi_x' });
   expect(config.usesSandbox).toBe(true);
   expect(config.connections).toMatchObject([{ name: 'sandbox', keyId: '1', url: 'http://127.0.0.1:8810/api/v2' }]);
@@ -25,7 +25,7 @@ test('an empty file is the sandbox with the default policy', () => {
   ]);
 });
 
-test('connections take their keys from variables and files, never from the file itself', () => {
+test('connections read their keys from variables and files, never from the configuration file itself', () => {
   const text =
     'connections:\n  - {name: prod, url: "https://host.example/api/v2/", api_key_env: PROD_KEY, key_id: 9007199254740993}\n';
   const [connection] = read(text.replace('9007199254740993', '"9007199254740993"'), {
@@ -61,7 +61,7 @@ test.each([
     'connections.0.url: an address begins with https:// or http://',
   ],
   ['connections:\n  - {name: a, url: "https://x"}\n', 'exactly one of api_key_env and api_key_file'],
-])('a broken file is one sentence with its place: %j', (text, expected) => {
+])('a broken file is reported in one sentence with its position: %j', (text, expected) => {
   expect(() => parseConfig(text, 'keywarden.yaml')).toThrow(expected);
 });
 
@@ -77,7 +77,10 @@ test.each([
   [{ CONTROL_PLANE_KEY_ID: 'abc' }, 'CONTROL_PLANE_KEY_ID must be the number of a key'],
   [{ REPORT_TOKEN: 'short' }, 'REPORT_TOKEN must have 20 characters or more'],
   [{}, 'run npm start, or set CONTROL_PLANE_URL'],
-])('a wrong environment %j names the variable and the fix', (variables: Record<string, string>, expected) => {
-  expect(() => read('', variables)).toThrow(expected);
-  expect(() => read('', variables)).not.toThrow('napi_x');
-});
+])(
+  'a wrong environment %j is reported with the variable and the fix',
+  (variables: Record<string, string>, expected) => {
+    expect(() => read('', variables)).toThrow(expected);
+    expect(() => read('', variables)).not.toThrow('napi_x');
+  },
+);

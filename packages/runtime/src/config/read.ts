@@ -7,20 +7,20 @@ import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
 import type { Sink } from './sink-schema.ts';
 
-/** A connection as configured. The secret stays in `apiKey`, which is never printed. */
+/** A configured connection. The secret is in `apiKey`, which is never printed. */
 export interface ConnectionConfig {
   name: string;
   url: string;
-  /** What the store knows the control plane by: its address, but for the sandbox, whose port may change. */
+  /** The control plane's identity in the store: its address, except for the sandbox, whose port may change. */
   identity: string;
   apiKey: string;
   keyId: string | null;
-  /** Where the key stands, if in a file: it may be another one from one pass to the next. */
+  /** The file of the key, if it is in one. The key may change from one pass to the next. */
   keyFile: string | null;
   share: number;
 }
 
-/** A channel of notices. Address and secret are never printed: the address of a chat's webhook is a secret too. */
+/** A notification channel. Address and secret are never printed: the address of a chat webhook is a secret too. */
 export interface ChannelConfig {
   name: string;
   format: 'standard-webhooks' | 'slack';
@@ -31,24 +31,24 @@ export interface ChannelConfig {
 export interface Config {
   connections: ConnectionConfig[];
   schedules: ConfigFile['schedules'];
-  /** How long the daemon may finish what it does when it is told to stop. */
+  /** How long the daemon may take to finish its work after a stop signal. */
   shutdown_timeout: ConfigFile['shutdown_timeout'];
   operations: ConfigFile['operations'];
   retention: ConfigFile['retention'];
-  /** Where notices go. */
+  /** The channels for notifications. */
   channels: ChannelConfig[];
-  /** Where the secrets of successors go. */
+  /** The sinks for the secrets of successors. */
   sinks: Sink[];
   policy: Policy;
-  /** Nothing else is configured, so that the local sandbox is the control plane. */
+  /** True if nothing else is configured, so that the local sandbox is the control plane. */
   usesSandbox: boolean;
 }
 
 const defaultFile = 'keywarden.yaml';
 
 /**
- * Reads the configuration: the file, else a single connection of the environment, else the sandbox. Throws a UserError (exit 2)
- * with the file, line and column of a mistake. `secrets` false leaves the credentials unread.
+ * Returns the configuration: from the file, else a single connection from the environment, else the sandbox. Throws a UserError (exit 2) with the
+ * file, line and column of a mistake. With `secrets` false the credentials are not read.
  */
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
@@ -76,7 +76,7 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   return { connections, schedules, shutdown_timeout, operations, retention, channels, sinks, policy, usesSandbox };
 }
 
-/** Whether there is a configuration file; one that is named and is not there is refused elsewhere. */
+/** Returns whether there is a configuration file. Another check refuses a named file that does not exist. */
 export function hasConfigFile({ KEYWARDEN_CONFIG: path }: Environment): boolean {
   return existsSync(path ?? defaultFile);
 }
@@ -90,7 +90,9 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   return { name: 'default', url: address, identity: address, apiKey, keyId: keyId ?? null, keyFile: null, share: 0.5 };
 }
 
-/** The sandbox leaves its address, its id and its administrator's key in the data folder; that key's id is 1. */
+/**
+ * Returns the connection of the sandbox. The sandbox writes its address, its id and its administrator's key to the data folder; that key's id is 1.
+ */
 function sandboxConnection(environment: Environment, { secrets }: { secrets: boolean }): ConnectionConfig {
   const { KEYWARDEN_DATA: folder, SANDBOX_PORT: port } = environment;
   const url = readDataFile(folder, 'sandbox-url') ?? `http://127.0.0.1:${port}/api/v2`;
@@ -112,8 +114,8 @@ function readSecret(connection: ConfigFile['connections'][number], variables: No
 }
 
 /**
- * A connection with the key that stands in its file now: a rotation puts another there, with its id beside it. Throws a UserError that names
- * the fix.
+ * Returns a connection with the key that its file contains now. A rotation may have replaced the key and the id beside it. Throws a UserError that
+ * names the fix.
  */
 export function readCredential(connection: ConnectionConfig): ConnectionConfig {
   const { name, keyFile, keyId } = connection;
@@ -147,14 +149,16 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
   return { name, format, url, secret };
 }
 
-/** Notices tell of keys and people: they leave this machine encrypted. */
+/**
+ * Returns whether notifications to an address are encrypted when they leave this machine. They contain data about keys and people.
+ */
 function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
   return protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname));
 }
 
-/** What must not stand in the configuration itself: from a variable, or from a file. */
+/** Reads a value that must not be in the configuration file itself, from a variable or from another file. */
 function readOutside(
   { what, setting }: { what: string; setting: string },
   { variable, file = '' }: { variable: string | undefined; file: string | undefined },
@@ -207,7 +211,7 @@ function place(file: string, lines: LineCounter, offset: number): string {
   return `${file}, line ${line}, column ${col}`;
 }
 
-/** The offset of the node at a path, or of its nearest parent that is there. */
+/** Returns the offset of the node at a path, or of its nearest existing parent. */
 function nodeAt(document: ReturnType<typeof parseDocument>, path: string[]): number | undefined {
   for (let depth = path.length; depth >= 0; depth -= 1) {
     const keys = path.slice(0, depth).map((part) => (/^\d+$/.test(part) ? Number(part) : part));
@@ -218,5 +222,5 @@ function nodeAt(document: ReturnType<typeof parseDocument>, path: string[]): num
   return undefined;
 }
 
-/** One spelling for one address: whoever stores records knows the control plane by it. */
+/** Returns one spelling for each address, because stored records identify the control plane by it. */
 const normalize = (url: string) => new URL(url).href.replace(/\/+$/, '');

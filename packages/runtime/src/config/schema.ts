@@ -21,7 +21,7 @@ const connectionSchema = z
     error: 'a connection has exactly one of api_key_env and api_key_file',
   });
 
-/** The control plane serves six months; keeping less than seven would drop what the next walk brings back. */
+/** The control plane serves six months. With less than seven, the next walk would bring back dropped operations. */
 const shortestRetentionMs = 214 * 86_400_000;
 const shortestAccessLogMs = 365 * 86_400_000;
 
@@ -29,7 +29,9 @@ const shortestSettleMs = 600_000;
 
 const longestShutdownMs = 600_000;
 
-/** How operations are read; see docs/OPERATIONS.md. Each default is what the control plane was seen to need. */
+/**
+ * How operations are read; see docs/OPERATIONS.md. Each default is based on observed behaviour of the control plane.
+ */
 const operationsSchema = z
   .strictObject({
     settle: duration
@@ -133,12 +135,12 @@ export const configSchema = z
     },
   );
 
-/** keywarden.yaml as parsed; docs/POLICY.md describes each setting. */
+/** A parsed keywarden.yaml; docs/POLICY.md describes each setting. */
 export type ConfigFile = z.output<typeof configSchema>;
 
 /**
- * keywarden.yaml as JSON Schema (draft 7), for editors. What takes more than one setting, such as that a rule has exactly one
- * condition, it does not say.
+ * Returns the JSON Schema (draft 7) of keywarden.yaml, for editors. It omits constraints across settings, such as that a rule has exactly one
+ * condition.
  */
 export function configJsonSchema(): object {
   return {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a sink is named by small letters, digits and hyphens');
 
-/** What a place may say of its key, in braces. */
+/** The placeholders, in braces, that a place may contain. */
 export const placeholders = ['lineage', 'line', 'name', 'organization', 'project'] as const;
 
 const place = z
@@ -17,14 +17,14 @@ const place = z
     },
   );
 
-/** A path with a slip in its braces would be one file for all keys. */
+/** A path with a typing error in its braces would be one file for all keys. */
 const path = place.refine((text) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')), {
   error: `braces stand around one of ${placeholders.join(', ')} only`,
 });
 
 const longestMs = 600_000;
 
-/** Where the secrets of successors go; see docs/POLICY.md. */
+/** A sink for the secrets of successors; see docs/POLICY.md. */
 export const sinkSchema = z.discriminatedUnion(
   'kind',
   [
