@@ -2,6 +2,7 @@ import type { RunKind } from '@keywarden/db/daemon';
 import { exitCode, usageError } from '@keywarden/runtime';
 import { configJsonSchema } from '@keywarden/runtime/config';
 import { Command, CommanderError } from 'commander';
+import { addHelp } from './command-help.ts';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
@@ -20,9 +21,9 @@ import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
 
 const syncDescriptions: Record<RunKind, string> = {
-  keys: 'one pass over API keys',
-  operations: 'one pass over operations',
-  credentials: 'one pass over the credentials of projects and branches',
+  keys: 'List the API keys once, and store what changed',
+  operations: 'Read the new operations once, and store them',
+  credentials: 'List the other credentials of projects and branches once',
 };
 
 /** Runs the command that `words` name and returns its exit code. Throws a UserError if they name no command. */
@@ -41,8 +42,8 @@ export async function runCommandLine(words: string[]): Promise<number> {
   return code;
 }
 
-/** Returns the command line's description. Each command passes its exit code to `done`. */
-function describe(done: (code: number) => void): Command {
+/** Returns the description of the command line. Each command passes its exit code to `done`. */
+export function describe(done: (code: number) => void): Command {
   const program = new Command('keywarden')
     .description("Governs a hosted-Postgres control plane's API keys and keeps its operations history.")
     .exitOverride()
@@ -50,162 +51,163 @@ function describe(done: (code: number) => void): Command {
     .showSuggestionAfterError();
   program
     .command('run')
-    .description('the daemon: syncs, plans and announces by schedule, and revokes what is in mode: enforce')
+    .description('Start the daemon: sync, plan, notify, enforce and rotate on a schedule')
     .action(async () => {
       // The queues take a while to load, and no other command needs them.
       const { runCommand } = await import('./commands/run.ts');
       done(await runCommand());
     });
-  const sync = program.command('sync').description('one pass over keys and operations');
+  const sync = program.command('sync').description('List keys and read operations once');
   for (const kind of ['keys', 'operations', 'credentials'] as const)
     withSyncOptions(sync.command(kind).description(syncDescriptions[kind]), kind);
   withSyncOptions(sync, undefined);
   program
     .command('plan')
-    .description('judge the keys by the policy, print and store the plan; changes nothing upstream')
-    .option('--json', 'for machines')
+    .description('Judge the keys by the policy, and print and store the plan; this revokes nothing')
+    .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => done(await planCommand(options)));
   program
     .command('apply')
-    .description('approve and carry out exactly that plan, or refuse')
-    .argument('<plan-id>')
-    .option('--yes', 'do not ask')
-    .option('--json', 'for machines')
+    .description('Approve exactly one plan, and revoke its keys')
+    .argument('<plan-id>', 'the id that plan printed')
+    .option('--yes', 'do not ask for confirmation')
+    .option('--json', 'print JSON')
     .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
   program
     .command('enforce')
-    .description('one pass of what the daemon does by schedule: list, plan, announce, revoke what is in mode: enforce')
-    .option('--json', 'for machines')
+    .description('Make one enforcement pass: list, plan, notify, and revoke what is in mode: enforce')
+    .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => done(await enforceCommand(options)));
   program
     .command('rotate')
-    .description('begin the rotation of these keys, or move it on; without one what the daemon does by schedule')
-    .argument('[key...]', 'their ids')
-    .option('--sink <name>', 'where the new secrets go, whatever a rule says')
-    .option('--json', 'for machines')
+    .description('Start or continue the rotation of keys; without a key, do what the daemon does on its schedule')
+    .argument('[key...]', 'ids of keys')
+    .option('--sink <name>', 'deliver the new secrets to this sink, and not to the sink of the rule')
+    .option('--json', 'print JSON')
     .action(async (keys: string[], options: RotateOptions) => done(await rotateCommand(keys, options)));
   program
     .command('rotations')
-    .description('where each open rotation stands')
-    .option('--all', 'those that are over, too')
-    .option('--give-up <id>', 'end this one; both of its keys stay')
-    .option('--json', 'for machines')
+    .description('List the open rotations with their states, or end one')
+    .option('--all', 'list ended rotations, too')
+    .option('--give-up <id>', 'end this rotation, and keep both of its keys')
+    .option('--json', 'print JSON')
     .action(async (options: RotationsOptions) => done(await rotationsCommand(options)));
   program
     .command('pause')
-    .description('stop every replica before its next revocation')
-    .option('--reason <text>', 'why, for those who find it paused')
+    .description('Stop every replica before its next revocation, until resume')
+    .option('--reason <text>', 'the reason, which incidents and check show')
     .action(async (options: { reason?: string }) => done(await pauseCommand(options)));
   program
     .command('resume')
-    .description('end the pause, and let this store enforce by itself what the policy has in mode: enforce')
+    .description('End the pause, and permit automatic enforcement on this store')
     .action(async () => done(await resumeCommand()));
   program
     .command('incidents')
-    .description('what a person has to look at')
-    .option('--all', 'closed ones too')
-    .option('--close <number>', 'somebody has looked at this one')
-    .option('--note <text>', 'what it was')
-    .option('--json', 'for machines')
+    .description('List what a person must examine, or close one incident')
+    .option('--all', 'list closed incidents, too')
+    .option('--close <number>', 'close this incident')
+    .option('--note <text>', 'what you found out')
+    .option('--json', 'print JSON')
     .action(async (options: { all?: boolean; close?: string; note?: string; json?: boolean }) =>
       done(await incidentsCommand(options)),
     );
   program
     .command('exempt')
-    .description('except keys that exist now from the policy, for a time and with a reason')
-    .argument('[key...]', 'their ids')
-    .option('--name <pattern>', 'those whose name is of it: ci-*')
-    .option('--organization <id>', 'those of this organization')
-    .option('--kind <kind>', 'personal, organization or project')
-    .option('--rule <name...>', 'only from these rules')
-    .requiredOption('--reason <text>', 'why')
+    .description('Exempt existing keys from the policy for a time')
+    .argument('[key...]', 'ids of keys')
+    .option('--name <pattern>', 'exempt the keys whose name matches: ci-*')
+    .option('--organization <id>', 'exempt the keys of this organization')
+    .option('--kind <kind>', 'exempt the keys of this kind: personal, organization or project')
+    .option('--rule <name...>', 'exempt from these rules only')
+    .requiredOption('--reason <text>', 'the reason')
     .requiredOption('--until <when>', 'a date, or a duration from now: 2027-03-31, 90d')
     .action(async (keys: string[], options: ExemptOptions) => done(await exemptCommand(keys, options)));
   program
     .command('exemptions')
-    .description('the exemptions in force')
-    .option('--all', 'lapsed and ended ones too')
-    .option('--end <number>', 'end this one now')
-    .option('--json', 'for machines')
+    .description('List the exemptions in force, or end one')
+    .option('--all', 'list lapsed and ended exemptions, too')
+    .option('--end <number>', 'end this exemption now')
+    .option('--json', 'print JSON')
     .action(async (options: { all?: boolean; end?: string; json?: boolean }) => done(await exemptionsCommand(options)));
-  const owner = program.command('owner').description('who answers for keys; without a word of yours their creators');
+  const owner = program.command('owner').description('Assign owners to keys; by default the creator is the owner');
   owner
     .command('set')
-    .description('assign one key')
-    .argument('<key>', 'its id')
-    .option('--owner <name>', 'an e-mail address or a name; left out, its creator')
+    .description('Assign an owner to one key')
+    .argument('<key>', 'the id of the key')
+    .option('--owner <name>', 'an email address or a name; the default is the creator of the key')
     .action(async (key: string, options: { owner?: string }) => done(await ownerSetCommand(key, options)));
   owner
     .command('import')
-    .description('assign those of a CSV file with the columns key_id and owner: all of them, or none')
-    .argument('<file>')
+    .description('Assign the owners in a CSV file with the columns key_id and owner: all of them, or none')
+    .argument('<file>', 'the CSV file')
     .action(async (file: string) => done(await ownerImportCommand(file)));
   program
     .command('backtest')
-    .description('replay a policy over what was observed: what it would have revoked, and whether that was used later')
+    .description('Replay a policy over past observations: list what it would have revoked, and what was used later')
     .requiredOption('--from <date>', 'the first day: 2026-03-31')
     .option('--policy <file>', 'a configuration file with another policy')
-    .option('--json', 'for machines')
+    .option('--json', 'print JSON')
     .action(async (options: { from: string; policy?: string; json?: boolean }) => done(await backtestCommand(options)));
   program
     .command('coverage')
-    .description('of which times the archive has every operation, and where not and why')
-    .option('--project <id>', 'only this project, with each interval')
-    .option('--keys', 'of the key inventory: when each scope was listed whole')
-    .option('--rejected', 'rows of lists that could not be read, and why')
-    .option('--json', 'for machines')
+    .description('List the times for which the archive has every operation, and each gap with its reason')
+    .option('--project <id>', 'list each interval of this project')
+    .option('--keys', 'list when the keys of each scope were listed completely')
+    .option('--rejected', 'list the rows that could not be read, with the reason')
+    .option('--json', 'print JSON')
     .action(async (options: { project?: string; keys?: boolean; rejected?: boolean; json?: boolean }) =>
       done(await coverageCommand(options)),
     );
   program
     .command('retention')
-    .description('months of operations that are over retention.operations; drops nothing unless told')
-    .option('--drop', 'drop them now')
-    .option('--json', 'for machines')
+    .description('List the months of operations that exceed retention.operations, or drop them')
+    .option('--drop', 'drop these months now')
+    .option('--json', 'print JSON')
     .action(async (options: { drop?: boolean; json?: boolean }) => done(await retentionCommand(options)));
-  const token = program.command('token').description('tokens of the report');
+  const token = program.command('token').description('Manage the tokens of the report');
   token
     .command('create')
-    .description('make one, and show it this once')
-    .requiredOption('--name <name>', 'whose it is')
+    .description('Create a token, and print it once')
+    .requiredOption('--name <name>', 'the name of its holder')
     .requiredOption('--role <role>', 'viewer, auditor or operator')
-    .option('--organization <id...>', 'the only organizations that it may see')
+    .option('--organization <id...>', 'show only these organizations')
     .option('--expires <date>', 'a date, or a duration from now: 90d')
     .action(async (options: { name: string; role: string; organization?: string[]; expires?: string }) =>
       done(await tokenCreateCommand(options)),
     );
   token
     .command('list')
-    .description('all of them, without their secrets')
-    .option('--json', 'for machines')
+    .description('List the tokens without their secrets')
+    .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => done(await tokenListCommand(options)));
   token
     .command('revoke')
-    .description('end one for good')
-    .argument('<id>')
+    .description('Revoke a token permanently')
+    .argument('<id>', 'the id that token list prints')
     .action(async (id: string) => done(await tokenRevokeCommand(id)));
   program
     .command('check')
-    .description('configuration, database, credentials, clock: one line each')
+    .description('Check the configuration, the database, the credentials and the clock')
     .action(async () => done(await checkCommand()));
   program
     .command('schema')
-    .description('keywarden.yaml as JSON Schema, for editors')
+    .description('Print the JSON Schema of keywarden.yaml for editors')
     .action(() => {
       console.log(JSON.stringify(configJsonSchema(), null, 2));
       done(exitCode.done);
     });
   program
     .command('migrate')
-    .description('bring the database up to date')
-    .option('--citus', 'distribute the operations over the nodes of its cluster')
+    .description('Update the database schema')
+    .option('--citus', 'distribute the operations over the nodes of a Citus cluster')
     .action(async (options: { citus?: boolean }) => done(await migrateCommand(options)));
+  addHelp(program);
   return program;
 
   function withSyncOptions(command: Command, kind: RunKind | undefined): void {
     command
-      .option('--connection <name>', 'only this connection')
-      .option('--json', 'print a summary for machines')
+      .option('--connection <name>', 'use only this connection')
+      .option('--json', 'print JSON')
       .action(async (_options: SyncOptions, self: Command) => done(await syncCommand(kind, self.optsWithGlobals())));
   }
 }
