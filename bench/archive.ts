@@ -10,8 +10,8 @@ const rows = 1000;
 const pages = 300;
 
 /**
- * `archive [--operations N]`: pages of 1000 operations of one project by ten readers at once, as a client of the control plane reads them, over N
- * operations of 1000 projects, two million by default. Beside it the statement of such a page on ten connections to Postgres, and nothing else.
+ * `archive [--operations N]`: ten concurrent readers read pages of 1000 operations of one project, as a client of the control plane does. The archive
+ * holds N operations of 1000 projects, two million by default. The yardstick is only the statement of such a page, on ten connections to Postgres.
  */
 export async function benchArchive(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 2_000_000);
@@ -60,12 +60,12 @@ export async function benchArchive(args: string[]): Promise<void> {
   }
 }
 
-/** A page as one text: what Postgres alone needs for it. */
+/** A page as one text, to measure Postgres without the report. */
 const statement = `select string_agg(json_strip_nulls(row_to_json(r))::text, ',') from (
     select o.id, o.project_number, o.branch_id, o.endpoint_id, o.action, o.status, o.error, o.failures_count, o.retry_at, o.created_at,
       o.updated_at, o.total_duration_ms from keywarden.operation o where o.project_number = $1 order by o.created_at desc, o.id desc limit ${rows}) r`;
 
-/** What a page costs those who read it is not measured: its bytes are counted and let go. */
+/** The cost of a page for its reader is not measured: its bytes are counted and discarded. */
 async function download(url: string, options: RequestOptions): Promise<void> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, options, resolve).on('error', reject);

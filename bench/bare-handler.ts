@@ -4,7 +4,7 @@ import { openStore } from '@keywarden/db/store';
 import { sql as fragment } from 'drizzle-orm';
 import { Hono } from 'hono';
 
-// The yardstick of `bench report`: one route that runs the same statement by the same driver, and does nothing else.
+// The yardstick of `bench report`: one route that runs the same statement with the same driver, and does nothing else.
 
 const store = await openStore({
   databaseUrl: process.env.DATABASE_URL,

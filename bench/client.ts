@@ -6,8 +6,8 @@ const operations = 100_000;
 const rounds = 15;
 
 /**
- * Reads pages of a thousand operations with the client, and the same pages with bare `fetch` and `JSON.parse`, in turns: what types
- * and checks cost. Then small requests, one after another. The sandbox runs in a process of its own.
+ * Reads pages of a thousand operations with the client, and the same pages with bare `fetch` and `JSON.parse`, alternately. The difference is the
+ * cost of types and checks. Then it sends small requests, one after another. The sandbox runs in a separate process.
  */
 export async function benchClient(): Promise<void> {
   const company = { organizations: 1, projects: 1, keys: 0, operations, months: 5 };
@@ -33,7 +33,7 @@ export async function benchClient(): Promise<void> {
   }
 }
 
-/** In turns, so that what else the machine does falls on both; the medians of the rounds count. */
+/** Alternates the two, so that other load on the machine affects both; the medians of the rounds count. */
 async function compare(unit: string, ours: () => Promise<number>, yardstick: () => Promise<number>): Promise<void> {
   const rates: { ours: number; bare: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
@@ -63,7 +63,7 @@ function bareReader({ url, adminKey }: { url: string; adminKey: string }) {
       let rows = 0;
       for (let cursor = ''; ; ) {
         const path = `/projects/${projectId}/operations?limit=1000${cursor}`;
-        // The sandbox answers so.
+        // The sandbox responds in this shape.
         const page = (await json(path)) as { operations: unknown[]; pagination?: { cursor: string } };
         rows += page.operations.length;
         if (page.pagination === undefined) return rows;

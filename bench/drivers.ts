@@ -10,18 +10,18 @@ const pageSize = 1000;
 const rounds = 5;
 const questions = 4000;
 
-/** What a driver is asked to do, by its tagged templates. */
+/** The part of a driver's interface that the benchmark uses: its tagged templates. */
 type Tag = (strings: TemplateStringsArray, ...values: unknown[]) => Query;
 
-/** A statement that is sent when it is awaited, or a part of another. */
+/** A statement that is sent when it is awaited, or a fragment of another. */
 interface Query extends PromiseLike<unknown[]> {
   strings: TemplateStringsArray;
   values: unknown[];
 }
 
 /**
- * `drivers [--pages N]`: the pages of operations that ingest writes (100 in each round by default), and single questions, through postgres.js as
- * patched and through pg with prepared statements, in turns on one server. The yardstick is postgres.js (docs/adr/0013, 0021).
+ * `drivers [--pages N]`: the pages of operations that ingest writes (100 in each round by default), and single queries. They run through postgres.js
+ * as patched and through pg with prepared statements, alternately on one server. The yardstick is postgres.js (docs/adr/0013, 0021).
  */
 export async function benchDrivers(args: string[]): Promise<void> {
   const pages = readNumber(args, 'pages', 100);
@@ -57,7 +57,7 @@ const units = {
   together: 'questions, ten at a time',
 };
 
-/** Operations that are written a second, of a project of its own. */
+/** Returns the operations written per second, in a project of its own. */
 async function pageRate(store: TestStore, sql: Sql, pages: number): Promise<number> {
   const project = await makeProject(store.sql, await makeControlPlane(store.sql));
   await makeOperationPartitions(store.sql, ['2026-05']);
@@ -79,7 +79,7 @@ async function questionRate(sql: Sql, atOnce: number): Promise<number> {
   return questions / seconds;
 }
 
-/** The templates of postgres.js over a pool of pg: each text is prepared once a connection. */
+/** Provides the templates of postgres.js over a pool of pg: each text is prepared once per connection. */
 function templatesOf(pool: Pool): Sql {
   const names = new Map<string, string>();
   const send = async (query: Query) => {
@@ -98,7 +98,7 @@ function templatesOf(pool: Pool): Sql {
     };
     return query;
   };
-  return tag as unknown as Sql; // what pages and questions use of it
+  return tag as unknown as Sql; // the part of it that pages and queries use
 }
 
 function textOf({ strings, values }: Query, into: unknown[]): string {

@@ -17,9 +17,9 @@ interface Used {
 }
 
 /**
- * `ingest [--operations N]`: `keywarden sync operations` of N operations of 200 projects, a million by default, from a sandbox without
- * limits into embedded Postgres; each in a process of its own. Beside it COPY of the same rows from memory into the same tables, which
- * is the limit, and a plain script as a user would write it, which takes no care of ties, versions or coverage.
+ * `ingest [--operations N]`: `keywarden sync operations` of N operations of 200 projects, a million by default, from a sandbox without limits into
+ * embedded Postgres. Each runs in a separate process. One yardstick is COPY of the same rows from memory into the same tables, which is the limit.
+ * The other is a plain script as a user would write it, which ignores ties, versions and coverage.
  */
 export async function benchIngest(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 1_000_000);
@@ -69,7 +69,7 @@ function environmentOf(store: TestStore, { url, adminKey }: { url: string; admin
   return { DATABASE_URL: store.url, CONTROL_PLANE_URL: url, CONTROL_PLANE_API_KEY: adminKey, KEYWARDEN_DATA: folder };
 }
 
-/** Runs a file to its end; answers with what it used, which it writes down as it exits. */
+/** Runs a file to its end; returns its resource use, which it writes as it exits. */
 async function runProcess(file: string, args: string[], env: Record<string, string>): Promise<Used> {
   const report = join(env.KEYWARDEN_DATA ?? '', 'used.json');
   const note = `import { writeFileSync } from 'node:fs'; process.on('exit', () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage(); writeFileSync(${JSON.stringify(report)}, JSON.stringify({ cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakMb: Math.round(maxRSS / 1024) })); });`;
@@ -89,7 +89,7 @@ async function rowsOf(sql: Sql): Promise<number> {
   return Number(row?.n);
 }
 
-/** Rows a second of one COPY into an empty table with the same partitions and indexes. */
+/** Returns the rows per second of one COPY into an empty table with the same partitions and indexes. */
 async function copyRate(from: TestStore, to: TestStore): Promise<number> {
   const chunks: Buffer[] = [];
   for await (const chunk of await from.sql`copy (select * from keywarden.operation) to stdout`.readable())
@@ -102,7 +102,7 @@ async function copyRate(from: TestStore, to: TestStore): Promise<number> {
   return (await rowsOf(to.sql)) / seconds;
 }
 
-/** Bytes that a row takes in the heap and in each index, over all partitions. */
+/** Prints the bytes of a row in the heap and in each index, over all partitions. */
 async function printSizes(sql: Sql, rows: number): Promise<void> {
   const sizes = await sql`
     with months as (select inhrelid as oid from pg_inherits where inhparent = 'keywarden.operation'::regclass),

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-/** Seconds that work takes, with what it gives. */
+/** Returns the seconds that the work takes, with its result. */
 export async function timed<T>(work: () => T | Promise<T>): Promise<{ seconds: number; result: T }> {
   const started = performance.now();
   const result = await work();
@@ -21,7 +21,7 @@ export function residentMb(): number {
   return Math.round(process.memoryUsage.rss() / 2 ** 20);
 }
 
-/** The number after `--name`, or the one to take without it. Throws for anything that is no whole number above 0. */
+/** Returns the number after `--name`, or `fallback` without it. Throws unless it is a whole number above 0. */
 export function readNumber(args: string[], name: string, fallback: number): number {
   const at = args.indexOf(`--${name}`);
   if (at === -1) return fallback;
@@ -30,7 +30,7 @@ export function readNumber(args: string[], name: string, fallback: number): numb
   throw new RangeError(`--${name} takes a whole number above 0, and "${args[at + 1] ?? ''}" is not one`);
 }
 
-/** Runs a program of ours to its end; its failure is ours. */
+/** Runs a program of ours to its end; throws if it fails. */
 export async function runToEnd(file: string, args: string[]): Promise<void> {
   const main = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [...process.execArgv, main, ...args], {

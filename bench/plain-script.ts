@@ -2,7 +2,7 @@ import { createApiClient } from '@neondatabase/api-client';
 import { bigint, jsonb, pgSchema, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
 
-// The yardstick of `ingest`: what a user would write in an hour. The official client follows the cursors, drizzle inserts a page at a time.
+// The yardstick of `ingest`: what a user would write in an hour. The official client follows the cursors, and drizzle inserts a page at a time.
 
 const operation = pgSchema('keywarden').table('operation', {
   projectNumber: bigint('project_number', { mode: 'number' }).notNull(),

@@ -1,21 +1,21 @@
 import { type Facts, findingsOf, type KeyFacts, makePlan, policySchema } from '@keywarden/core/policy';
 import { median, residentMb, timed } from './measure.ts';
 
-// A process that judges so many keys by twelve rules, some times over, and tells how long that took.
+// A process that evaluates a number of keys against twelve rules, several times, and reports the duration.
 
 export interface PolicyOrder {
   keys: number;
-  /** The first third warms up and is not counted. */
+  /** The number of rounds; the first third is a warm-up and is not counted. */
   rounds: number;
 }
 
 export interface PolicyFigures {
-  /** The median. */
+  /** The median of the rounds. */
   seconds: number;
   /** The median of writing the same keys as JSON and reading them again. */
   jsonSeconds: number;
   findings: number;
-  /** Of the whole process when it has its first plan, its facts included. */
+  /** The memory of the whole process when it has its first plan, including its facts. */
   residentMb: number;
 }
 
@@ -49,7 +49,7 @@ async function judge(keys: number, rounds: number): Promise<PolicyFigures> {
   let findings = 0;
   let resident = 0;
   for (let round = 0; round < rounds; round += 1) {
-    // What the round before left behind is not this one's cost.
+    // The previous round's garbage must not count as this round's cost.
     gc?.();
     const taken = await timed(() => makePlan(policy, facts));
     if (round === 0) resident = residentMb();
@@ -63,7 +63,7 @@ async function judge(keys: number, rounds: number): Promise<PolicyFigures> {
   return { seconds: median(seconds), jsonSeconds: median(jsonSeconds), findings, residentMb: resident };
 }
 
-/** Keys as in a large account: 250 an organization, seven a creator, a quarter never used. */
+/** Makes keys as in a large account: 250 per organization, seven per creator, a quarter never used. */
 function makeFacts(count: number): Facts {
   const keys = Array.from({ length: count }, (_, index): KeyFacts => {
     const organization = `org-${index % Math.ceil(count / 250)}`;

@@ -10,9 +10,9 @@ const sizes: PolicyOrder[] = [
 ];
 
 /**
- * Judges 10,000 keys, which an account should stay under, by 12 rules, then ten and a hundred times as many, each in a process of its
- * own. The yardsticks are linear growth (twice the keys, twice the time) and writing and reading the same keys as JSON in the same
- * process: that is linear by its nature, and shows what a larger heap costs any program on this machine.
+ * Evaluates 10,000 keys, which an account should stay under, against 12 rules, then ten and a hundred times as many, each in a separate process. One
+ * yardstick is linear growth (twice the keys, twice the time). The other is writing and reading the same keys as JSON in the same process. That is
+ * inherently linear, and shows what a larger heap costs any program on this machine.
  */
 export async function benchPolicy(): Promise<void> {
   let first: Pick<PolicyFigures, 'seconds' | 'jsonSeconds'> | undefined;

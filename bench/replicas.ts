@@ -4,7 +4,7 @@ const main = '../simulations/replicas/main.ts';
 
 /**
  * `replicas [--days N] [--replicas N] [--kills N] [--seed N] [--projects N]`: simulated days of schedules with killed replicas, beside a sandbox with
- * its limits on; so many projects that each pass waits for its turns. There is no yardstick: the figure to reach is nothing wrong.
+ * rate limits. There are so many projects that each pass waits for permits. There is no yardstick: the target is no defect.
  */
 export async function benchReplicas(args: string[]): Promise<void> {
   const read = (name: string, fallback: number) => String(readNumber(args, name, fallback));
@@ -18,7 +18,9 @@ export async function benchReplicas(args: string[]): Promise<void> {
   ]);
 }
 
-/** `soak [--minutes N] [--replicas N]`: as many simulated days as pass meanwhile; memory, connections and complaints are watched. */
+/**
+ * `soak [--minutes N] [--replicas N]`: as many simulated days as fit into that time. It monitors memory, connections and complaints.
+ */
 export async function benchSoak(args: string[]): Promise<void> {
   const read = (name: string, fallback: number) => String(readNumber(args, name, fallback));
   await runToEnd(main, ['soak', read('minutes', 20), read('replicas', 2)]);

@@ -16,9 +16,9 @@ interface Service {
 }
 
 /**
- * `report [--operations N] [--exported N]`: pages and exports of the report over N operations, ten million by default, of 1000 projects in
- * two years, in embedded Postgres. Beside it a bare Hono handler that runs the same statement by the same driver, and Postgres's own COPY
- * of the same fields in the same order.
+ * `report [--operations N] [--exported N]`: pages and exports of the report in embedded Postgres. It holds N operations, ten million by default, of
+ * 1000 projects in two years. One yardstick is a bare Hono handler that runs the same statement with the same driver. The other is Postgres's own
+ * COPY of the same fields in the same order.
  */
 export async function benchReport(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 10_000_000);
@@ -54,7 +54,9 @@ export async function benchReport(args: string[]): Promise<void> {
   }
 }
 
-/** Operations as they come: of all projects at all times, a few of one instant, with walks that have seen them. */
+/**
+ * Fills the store with operations as they occur: of all projects at all times, a few with one instant, with walks that have seen them.
+ */
 export async function fill({
   owner: sql,
   daemon,
@@ -116,7 +118,7 @@ interface Deep {
   depth: number;
 }
 
-/** The cursor of a page that lies deep: a first page's, with the place of a row down there. */
+/** Returns the cursor of a deep page: a first page's cursor with the position of a deep row. */
 async function deepCursor(sql: Sql, { pages, headers, depth }: Deep): Promise<string> {
   const page = (await (await fetch(pages, { headers })).json()) as { next_cursor: string };
   const [bound] = JSON.parse(Buffer.from(page.next_cursor, 'base64url').toString()) as string[];
@@ -128,7 +130,7 @@ async function deepCursor(sql: Sql, { pages, headers, depth }: Deep): Promise<st
 
 const round = (ms: number) => ms.toFixed(1);
 
-/** One request after the other. */
+/** Prints the latency of requests that are sent one after the other. */
 async function printLatency(name: string, url: string, headers: Record<string, string>): Promise<void> {
   const times: number[] = [];
   for (let index = 0; index < 520; index += 1) {
@@ -142,7 +144,9 @@ async function printLatency(name: string, url: string, headers: Record<string, s
   );
 }
 
-/** Requests a second by sixteen at once, in turns with the yardstick, for the machine's speed changes. */
+/**
+ * Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies.
+ */
 async function printRates({
   ours,
   bare,
@@ -188,7 +192,10 @@ interface Exporting {
   exported: number;
 }
 
-/** The newest operations as NDJSON, in turns with COPY of the same fields in the same order; and the report's memory meanwhile. */
+/**
+ * Prints the export of the newest operations as NDJSON, alternating with COPY of the same fields in the same order. Also prints the report's memory
+ * meanwhile.
+ */
 async function printExport({ report, headers, store, exported }: Exporting): Promise<void> {
   const { sql } = store;
   const [row] = await sql`

@@ -1,8 +1,8 @@
 import { readNumber, runToEnd } from './measure.ts';
 
 /**
- * `rotate [--keys N] [--days N] [--seed N]`: a life of an organization whose keys are rotated every 90 days, with consumers that adopt late, in part
- * or never, creators who leave, and faults. There is no yardstick: the figures to reach are no outage, no key without a reason, none unknown.
+ * `rotate [--keys N] [--days N] [--seed N]`: simulates an organization whose keys are rotated every 90 days. Consumers adopt late, in part or never,
+ * creators leave, and there are faults. There is no yardstick: the targets are no outage, no key without a reason, and no unknown key.
  */
 export async function benchRotate(args: string[]): Promise<void> {
   const [keys, days, seed] = [

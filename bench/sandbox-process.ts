@@ -1,7 +1,7 @@
 import { createSandbox, noLimits } from '@keywarden/sandbox';
 
-// The sandbox in a process of its own, so that what it costs is told apart from its reader. It tells its address, then on each message
-// the processor time and memory that it has used; it ends with the process that started it.
+// The sandbox in a separate process, so that its cost is measured separately from its reader's. It sends its address, then on each message the
+// processor time and memory that it has used. It exits when its parent exits.
 
 const sandbox = await createSandbox({ file: process.argv[2] ?? ':memory:', limits: noLimits });
 process.on('message', () => {

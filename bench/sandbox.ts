@@ -10,8 +10,8 @@ const operations = 1_000_000;
 const pageSize = 1000;
 
 /**
- * Lists a million operations of a sandbox that keeps them in a file, page by page over HTTP; it runs in a process of its own. The
- * yardstick is a bare HTTP server that sends one such page from memory as often: what HTTP and the reader cost alone.
+ * Lists a million operations of a sandbox that stores them in a file, page by page over HTTP. The sandbox runs in a separate process. The yardstick
+ * is a bare HTTP server that sends one such page from memory as often: the cost of HTTP and the reader.
  */
 export async function benchSandbox(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
@@ -42,7 +42,7 @@ export async function benchSandbox(): Promise<void> {
 }
 
 async function listAll({ url, controlUrl, adminKey }: { url: string; controlUrl: string; adminKey: string }) {
-  // The sandbox's own control answers so.
+  // The sandbox's own control responds in this shape.
   const projects = (await (await fetch(`${controlUrl}/projects`)).json()) as { id: string }[];
   let page = '';
   const { result: rows, seconds } = await timed(async () => {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { readNumber } from './measure.ts';
 
 /**
- * `simulate --runs N [--first SEED] [--hostile]`: seeded lives of a control plane and its archive, each twenty-fifth with its passes killed by
- * kill -9; with `--hostile` a control plane stands between that is not as its description says. Each that fails is printed with its seed. There is
- * no yardstick: the figure to reach is no failure.
+ * `simulate --runs N [--first SEED] [--hostile]`: seeded simulation runs of a control plane and its archive. In each twenty-fifth, kill -9 ends the
+ * passes. With `--hostile`, a layer in between deviates from the control plane's description. Each failure is printed with its seed. There is no
+ * yardstick: the target is no failure.
  */
 export async function benchSimulate(args: string[]): Promise<void> {
   const main = '../simulations/archive/main.ts';
@@ -15,18 +15,18 @@ export async function benchSimulate(args: string[]): Promise<void> {
 }
 
 /**
- * `govern --hostile --runs N [--first SEED]`: companies whose keys are revoked and rotated by policy under a hostile control plane, with the truth
- * as judge. Each that fails is printed with its seed; the figure to reach is no failure.
+ * `govern --hostile --runs N [--first SEED]`: companies whose keys are revoked and rotated by policy under a hostile control plane. Each revocation
+ * is judged by the true state. Each failure is printed with its seed; the target is no failure.
  */
 export async function benchGovern(args: string[]): Promise<void> {
   await shareOut(args, '../simulations/governance/main.ts', []);
 }
 
-/** Runs seeds `first` and on, shared out to processes of a program that takes RUNS FIRST_SEED. */
+/** Runs the seeds from `first` on, distributed to processes of a program that takes RUNS FIRST_SEED. */
 async function shareOut(args: string[], program: string, more: string[]): Promise<void> {
   const runs = readNumber(args, 'runs', 500);
   const first = readNumber(args, 'first', 1);
-  // One more than cores: each waits for Postgres a third of its time.
+  // One more than cores, because each waits for Postgres a third of its time.
   const processes = Math.min(cpus().length + 1, runs);
   const share = Math.ceil(runs / processes);
   const main = fileURLToPath(new URL(program, import.meta.url));

@@ -12,13 +12,13 @@ interface Used {
   residentMb: number;
 }
 
-/** Starts a sandbox in a process of its own, with its state in a file or in memory, and generates a company in it. */
+/** Starts a sandbox in a separate process, with its state in a file or in memory, and generates a company in it. */
 export async function startSandbox({ file = ':memory:', company }: { file?: string; company: object }) {
   const child = fork(new URL('sandbox-process.ts', import.meta.url), [file]);
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`the sandbox's process ended with ${String(code)}`);
   });
-  died.catch(() => undefined); // it ends in the end; only whoever still waits for it is told
+  died.catch(() => undefined); // it always ends; only a pending wait needs the error
   // The two messages that sandbox-process.ts sends.
   const hear = async <T>() => (await Promise.race([once(child, 'message'), died]))[0] as T;
   const sandbox = await hear<Started>();
@@ -30,7 +30,7 @@ export async function startSandbox({ file = ':memory:', company }: { file?: stri
   return {
     ...sandbox,
     generate,
-    /** What the process has used so far. */
+    /** Returns the resources that the process has used so far. */
     async used(): Promise<Used> {
       child.send('used');
       return await hear<Used>();

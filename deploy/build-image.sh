@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what the image holds in a folder: the sources of both apps, and their dependencies without what only building and testing needs.
-# Used by the Dockerfile, and by a test in a plain folder.
+# Makes the image's contents in a folder: the sources of both apps, and their dependencies without those that only building and testing need. Used by
+# the Dockerfile, and by a test in a plain folder.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 out=$1
@@ -12,7 +12,7 @@ for each in package.json pnpm-lock.yaml pnpm-workspace.yaml patches packages/cor
 done
 cd "$out"
 pnpm=$(sed -n 's/.*"packageManager": "\(.*\)".*/\1/p' package.json)
-# Without the optional ones there is no embedded Postgres: the image works with the database that it is given.
+# Without the optional dependencies there is no embedded Postgres: the image works with the database that you configure.
 npx --yes --loglevel=error "$pnpm" install --prod --no-optional --frozen-lockfile --reporter=silent \
   --filter '@keywarden/daemon...' --filter '@keywarden/report...'
 chmod -R a+rX "$out"

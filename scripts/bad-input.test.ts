@@ -33,7 +33,7 @@ afterAll(async () => {
 
 const good = () => settingsFor(store, sandbox, folder);
 
-/** Writes a configuration and gives its path. */
+/** Writes a configuration and returns its path. */
 function config(text: string): string {
   const file = join(folder, 'broken.yaml');
   writeFileSync(file, text);
@@ -155,7 +155,7 @@ test.each(cases)(
   },
 );
 
-test('nothing of all that has been stored', async () => {
+test('no bad input was stored', async () => {
   const [row] =
     await store.sql`select (select count(*) from keywarden.sync_run) + (select count(*) from keywarden.report_token) as n`;
   expect(row?.n).toBe('0');
@@ -163,7 +163,7 @@ test('nothing of all that has been stored', async () => {
 });
 
 test.each(['keywarden', 'sandbox'] as const)(
-  'a data folder below /proc or below a file: %s says so at once',
+  'a data folder below /proc or below a file: %s refuses it at once',
   async (name) => {
     const command = name === 'keywarden' ? [...entry.keywarden, 'sync'] : entry[name];
     for (const [data, code] of [
@@ -190,7 +190,7 @@ test('a second sandbox on one data folder is refused', async () => {
   expect((await first.ended).code).toBe(0);
 });
 
-test('faults of the control plane are one sentence; what could be read is stored, and JSON stays JSON', async () => {
+test('a control-plane fault is reported in one sentence; readable data is stored, and JSON output stays JSON', async () => {
   const controls = createControls(sandbox.controlUrl);
   await controls.setFaults([{ path: '/api_keys', kind: 'status', status: 418 }]);
   const refused = await host.run(['sync', 'keys', '--json'], good());
@@ -206,7 +206,7 @@ test('faults of the control plane are one sentence; what could be read is stored
   await controls.setFaults([]);
 });
 
-test.each(['report', 'sandbox'] as const)('a taken port: the %s says so in one sentence', async (name) => {
+test.each(['report', 'sandbox'] as const)('a taken port: the %s reports it in one sentence', async (name) => {
   const taken = new URL(sandbox.url).port;
   const ended = await run(entry[name], { ...good(), REPORT_PORT: taken, SANDBOX_PORT: taken });
   expect(ended.stderr.trim()).toBe(
@@ -215,7 +215,7 @@ test.each(['report', 'sandbox'] as const)('a taken port: the %s says so in one s
   expect(ended.code).toBe(1);
 });
 
-test('the good one works, and its summary for machines is JSON alone', async () => {
+test('the valid configuration works, and its machine-readable summary is only JSON', async () => {
   const ended = await run([...entry.keywarden, 'sync', '--json'], good());
   expect(ended.code).toBe(0);
   expect(JSON.parse(ended.stdout)).toMatchObject({
@@ -223,7 +223,7 @@ test('the good one works, and its summary for machines is JSON alone', async () 
   });
 });
 
-test('a daemon that is told to stop exits 0 and says nothing alarming', async () => {
+test('a daemon that is stopped exits with 0 and logs nothing alarming', async () => {
   const daemon = start([...entry.keywarden, 'run'], good());
   await until(() => daemon.output().includes('the daemon runs'));
   daemon.child.kill('SIGTERM');

@@ -1,6 +1,6 @@
 import type { Reporter, TestModule } from 'vitest/node';
 
-/** Ends a test run with how long it took, and one plain line: N passed, N failed, N skipped. */
+/** Ends a test run with its duration and one plain line: N passed, N failed, N skipped. */
 export default class ClosingLine implements Reporter {
   private readonly startedMs = performance.now();
 

@@ -2,10 +2,10 @@ import { writeSync } from 'node:fs';
 import { runMain } from '@keywarden/runtime';
 import { runCommandLine } from '../apps/daemon/src/command-line.ts';
 
-// A process that runs one command of keywarden after another, for tests that type many: each is spared the start of a process. It ends with
-// the process that started it.
+// A process that runs one keywarden command after another, for tests with many commands: it saves starting a process for each. It exits when its
+// parent exits.
 
-/** One command: its words, the whole environment that it sees, and what the host writes to both streams when it has ended. */
+/** One command: its words, its whole environment, and what the host writes to both streams when it has ended. */
 export interface Typed {
   words: string[];
   env: Record<string, string>;
@@ -20,7 +20,7 @@ process.on('message', ({ words, env, mark }: Typed) => {
   void runMain(async () => await runCommandLine(words)).finally(() => {
     const code = process.exitCode;
     process.exitCode = 0;
-    // What a command leaves on its process would end with it: its listeners, and its wish that the channel keeps nothing alive.
+    // Reset what a command leaves on its process, which would normally end with it: its listeners and its unreferenced channel.
     for (const signal of signals) process.removeAllListeners(signal);
     process.removeAllListeners('disconnect').on('disconnect', () => process.exit());
     process.channel?.ref();

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-// Compares test runs by vitest's JSON reports: which tests stayed, moved to another file, came or went, and how many assertions each side made.
-// node scripts/compare-test-runs.ts BEFORE.json[,MORE.json] AFTER.json[,MORE.json]. Exits with 1 when a test went, or assertions fell.
+// Compares test runs by vitest's JSON reports: which tests stayed, moved to another file, were added or were removed. Also compares the number of
+// assertions of each side. Usage: node scripts/compare-test-runs.ts BEFORE.json[,MORE.json] AFTER.json[,MORE.json]. Exits with 1 if a test was
+// removed or the assertions decreased.
 
 interface Report {
   testResults: {
@@ -16,9 +17,9 @@ interface Test {
   assertions: number;
 }
 
-/** By name without its figures, which a size may set: where the test is, most assertions first. */
+/** Reads the tests by name without figures, which a size may set: where each test is, most assertions first. */
 function read(path: string): Map<string, Test[]> {
-  // The files are named by whoever calls, and vitest wrote them.
+  // The caller names the files, and vitest wrote them.
   const { testResults } = JSON.parse(readFileSync(path, 'utf8')) as Report;
   const tests = new Map<string, Test[]>();
   for (const { name, assertionResults } of testResults) {
@@ -32,7 +33,7 @@ function read(path: string): Map<string, Test[]> {
   return tests;
 }
 
-/** The tests of several runs: one that several have counts once, at its largest size. */
+/** Merges the tests of several runs: a test in several runs counts once, at its largest size. */
 function merge(runs: Map<string, Test[]>[]): Map<string, Test[]> {
   const merged = new Map<string, Test[]>();
   for (const run of runs) {

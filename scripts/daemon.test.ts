@@ -40,7 +40,7 @@ async function says(daemon: Started, words: string | RegExp): Promise<string> {
   });
 }
 
-/** A line to the database that is not there before it is opened. */
+/** Returns a connection to the database that stays closed until it is opened. */
 async function closedLine(): Promise<{ url: string; open(): Promise<Server> }> {
   const holder = createServer();
   await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
@@ -63,7 +63,7 @@ async function closedLine(): Promise<{ url: string; open(): Promise<Server> }> {
   };
 }
 
-test('a daemon waits for its database, is seen on its port, says whether it is of use, and ends when it is told to', async () => {
+test('a daemon waits for its database, exposes its health and readiness on its port, and stops on request', async () => {
   const line = await closedLine();
   const daemon = start([...entry.keywarden, 'run'], settings({ DATABASE_URL: line.url }));
   await says(daemon, 'is not there yet, and is waited for');
@@ -85,13 +85,13 @@ test('a daemon waits for its database, is seen on its port, says whether it is o
   server.close();
 }, 120_000);
 
-test('a port that was asked for and is taken ends the daemon with a sentence', async () => {
+test('a requested port that is taken ends the daemon with a sentence', async () => {
   const ended = await run([...entry.keywarden, 'run'], settings({ DAEMON_PORT: new URL(sandbox.url).port }));
   expect(ended.stderr).toContain('EADDRINUSE); fix DAEMON_HOST or DAEMON_PORT.');
   expect(ended.code).toBe(1);
 });
 
-test('a second signal ends a daemon at once that finishes what it does', async () => {
+test('a second signal ends a daemon at once while it finishes its work', async () => {
   const path = '/organizations/{org_id}/api_keys';
   await controls.setFaults([{ method: 'GET', path, kind: 'latency', latency_ms: 20_000 }]);
   await store.sql`delete from keywarden.schedule_slot`;
@@ -108,7 +108,7 @@ test('a second signal ends a daemon at once that finishes what it does', async (
     sent += 1;
     return false;
   });
-  // What comes at once after the first is taken for the same wish.
+  // A signal right after the first counts as the same request.
   expect(sent).toBeGreaterThan(1);
   expect((await daemon.ended).code).toBe(1);
   await controls.setFaults([]);

@@ -7,7 +7,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { entry, root, run, settingsFor, start } from './processes.ts';
 
-// Deno's own program: the package's shim would outlive the signal that ends it.
+// Deno's own binary: the package's shim would survive the signal that ends it.
 const deno = [`${root}node_modules/deno/deno`, 'run', '--allow-all', '--no-prompt'];
 let store: TestStore;
 let sandbox: Sandbox;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   sandbox = await createSandbox({ limits: noLimits });
   const company = { organizations: 2, projects: 4, keys: 40, operations: 8000 };
   await createControls(sandbox.controlUrl).generate(company);
-  // No permission but all of them lets a program below /dev, where a scratch folder may be.
+  // Deno runs a program below /dev, where a scratch folder may be, only with all permissions.
   folder = mkdtempSync('/var/tmp/keywarden-deno-');
   settings = settingsFor(store, sandbox, folder);
 });
@@ -31,12 +31,12 @@ afterAll(async () => {
 
 const source = (name: 'keywarden' | 'report') => entry[name].at(-1) ?? '';
 
-test('Deno 2.9 is what runs', async () => {
+test('the tests run Deno 2.9', async () => {
   const { stdout } = await run([`${root}node_modules/deno/deno`, '--version'], {});
   expect(stdout).toMatch(/^deno 2\.9\./);
 });
 
-test('sync under Deno archives the same as under Node, and plan judges the same', async () => {
+test('sync under Deno archives the same as under Node, and plan makes the same findings', async () => {
   const synced = await run([...deno, source('keywarden'), 'sync', '--json'], settings);
   expect(synced).toMatchObject({ code: 0 });
   const operations = (text: string) => JSON.parse(text).runs[1].counts;
@@ -52,7 +52,7 @@ test('sync under Deno archives the same as under Node, and plan judges the same'
   expect(items(onNode.stdout)).toEqual(items(plan.stdout));
 });
 
-test('the report answers under Deno', async () => {
+test('the report responds under Deno', async () => {
   const { secret } = await createToken((await store.as('keywarden_daemon')).db, {
     name: 'deno',
     role: 'viewer',
@@ -68,7 +68,7 @@ test('the report answers under Deno', async () => {
   expect((await report.ended).code).toBe(0);
 });
 
-test('the client passes all of its tests under Deno, the examples of its README among them', async () => {
+test('the client passes all of its tests under Deno, including the examples of its README', async () => {
   const files = ['packages/core/src/client', 'packages/core/src/readme.test.ts'];
   const tested = await run([...deno, `${root}node_modules/vitest/vitest.mjs`, 'run', ...files], {
     NO_COLOR: '1',
@@ -79,7 +79,7 @@ test('the client passes all of its tests under Deno, the examples of its README 
   expect(Number(/(\d+) passed, 0 failed, 0 skipped\s*$/.exec(tested.stdout)?.[1])).toBeGreaterThan(90);
 });
 
-/** A task of deno.json as `deno task` runs it, but for the data folder, which is the test's own. */
+/** Returns a task of deno.json as `deno task` runs it, but with the test's own data folder. */
 function taskOf(name: string): string[] {
   const { tasks } = JSON.parse(readFileSync(`${root}deno.json`, 'utf8')) as { tasks: Record<string, string> };
   const data = settings.KEYWARDEN_DATA ?? '';
@@ -90,7 +90,7 @@ function taskOf(name: string): string[] {
   return [deno[0] ?? '', ...own];
 }
 
-test('the tasks of deno.json do their work with the permissions that they name', async () => {
+test('the tasks of deno.json work with the permissions that they name', async () => {
   expect(await run(taskOf('sync'), settings)).toMatchObject({ code: 0 });
   expect(await run(taskOf('plan'), settings)).toMatchObject({ code: 0 });
   for (const [name, ready] of [
@@ -116,7 +116,7 @@ test.each(['env', 'read', 'net', 'sys'])(
   },
 );
 
-test('a server that Deno does not let listen says so in one sentence', async () => {
+test('a server that Deno does not allow to listen reports it in one sentence', async () => {
   const words = taskOf('report').map((word) =>
     word.startsWith('--allow-net') ? `--allow-net=${new URL(store.url).host}` : word,
   );

@@ -1,4 +1,5 @@
-// The entry of the daemon and the report under Deno: what Deno does not allow while they are loaded is said in one sentence, as runMain says it later.
+// The entry of the daemon and the report under Deno. If a permission is missing while they load, it reports that in one sentence, as runMain does
+// later.
 import process from 'node:process';
 import { deniedByDeno } from '../packages/runtime/src/errors.ts';
 
@@ -14,7 +15,7 @@ const endWith = (error: unknown): never => {
   console.error(denied);
   process.exit(2);
 };
-// A server that may not listen fails after its call has returned.
+// The error of a server that may not listen comes after its call has returned.
 process.on('uncaughtException', endWith);
 process.argv.splice(2, process.argv.length, ...args);
 try {

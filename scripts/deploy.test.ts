@@ -18,7 +18,7 @@ interface Rule {
   annotations: { summary: string };
 }
 
-/** Names of metrics that our sources register. */
+/** Returns the names of metrics that our sources register. */
 function knownMetrics(): Set<string> {
   const sources = ['apps/daemon/src/observe/observer.ts', 'apps/report/src/metrics.ts'].map(read).join('\n');
   const names = [...sources.matchAll(/name: '(keywarden_\w+)'/g)].map(([, name = '']) => name);
@@ -26,7 +26,7 @@ function knownMetrics(): Set<string> {
   return new Set([...parts, ...Object.keys(gauges)]);
 }
 
-test('every alert asks for metrics that there are, and its cure stands in docs/OPERATIONS.md', () => {
+test('every alert uses existing metrics, and docs/OPERATIONS.md has its remedy', () => {
   const { groups } = parse(read('deploy/alerts.yaml')) as { groups: { rules: Rule[] }[] };
   const rules = groups.flatMap((group) => group.rules);
   const known = knownMetrics();
@@ -52,7 +52,7 @@ interface Service {
   stop_grace_period?: string;
 }
 
-test('what the compose file names is there, and all of ours is hardened', () => {
+test('every file that the compose file names exists, and all of our services are hardened', () => {
   const compose = parse(read('deploy/compose.yaml'), { merge: true }) as {
     services: Record<string, Service>;
     secrets: Record<string, unknown>;
@@ -71,31 +71,31 @@ test('what the compose file names is there, and all of ours is hardened', () => 
     expect([service.read_only, service.cap_drop]).toEqual([true, ['ALL']]);
     for (const variable of Object.keys(service.environment ?? {})) expect(variables).toContain(variable);
   }
-  // Each has a login of its own, and the report not the control plane's key.
+  // Each service has its own login, and the report has no control-plane key.
   expect(['migrate', 'daemon', 'report'].map((name) => services[name]?.env_file)).toEqual([
     ['owner.env'],
     ['keywarden.env'],
     ['report.env'],
   ]);
-  // Longer than the daemon takes to hand back what it does.
+  // Longer than the daemon takes to hand back its work.
   expect(Number.parseInt(services.daemon?.stop_grace_period ?? '', 10)).toBeGreaterThan(30);
 });
 
 const units = readdirSync(join(root, 'deploy/systemd'));
 
-test('systemd takes the units as they are, and finds them well confined', () => {
+test('systemd accepts the units as they are, and rates them well confined', () => {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-units-'));
   for (const unit of units) {
     const text = read(`deploy/systemd/${unit}`);
     const { main } = /ExecStart=\/usr\/bin\/node .*\/opt\/keywarden\/(?<main>\S+)/.exec(text)?.groups ?? {};
     expect(existsSync(join(root, main ?? 'missing'))).toBe(true);
-    // Where Node stands on this machine: verify looks for the program.
+    // The path of Node on this machine: verify looks for the program.
     writeFileSync(join(folder, unit), text.replace('/usr/bin/node', process.execPath));
   }
   const files = units.map((unit) => join(folder, unit));
   const analyze = (...args: string[]) => spawnSync('systemd-analyze', args, { encoding: 'utf8' });
   const verified = analyze('verify', '--man=no', ...files);
-  // A machine without systemd cannot say; what the units name was looked at above.
+  // A machine without systemd cannot verify; the names in the units were checked above.
   const said = verified.error === undefined ? verified.stderr : '';
   const ours = said.split('\n').filter((line) => line.includes('keywarden'));
   expect(ours).toEqual([]);
@@ -107,7 +107,7 @@ test('systemd takes the units as they are, and finds them well confined', () => 
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('what the image holds works by itself: a database is migrated, checked and synced, as nobody writes beside it', async () => {
+test('the image is complete: without write access to it, a database is migrated, checked and synced', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-image-'));
   const image = join(folder, 'app');
   const built = spawnSync('sh', [join(root, 'deploy/build-image.sh'), image], { encoding: 'utf8' });
@@ -124,7 +124,7 @@ test('what the image holds works by itself: a database is migrated, checked and 
   const main = [process.execPath, '--disable-warning=ExperimentalWarning', join(image, 'apps/daemon/src/main.ts')];
   for (const command of [['migrate'], ['check'], ['sync', '--json']]) {
     const { code, stderr } = await run([...main, ...command], settings);
-    // The tests' Postgres is made for speed, and check says so.
+    // The tests' Postgres is tuned for speed, and check reports it.
     const isUnsafe = /^database +fsync is off/m.test(stderr);
     expect([command[0], code, isUnsafe]).toEqual([command[0], ...(command[0] === 'check' ? [3, true] : [0, false])]);
     expect(stderr).not.toContain('error');
@@ -135,14 +135,14 @@ test('what the image holds works by itself: a database is migrated, checked and 
   await store.close();
 }, 120_000);
 
-/** The files of an image, without dependencies, that are test code, or import it. */
+/** Lists the files of an image, without dependencies, that are test code or import it. */
 function listTestCode(image: string): string[] {
   const files = readdirSync(image, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
     .map((entry) => relative(image, join(entry.parentPath, entry.name)));
   expect(files).toContain('apps/daemon/src/main.ts');
   const shipped = /^(apps\/(daemon|report)|db|packages\/(core|runtime))\//;
-  // The lockfile speaks of every package: of those that are not shipped the image has the package.json alone.
+  // The lockfile lists every package: for those that are not shipped, the image has only the package.json.
   const needed =
     /^(package\.json|pnpm-(lock|workspace)\.yaml|patches\/.*|(packages\/\w+|bench|simulations)\/package\.json)$/;
   const imports = /from '(vitest|fast-check|@keywarden\/(sandbox|testkit|simulations)[^']*)'/;

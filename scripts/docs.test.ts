@@ -8,7 +8,7 @@ const tests = ['{apps,packages}/*/src/**/*.test.ts', '{db,scripts,simulations}/*
 const list = (patterns: string[]) =>
   globSync(patterns, { cwd: root, exclude: (path) => path.includes('node_modules') });
 
-test('every test file that a page names is there', () => {
+test('every test file that a page names exists', () => {
   const files = list(tests);
   const named = list(pages).flatMap((page) =>
     [...readFileSync(join(root, page), 'utf8').matchAll(/[\w./-]*[\w-]\.test\.ts/g)].map(([file]) => ({ page, file })),

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// Draws which package imports which into docs/ARCHITECTURE.md, from the imports themselves. Not part of the checks: the tool is fetched each time, with
-// a TypeScript that still has an API.
+// Draws the imports between packages into docs/ARCHITECTURE.md, from the imports themselves. It is not part of the checks: the tool is downloaded
+// each time, with a TypeScript version that still has an API.
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const page = join(root, 'docs/ARCHITECTURE.md');
@@ -42,7 +42,7 @@ const command = ['--yes', '--loglevel=error', ...tools.flatMap((tool) => ['-p', 
 const result = spawnSync('npx', command, { cwd: root, encoding: 'utf8', maxBuffer: 1e9 });
 rmSync(folder, { recursive: true });
 if (result.status !== 0) throw new Error(`dependency-cruiser failed: ${result.stderr}`);
-// What the tool documents of its JSON.
+// The documented fields of the tool's JSON.
 const { modules } = JSON.parse(result.stdout) as Cruise;
 
 const packageOf = (path: string) => /^(?:packages|apps)\/(\w+)|^(\w+)/.exec(path)?.slice(1).find(Boolean) ?? path;

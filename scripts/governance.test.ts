@@ -8,7 +8,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
-// The commands that govern, as a person types them: one organization with idle keys, and a clock that is moved.
+// The governance commands as a person types them: one organization with idle keys, and a clock that is moved.
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
 let store: TestStore;
@@ -73,7 +73,7 @@ async function plan() {
   return { names, held: held?.map(({ key, why }) => [key.name, why?.text]), blind, items };
 }
 
-test('a plan names what it cannot see', async () => {
+test('a plan lists what it cannot see', async () => {
   const { names, blind } = await plan();
   expect(names).toEqual(['ci-one', 'ci-two', 'tmp']);
   expect(blind).toEqual([
@@ -85,7 +85,7 @@ test('a plan names what it cannot see', async () => {
   );
 });
 
-test('an exemption by pattern covers the keys that exist, with reason, who and until when, and lapses by itself', async () => {
+test('an exemption by pattern covers the existing keys, with reason, grantor and end, and expires automatically', async () => {
   const granted = await keywarden('exempt', '--name', 'ci-*', '--reason', 'moved next week', '--until', '10d');
   expect(granted).toMatchObject({
     code: 0,
@@ -105,7 +105,7 @@ test('an exemption by pattern covers the keys that exist, with reason, who and u
   expect(stdout).toMatch(/1 +name ci-\* +2 +all +lapsed .* moved next week/);
 });
 
-test('an exemption of one rule for one key, ended by hand; the finding returns', async () => {
+test('an exemption of one rule for one key is ended by hand; the finding returns', async () => {
   const args = ['--rule', 'never-used', '--reason', 'x', '--until', '2099-01-01'];
   expect((await keywarden('exempt', idOf('tmp'), ...args)).code).toBe(0);
   expect((await plan()).names).toEqual(['ci-one', 'ci-two', 'ci-three']);
@@ -116,7 +116,7 @@ test('an exemption of one rule for one key, ended by hand; the finding returns',
   expect((await plan()).names).toContain('tmp');
 });
 
-test('owners are the creators, unless a CSV file or a person says otherwise; a file with a mistake changes nothing', async () => {
+test('owners are the creators unless a CSV file or a person sets others; a file with a mistake changes nothing', async () => {
   const ownerOf = async (name: string) => (await plan()).items?.find(({ key }) => key.name === name)?.key.owner;
   const creator = await ownerOf('tmp');
   expect(creator).toMatch(/@/);
@@ -141,7 +141,7 @@ test('owners are the creators, unless a CSV file or a person says otherwise; a f
   expect(await ownerOf('tmp')).toBe(creator);
 });
 
-test('backtest says what a policy would have revoked when, what was used afterwards, and on which days nobody knows', async () => {
+test('backtest shows what a policy would have revoked when, what was used afterwards, and which days are unknown', async () => {
   const now = await createControls(sandbox.controlUrl).now();
   const daysAgo = (days: number) => new Date(Date.parse(now) - days * 86_400_000).toISOString().slice(0, 10);
   await use('ci-two');
@@ -197,7 +197,7 @@ test.each([
   expect(ended.stderr.trim().split('\n')).toHaveLength(1);
 });
 
-test('a token runs out when it was said, and its list says when it was used last', async () => {
+test('a token expires at its time, and the token list shows its last use', async () => {
   const made = await keywarden('token', 'create', '--name', 'short', '--role', 'viewer', '--expires', '30d');
   expect(made).toMatchObject({ code: 0, stderr: expect.stringMatching(/with the role viewer, until \S+Z\./) });
   expect((await keywarden('token', 'list')).stdout).toMatch(/short +viewer +all +\S+ +never +live until/);
@@ -208,7 +208,7 @@ test('a token runs out when it was said, and its list says when it was used last
   });
 });
 
-test('enforce does nothing by itself before resume, and says so; then it does what is in mode: enforce', async () => {
+test('enforce revokes nothing before resume, and reports that; then it carries out what is in mode: enforce', async () => {
   const file = join(folder, 'enforce.yaml');
   writeFileSync(
     file,
@@ -235,7 +235,7 @@ test('enforce does nothing by itself before resume, and says so; then it does wh
   expect(done.code).toBe(0);
 }, 30_000);
 
-test('above second_person_above keys apply waits for another person, who says so in the report', async () => {
+test('above second_person_above keys, apply waits for a second person’s approval in the report', async () => {
   const two = (...args: string[]) =>
     host.run(args, {
       ...settingsFor(store, sandbox, folder),

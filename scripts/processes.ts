@@ -12,17 +12,17 @@ export interface Ended {
   stderr: string;
 }
 
-/** A process of ours with what it prints. Its environment is only what is given, and PATH. */
+/** A process of ours with its output. Its environment is only the given one, and PATH. */
 export interface Started {
   child: ChildProcess;
-  /** All that it has printed so far, both streams. */
+  /** Returns its output so far, both streams. */
   output(): string;
   ended: Promise<Ended>;
 }
 
 const preload = new URL('preload.mjs', import.meta.url).href;
 const node = [process.execPath, '--disable-warning=ExperimentalWarning', `--import=${preload}`];
-/** The pinned Node, by which the tests themselves run, with one of our entry points. */
+/** The pinned Node, which also runs the tests, with one of our entry points. */
 export const entry = {
   keywarden: [...node, `${root}apps/daemon/src/main.ts`],
   report: [...node, `${root}apps/report/src/main.ts`],
@@ -52,7 +52,7 @@ export function start(
   return { child, ended, output: () => stdout + stderr };
 }
 
-/** The environment of a process of ours: only what is given, and where programs and the home folder are. */
+/** Returns the environment of a process of ours: the given one, and the locations of programs and the home folder. */
 const withBase = (env: Record<string, string>) => ({
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
@@ -63,7 +63,7 @@ export async function run(command: string[], env: Record<string, string>): Promi
   return await start(command, env).ended;
 }
 
-/** The environment of a command that works on this store and this sandbox. */
+/** Returns the environment of a command that uses this store and this sandbox. */
 export function settingsFor({ url }: { url: string }, sandbox: { url: string; adminKey: string }, folder: string) {
   return {
     KEYWARDEN_DATA: folder,
@@ -76,7 +76,7 @@ export function settingsFor({ url }: { url: string }, sandbox: { url: string; ad
   };
 }
 
-/** Runs commands of keywarden one after another in one process, as `run` does in a process each. */
+/** Runs keywarden commands one after another in one process; `run` starts a process for each. */
 export interface CommandHost {
   run(words: string[], env: Record<string, string>): Promise<Ended>;
   close(): void;
@@ -98,7 +98,7 @@ export function startCommandHost(): CommandHost {
       const answer = once(child, 'message');
       child.send({ words, env: withBase(env), mark } satisfies Typed);
       const [stdout = '', stderr = ''] = await Promise.all(texts);
-      // The host's own answer.
+      // The host's own reply.
       const [{ code }] = (await answer) as [{ code: number }];
       return { code, stdout, stderr };
     },

@@ -7,7 +7,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
-// Rotation as a person types it: one organization, and a clock that is moved.
+// Rotation commands as a person types them: one organization, and a clock that is moved.
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-rotation-'));
 const keys = join(folder, 'keys');
@@ -40,7 +40,9 @@ async function ask<T>(method: string, path: string, body?: object): Promise<T> {
   return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
 }
 
-/** A configuration with one file sink, given without its name and kind, and a rule that takes more settings. */
+/**
+ * Writes a configuration with one file sink, given without its name and kind, and a rule that accepts more settings.
+ */
 function write(sink: string, rule = 'action: rotate, rotation: {sink: files}'): void {
   const given = sink.slice(1, -1).replace(/: (.*)/, ': "$1"');
   writeFileSync(
@@ -59,7 +61,7 @@ const keywarden = async (...args: string[]) =>
 
 const advance = (days: number) => createControls(sandbox.controlUrl).advance(Math.round(days * 86_400));
 
-test('a key is rotated from the command line to its end, and each step says where it stands', async () => {
+test('a key is rotated from the command line to its end, and each step shows its state', async () => {
   const begun = await keywarden('rotate', String(key.id));
   expect(begun).toMatchObject({ code: 0 });
   expect(begun.stdout).toMatch(/ROTATION .* STATE +WAITS FOR\n\w{8} .* ci deploy .* files +delivered/);
@@ -82,14 +84,14 @@ test('a key is rotated from the command line to its end, and each step says wher
   expect(old.status).toBe(401);
 });
 
-test('R10: without a key it is the daemon’s pass, which waits for resume', async () => {
+test('R10: without a key argument it is the daemon’s pass, which waits for resume', async () => {
   const waiting = await keywarden('rotate');
   expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('keywarden resume says so') });
   await keywarden('resume');
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
 });
 
-test('a rotation is given up, and both of its keys stay', async () => {
+test('a rotation is abandoned, and both of its keys stay', async () => {
   const other = await ask<{ id: number }[]>('GET', '/api_keys');
   expect(other.length).toBeGreaterThan(0);
   const [row] = await store.sql`select id from keywarden.key where name = 'other'`;
@@ -136,7 +138,7 @@ test.each<[string, () => void, string[], number, RegExp]>([
     1,
     /sink +files takes no secret: \/nowhere-at-all cannot be written \(ENOENT\)/,
   ],
-])('bad input: %s is answered in one sentence', async (_name, prepare, args, code, sentence) => {
+])('bad input: %s is refused in one sentence', async (_name, prepare, args, code, sentence) => {
   prepare();
   const ended = await keywarden(...args);
   expect(ended.code).toBe(code);

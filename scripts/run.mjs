@@ -1,4 +1,4 @@
-// Runs on any Node from 20 on: installs what is missing, then hands over to the pinned Node with the sources as they stand.
+// Runs on any Node from 20 on: installs what is missing, then runs the sources with the pinned Node.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const at = (...parts) => join(root, ...parts);
 const pinnedNode = at('node_modules', 'node', 'bin', 'node');
 const stampFile = at('node_modules', '.keywarden-installed');
-// A small young generation, and an old one that may not grow lazily, halve a service's resident size for a tenth of its time.
+// A small young generation and an old one that may not grow lazily halve a service's resident size. They cost a tenth of its time.
 const nodeFlags = [
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=6',
@@ -22,8 +22,8 @@ const vitest = [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
 
 /**
- * Each script of package.json: the steps that it runs in turn. The caller's arguments go to the last, which then runs alone: who names a
- * test file waits for that file only.
+ * The steps of each script of package.json, in order. The caller's arguments go to the last step, which then runs alone: a named test file runs
+ * without the other steps.
  */
 const scripts = {
   start: [source('scripts/start.ts')],
@@ -83,7 +83,9 @@ function install() {
   writeFileSync(stampFile, stamp);
 }
 
-/** Runs one command with the pinned Node first on its PATH; stops it when this process is stopped or loses its parent. */
+/**
+ * Runs one command with the pinned Node first on its PATH; stops it when this process is stopped or loses its parent.
+ */
 function runStep([command, ...args], env = {}) {
   const PATH = [at('node_modules', 'node', 'bin'), at('node_modules', '.bin'), process.env.PATH].join(delimiter);
   const isOurs = command === pinnedNode;
@@ -97,7 +99,7 @@ function runStep([command, ...args], env = {}) {
   const parent = process.ppid;
   const orphaned = setInterval(() => {
     if (process.ppid === parent) return;
-    // Once: a second signal would end it at once.
+    // Only once: a second signal would end it at once.
     clearInterval(orphaned);
     child.kill('SIGTERM');
   }, 1000);

@@ -4,10 +4,13 @@ import { UserError } from '@keywarden/runtime';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 
 const dayMs = 86_400_000;
-/** How far back the clock of a new sandbox stands while the archive is first filled. */
+/** How far the clock of a new sandbox is set back while the archive is first filled. */
 const lookBackDays = 92;
 
-/** No limits, for here nobody else needs a share of them; and a company with so many operations for an empty sandbox, three months ago. */
+/**
+ * Starts the sandbox without limits, because no other client here needs a share of them. An empty one gets a company with this many operations, three
+ * months ago.
+ */
 export async function prepareSandbox(
   { controlUrl, isEmpty }: { controlUrl: string; isEmpty: boolean },
   { operations }: { operations: number },
@@ -17,7 +20,7 @@ export async function prepareSandbox(
   await controls.setLimits(limits);
   if (!isEmpty) return;
   console.error('Generating a company with nine months of history in the sandbox, as it was three months ago ...');
-  // An interrupted start may have set it back already.
+  // An interrupted start may have already set it back.
   const now = await controls.now();
   const behindMs = Date.now() - Date.parse(now);
   await controls.advance((behindMs - lookBackDays * dayMs) / 1000);
@@ -25,8 +28,8 @@ export async function prepareSandbox(
 }
 
 /**
- * While the sandbox's clock stands in the past, everything is synced as it was then; then the clock comes to the present, and the
- * company goes on meanwhile. So the archive holds months that the sandbox no longer serves. An interrupted one is done again.
+ * Syncs everything while the sandbox's clock is set back, then moves the clock to the current time while the company continues. So the archive holds
+ * months that the sandbox no longer serves. An interrupted run is repeated.
  */
 export async function bringToPresent({ controlUrl }: { controlUrl: string }, sync: () => Promise<void>): Promise<void> {
   const controls = createControls(controlUrl);
@@ -35,13 +38,13 @@ export async function bringToPresent({ controlUrl }: { controlUrl: string }, syn
   if (behindMs < dayMs) return;
   await sync();
   console.error(`Bringing the sandbox's clock from ${now.slice(0, 10)} to the present ...`);
-  // Busier than by itself, so that the months between look like those before.
+  // Busier than by default, so that the months in between look like those before.
   await controls.setWork({ operations_per_day: 6 });
   await controls.advance((Date.now() - Date.parse(now)) / 1000);
   await controls.setWork({});
 }
 
-/** Runs a command of ours to its end; it ends with this process. Throws a UserError when it fails. */
+/** Runs a command of ours to its end; it ends with this process. Throws a UserError if it fails. */
 export async function runToEnd(
   command: string[],
   { env, signal }: { env: NodeJS.ProcessEnv; signal: AbortSignal },

@@ -46,7 +46,7 @@ function expectNone(text: string): void {
   expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
 }
 
-test('the control plane itself answers with a secret once, when a key is made', async () => {
+test('the control plane itself returns a secret once, when a key is made', async () => {
   const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ key_name: 'made' });
   const made = await (await fetch(`${sandbox.url}/api_keys`, { method: 'POST', headers, body })).text();
@@ -56,7 +56,9 @@ test('the control plane itself answers with a secret once, when a key is made', 
     expectNone(await (await fetch(`${sandbox.controlUrl}/${path}`)).text());
 });
 
-/** A policy that announces through a channel which does not answer, whose address and secret nobody may see. */
+/**
+ * Returns a policy that notifies through a channel that does not respond. The channel's address and secret must not leak.
+ */
 function announcing(): Record<string, string> {
   const address = 'http://127.0.0.1:1/hook-of-this-test';
   const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;
@@ -71,7 +73,7 @@ policy: {rules: [{name: idle, never_used_for: 30d, action: revoke, notices: [7d]
   return { KEYWARDEN_CONFIG: file, HOOK: address, HOOK_SECRET: secret };
 }
 
-test('no command prints one, at any level of the log, whether it goes well or fails', async () => {
+test('no command prints a secret, at any log level, whether it succeeds or fails', async () => {
   const plan = await host.run(['plan', '--json'], settings);
   const planId: string = JSON.parse(plan.stdout).plan_id;
   await controls.setFaults([
@@ -93,12 +95,12 @@ test('no command prints one, at any level of the log, whether it goes well or fa
   await store.sql`alter table keywarden.operation rename to hidden`;
   ended.push(await host.run(['sync', 'operations'], settings));
   await store.sql`alter table keywarden.hidden rename to operation`;
-  // check names the settings of the tests' Postgres, which is made for speed.
+  // check reports the settings of the tests' Postgres, which is tuned for speed.
   expect(ended.map(({ code }) => code)).toEqual([0, 0, 3, 3, 3, 0, 1, 0, 1]);
   for (const { stdout, stderr } of ended) expectNone(`${stdout}${stderr}`);
 });
 
-test('no answer of the report and no line of its log has one', async () => {
+test('no response of the report and no line of its log contains a secret', async () => {
   const report = start(entry.report, settings);
   await until(() => report.output().includes('the report listens'));
   const url = /"url":"([^"]+)"/.exec(report.output())?.[1];
@@ -120,7 +122,7 @@ test('no answer of the report and no line of its log has one', async () => {
   expectNone((await report.ended).stderr);
 });
 
-test('no table of the store holds one, nor the sandbox’s own file', async () => {
+test('no table of the store contains a secret, nor does the sandbox’s own file', async () => {
   const tables =
     await store.sql`select relname from pg_class where relnamespace = 'keywarden'::regnamespace and relkind in ('r', 'p')`;
   expect(tables.length).toBeGreaterThan(15);
@@ -131,7 +133,7 @@ test('no table of the store holds one, nor the sandbox’s own file', async () =
   for (const name of ['sandbox.sqlite', 'sandbox.sqlite-wal']) expectNone(readFileSync(join(folder, name), 'latin1'));
 });
 
-test('the search would find one: a secret that is put into a table is seen', async () => {
+test('the search is effective: it finds a secret that is put into a table', async () => {
   await store.sql`insert into keywarden.control_plane (base_url) values (${`https://${sandbox.adminKey}.example`})`;
   const rows = await store.sql`select row_to_json(t)::text as row from keywarden.control_plane t`;
   expect(() => expectNone(rows.map(({ row }) => row).join('\n'))).toThrow(/to deeply equal/);

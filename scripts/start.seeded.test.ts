@@ -5,7 +5,7 @@ import { sized, until } from '@keywarden/testkit';
 import { afterAll, expect, test } from 'vitest';
 import { entry, type Started, start } from './processes.ts';
 
-// A path with a space in it, as people have.
+// A path with a space in it, as on many machines.
 const folder = join(mkdtempSync(join(tmpdir(), 'keywarden-start-')), 'data folder');
 const operations = sized(140_000);
 const settings = {
@@ -49,7 +49,9 @@ async function stopAll({ started }: Running): Promise<void> {
   expect(processes()).toEqual([]);
 }
 
-/** The processes that use this test's data folder: the services by their environment, Postgres by its command line. */
+/**
+ * Lists the processes that use this test's data folder: the services by their environment, Postgres by its command line.
+ */
 function processes(): { pid: number; command: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
@@ -73,7 +75,7 @@ function processOf(part: string): number {
 async function get<T>(url: string, token?: string): Promise<T> {
   const response = await fetch(url, { headers: token ? { authorization: `Bearer ${token}` } : {} });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
-  // The caller names the shape of a route of ours.
+  // The caller names the response type of one of our routes.
   return (await response.json()) as T;
 }
 
@@ -81,7 +83,7 @@ async function untilReady({ report, token }: Running): Promise<void> {
   await until(async () => await get(`${report}/v1/keys?limit=1`, token), { toleratesErrors: true });
 }
 
-/** Every operation of a project that the report has, over the archive's own pages. */
+/** Returns every operation of a project that the report has, over the archive's own pages. */
 async function archived({ report, token }: Running, project: string): Promise<string[]> {
   const ids: string[] = [];
   for (let cursor = ''; ; ) {
@@ -95,17 +97,19 @@ async function archived({ report, token }: Running, project: string): Promise<st
   }
 }
 
-/** The store knows the sandbox's projects, and each of them once, however often everything was started. */
+/** Checks that the store has each of the sandbox's projects exactly once, however often everything was started. */
 async function expectOneOfEach({ report, controls, token }: Running): Promise<void> {
   const truth = await get<unknown[]>(`${controls}/projects`);
   const { projects } = await get<{ projects: unknown[] }>(`${report}/api/v2/projects?limit=400`, token);
   expect(projects).toHaveLength(truth.length);
 }
 
-// Words that make a person look up; the folder's own name and the tests' kills are left out of what is searched.
+// Words that would alarm a person; the folder's own name and the tests' kills are removed from the searched text.
 const alarming = /error|warn|fail|exception|fatal|panic|refused/i;
 
-/** Whatever was done to the last one: the next start works, says nothing alarming, and goes on with what was there. */
+/**
+ * Checks that the next start works after any end of the last one. It must print nothing alarming and continue with the existing data.
+ */
 async function expectNextStartFine(last: Running): Promise<void> {
   const again = await startAll();
   await untilReady(again);
@@ -115,7 +119,7 @@ async function expectNextStartFine(last: Running): Promise<void> {
   await stopAll(again);
 }
 
-test('npm start: a company, its history archived whole, a token, and what to type next; it stops without a trace', async () => {
+test('npm start makes a company, archives its whole history, makes a token, prints what to type next, and stops without a trace', async () => {
   const running = await startAll();
   const keys = await get<{ items: unknown[] }>(`${running.report}/v1/keys?limit=1000`, running.token);
   expect(keys.items.length).toBeGreaterThanOrEqual(120);
@@ -136,12 +140,12 @@ test('npm start: a company, its history archived whole, a token, and what to typ
     unserved += truth.pruned.filter((each) => there.has(each)).length;
   }
   expect(total).toBeGreaterThanOrEqual((100_000 / 140_000) * operations);
-  // The first sync saw the company as it was three months ago: the archive has what the control plane serves no more, and says so.
+  // The first sync saw the company as it was three months ago. The archive has what the control plane no longer serves, and reports it.
   expect(unserved).toBeGreaterThan((30_000 / 140_000) * operations);
   expect(running.started.output()).toMatch(
     /[\d,]+ of them are older than the six months that the control plane serves/,
   );
-  // R6: the policy flags dozens of keys, and the daemon by itself has revoked none.
+  // R6: the policy flags dozens of keys, and the daemon has revoked none automatically.
   const findings = await get<{ items: unknown[] }>(`${running.report}/v1/findings?disposition=planned`, running.token);
   expect(findings.items.length).toBeGreaterThan(10);
   const truth = await get<{ revoked_at: string | null }[]>(`${running.controls}/keys`);
@@ -150,7 +154,7 @@ test('npm start: a company, its history archived whole, a token, and what to typ
   await stopAll(running);
 }, 180_000);
 
-test('kill -9 of the daemon, of the report and of Postgres: each comes back while the others go on', async () => {
+test('kill -9 of the daemon, of the report and of Postgres: each restarts while the others continue', async () => {
   const running = await startAll();
   expect(running.started.output()).not.toContain('Generating a company');
   for (const [part, name] of [
@@ -171,7 +175,7 @@ test('kill -9 of the daemon, of the report and of Postgres: each comes back whil
   await expectNextStartFine(running);
 }, 180_000);
 
-test('kill -9 of npm start as a whole: the next start works and says nothing alarming', async () => {
+test('kill -9 of npm start as a whole: the next start works and prints nothing alarming', async () => {
   const running = await startAll();
   const group = running.started.child.pid ?? 0;
   process.kill(-group, 'SIGKILL');
@@ -179,7 +183,7 @@ test('kill -9 of npm start as a whole: the next start works and says nothing ala
   await expectNextStartFine(running);
 }, 180_000);
 
-test('kill -9 of its first process alone: the others notice and end, and the next start works', async () => {
+test('kill -9 of only its first process: the others notice and end, and the next start works', async () => {
   const running = await startAll();
   process.kill(running.started.child.pid ?? 0, 'SIGKILL');
   await until(() => processes().length === 0);

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout } from 'node:timers/promises';
 import { UserError } from '@keywarden/runtime';
 
-/** A process of ours that is kept running. `ready` is what it first says over its channel. */
+/** A process of ours that is kept running. `ready` is its first message over its channel. */
 export interface Service<Ready> {
   ready: Promise<Ready>;
   stop(): Promise<void>;
@@ -12,11 +12,13 @@ export interface ServiceOptions<Ready> {
   name: string;
   command: string[];
   env: NodeJS.ProcessEnv;
-  /** What a later start gets beside `env`: the port that the first one found, so that its address stays. */
+  /**
+   * The environment of a later start, in addition to `env`: the port that the first start found, so that its address stays.
+   */
   envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
-  /** Done whenever a later start is ready. */
+  /** Called whenever a later start is ready. */
   onAgain?: (ready: Ready) => Promise<void>;
-  /** Aborts when everything is to stop: an end after that is no surprise. */
+  /** Aborts when everything must stop: an exit after that is expected. */
   signal: AbortSignal;
   /** Called when the service cannot be kept running. */
   onGivenUp: (error: UserError) => void;
@@ -25,8 +27,8 @@ export interface ServiceOptions<Ready> {
 const restartsAMinute = 5;
 
 /**
- * Starts a process, and once it was ready starts it again whenever it ends by surprise. The process ends itself when the
- * channel closes, so that none is left behind if this one is killed.
+ * Starts a process, and restarts it after an unexpected exit once it was ready. The process exits when the channel closes, so that none is left
+ * behind if this one is killed.
  */
 export function startService<Ready>(options: ServiceOptions<Ready>): Service<Ready> {
   const { name, signal } = options;
@@ -47,7 +49,7 @@ export function startService<Ready>(options: ServiceOptions<Ready>): Service<Rea
       console.error(`The ${name} ended (${how}); starting it again.`);
       child = launch(options.command, env);
       watch(child, env);
-      // If it ends before, the watch above starts it again.
+      // If it exits before, the listener above starts it again.
       firstWord<Ready>(child, name)
         .then(options.onAgain)
         .catch(() => undefined);
@@ -71,10 +73,12 @@ function launch([program = '', ...args]: string[], env: NodeJS.ProcessEnv): Chil
   return spawn(program, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
 }
 
-/** The child's first message; a UserError with the child's exit code if it ends before, for it has said why. */
+/**
+ * Returns the child's first message. Throws a UserError with the child's exit code if it exits before, because it has printed the reason.
+ */
 function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
   return new Promise((resolve, reject) => {
-    // Each entry point of ours sends { ready } of its own type, and nothing else.
+    // Each entry point of ours sends { ready } with its own type, and nothing else.
     child.on('message', (message) => resolve((message as { ready: Ready }).ready));
     child.once('error', (error) =>
       reject(new UserError('listen', `The ${name} could not be started (${error.message}).`)),
@@ -85,7 +89,7 @@ function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
   });
 }
 
-/** Longer than the daemon's longest shutdown_timeout, 10 minutes: who does not want to wait presses Ctrl-C again. */
+/** Longer than the daemon's longest shutdown_timeout, 10 minutes: you can press Ctrl-C again to skip the wait. */
 const longestEndMs = 610_000;
 
 async function end(child: ChildProcess): Promise<void> {

@@ -2,16 +2,16 @@ import { listCoverage } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 import type { Scenario } from './scenario.ts';
 
-/** What a simulation found, added up over its checks. */
+/** The findings of a simulation, added up over its checks. */
 export interface Tally {
   checks: number;
-  /** Operations that the control plane listed, those that coverage claims, and those that are not claimed. */
+  /** Counts of the operations that the control plane listed: those inside the claimed coverage, and those outside. */
   claimed: number;
   unclaimed: number;
   versions: number;
 }
 
-/** Versions of operations as answers bore them, by operation. */
+/** Versions of operations as responses contained them, by operation. */
 export type Served = Map<string, Set<string>>;
 
 interface Stored {
@@ -21,13 +21,13 @@ interface Stored {
 }
 
 /**
- * Compares the archive with the truth: each operation that was ever listed and lies inside the claimed coverage is stored, and each
- * stored version is one that was served. Throws an Error that says what is wrong.
+ * Compares the archive with the truth. Every operation that was ever listed and lies inside the claimed coverage must be stored. Every stored version
+ * must be one that was served. Throws an Error that names the first deviation.
  */
 export async function checkArchive(store: Store, scenario: Scenario, served: Served | null): Promise<Tally> {
   const tally: Tally = { checks: 1, claimed: 0, unclaimed: 0, versions: 0 };
   for (const [projectId, operations] of await scenario.truth()) {
-    // Claims first: the last statement of a process that was killed may still commit, and rows that come after are no harm.
+    // Claims are read first: the last statement of a killed process may still commit, and rows that arrive later do no harm.
     const claims = await claimsOf(store, projectId);
     const rows = await storedOf(store, projectId);
     const ids = new Set(rows.map(({ id }) => id));
@@ -47,8 +47,8 @@ export async function checkArchive(store: Store, scenario: Scenario, served: Ser
 }
 
 /**
- * After a pass that nothing disturbed: what is served now is stored as it is served, but for those of an instant that more operations
- * bear than a page can show, and for what the control plane has done by itself since the pass began.
+ * Checks the archive after a pass that nothing disturbed: what is served now must be stored as it is served. Exceptions are instants with more
+ * operations than a page can show, and the control plane's own work since the pass began.
  */
 export async function checkCurrent(
   store: Store,
@@ -67,7 +67,7 @@ export async function checkCurrent(
     for (const id of served) {
       const at = times[id] ?? '';
       if (stored.has(id) || microsOf(at) >= began || (bearers.get(at) ?? 0) >= pageLimit) continue;
-      // What a walk missed is looked for again only while it is surely served.
+      // The archive searches again for what a walk missed only while it is surely served.
       if (isHostile && microsOf(at) < began - servedMicros) continue;
       throw new Error(`${projectId} has not operation ${id} of ${at}, which is served`);
     }
@@ -88,12 +88,12 @@ async function compareVersions(
     const response = await fetch(`${sandbox.url}/projects/${projectId}/operations?limit=1000${cursor}`, {
       headers: { authorization: `Bearer ${sandbox.adminKey}` },
     });
-    // The sandbox answers so.
+    // The sandbox responds in this shape.
     const page = (await response.json()) as { operations: ServedRow[]; pagination?: { cursor: string } };
     for (const row of page.operations) {
       const version = stored.get(row.id);
       const isOlder = microsOf(row.updated_at) < began;
-      // What was read with fewer digits stays so where nothing has changed since.
+      // A version that was read with fewer digits keeps them if nothing has changed since.
       const isAsServed = isHostile ? version?.split(' ')[0] === row.status : version === versionOf(row);
       if (isOlder && version !== undefined && !isAsServed) {
         throw new Error(`operation ${row.id} is served as ${versionOf(row)} and stored as ${version}`);
@@ -140,7 +140,7 @@ async function claimsOf(store: Store, projectId: string): Promise<(micros: numbe
 
 const servedMicros = 180 * 86_400 * 1e6;
 
-/** Microseconds since 1970, which a double holds exactly. */
+/** Returns microseconds since 1970, which a double holds exactly. */
 function microsOf(at: string): number {
   const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(6, '0');
   const zone = /(Z|[+-]\d\d:\d\d)$/.exec(at)?.[0] ?? 'Z';

@@ -1,7 +1,7 @@
 import { openStore } from '@keywarden/db/store';
 import { type Subject, syncOnce } from './subject.ts';
 
-// A process that syncs when it is told to, and is killed while it does. It ends with the process that started it.
+// A process that syncs on request and is killed meanwhile. It exits when its parent exits.
 
 export interface Order {
   databaseUrl: string;
@@ -13,7 +13,7 @@ process.on('message', ({ databaseUrl, subject }: Order) => {
   sync(databaseUrl, subject).then(
     () => process.exit(0),
     (error: unknown) => {
-      console.error(error); // seen with TEST_VERBOSE=1
+      console.error(error); // shown with TEST_VERBOSE=1
       process.exit(1);
     },
   );

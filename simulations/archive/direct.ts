@@ -1,8 +1,8 @@
 import type { Sandbox } from '@keywarden/sandbox';
 
 /**
- * A way to a sandbox of this process that takes no socket: of lives by the thousand most of the time would be HTTP, which is none of what they are
- * about. Where a fault cuts the connection the request fails as it does over a network; one that is aborted may be done all the same.
+ * Returns a fetch to a sandbox in this process that uses no socket. In thousands of simulation runs HTTP would take most of the time, and HTTP is not
+ * their subject. If a fault cuts the connection, the request fails as it does over a network. An aborted request may be carried out all the same.
  */
 export function directTo({ app }: Pick<Sandbox, 'app'>): typeof fetch {
   return async (input, init) => {

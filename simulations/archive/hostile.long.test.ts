@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type GovernSimulation, govern } from '../governance/live.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-// Counter-tests of the hostile control plane: each takes one protection out, and harm must be found within so many seeds.
+// Counter-tests of the hostile control plane: each disables one guard, and must find harm within a number of seeds.
 
 const mostRuns = 500;
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-/** The first harm of so many seeds, or none; a failure of another kind is one. */
+/** Returns the first harm in this many seeds, or null. A failure of another kind counts as harm. */
 async function firstHarm(run: (seed: number) => Promise<unknown>, first: number, isHarm: RegExp): Promise<string> {
   for (let seed = first; seed < first + mostRuns; seed += 1) {
     try {
@@ -45,7 +45,7 @@ test.each<[string, number, ArchiveChange]>([
     { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['operations'], () => '2026-06-14T00:00:00Z') },
   ],
 ])(
-  'A2: without a look at %s the archive claims what it has not',
+  'A2, counter-test: without a check of %s the archive claims rows that it does not have',
   async (_what, number, change) => {
     const run = async (seed: number) =>
       await simulate({ seed, store: daemon, databaseUrl: store.url, isShort: true, isHostile: true, ...change });
@@ -91,7 +91,7 @@ test.each<[string, number, GovernChange]>([
     },
   ],
 ])(
-  '%s: without a look at it a key goes that should have stayed',
+  '%s: without a check of it a key is wrongly revoked',
   async (_what, number, change) => {
     const run = async (seed: number) => {
       const own = await createTestStore(inject('postgresUrl'));

@@ -6,7 +6,7 @@ import { simulate } from './simulate.ts';
 
 const runs = sized(60);
 
-/** Three at once: each waits for Postgres a part of its time. */
+/** Runs three seeds at once, because each waits for Postgres part of its time. */
 async function eachSeed(first: number, run: (seed: number) => Promise<void>): Promise<void> {
   const seeds = Array.from({ length: runs }, (_, index) => first + index).values();
   const lane = async () => {

@@ -1,8 +1,8 @@
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
 import { type Result, simulate } from './simulate.ts';
 
-// Runs simulations of the archive: RUNS FIRST_SEED [hostile]. Each twenty-fifth has its passes killed, and each tenth is a long one. Ends with 1 if one
-// failed.
+// Runs simulations of the archive: RUNS FIRST_SEED [hostile]. In each twenty-fifth the passes are killed, and each tenth is a long one. Exits with 1
+// if one failed.
 
 const [runs = 100, firstSeed = 1] = process.argv.slice(2, 4).map(Number);
 const isHostile = process.argv[4] === 'hostile';
@@ -20,7 +20,7 @@ try {
     const seed = firstSeed + run;
     const kills = !isHostile && seed % killedEvery === 0;
     try {
-      // By the seed alone, so that one that failed can be run again alone.
+      // Depends on the seed only, so that a failed run can be repeated individually.
       const isShort = seed % longEvery !== 0;
       add(await simulate({ seed, store: daemon, databaseUrl: store.url, kills, isShort, isHostile }));
     } catch (error) {

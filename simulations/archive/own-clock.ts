@@ -1,6 +1,6 @@
 import type { Sql } from '@keywarden/db/store';
 
-/** What takes its time by our own clock is made older, as if a day had passed: a simulation does not wait. */
+/** Ages everything that is measured by the local clock by a day, because a simulation does not wait. */
 export async function letOwnClockPass(sql: Sql): Promise<void> {
   await sql`update keywarden.rotation_mint set created_at = created_at - interval '2 minutes' where fate is null`;
   await sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`;

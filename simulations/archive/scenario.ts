@@ -3,23 +3,23 @@ import { mostLagMs } from '@keywarden/testkit';
 import { type Controls, createControls } from '@keywarden/testkit/sandbox/controls';
 import { directTo } from './direct.ts';
 
-/** A control plane with a few projects, and everything that happens to one: the seed decides. Times are the sandbox's own. */
+/** A control plane with a few projects and all events in it, as the seed decides. Times are the sandbox's own. */
 export interface Scenario {
   random: Random;
   sandbox: Sandbox;
   projectIds: string[];
-  /** Lets time pass, and adds operations: in groups of one time, late, going on. */
+  /** Advances time and adds operations: in groups with one time, late, and in progress. */
   live(seconds: number): Promise<void>;
-  /** Something that may happen between any two requests of a walk. */
+  /** Makes one event that may happen between any two requests of a walk. */
   disturb(): Promise<void>;
-  /** Arms faults that end by themselves. */
+  /** Arms faults that end automatically. */
   breakSomething(): Promise<void>;
-  /** Every operation that lists have ever shown, with its time, by project. */
+  /** Returns every operation that lists have ever shown, with its time, by project. */
   truth(): Promise<Map<string, Map<string, string>>>;
   controls: Controls;
-  /** The way to the sandbox. */
+  /** The fetch to the sandbox. */
   fetch: typeof fetch;
-  /** The control plane's time in ms, and a wait by it. */
+  /** The control plane's time in ms, and a sleep by it. */
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   close(): Promise<void>;
@@ -27,28 +27,28 @@ export interface Scenario {
 
 const minute = 60;
 const day = 86_400;
-/** Late rows come within `settle`, 15 minutes, also where a replica that lags shows them. */
+/** Late rows appear within `settle`, 15 minutes, even where a lagging replica shows them. */
 const lateWithinSettle = 14 * minute;
 const lateOnReplicas = lateWithinSettle - mostLagMs / 1000;
 
 export interface ScenarioOptions {
   seed: number;
-  /** Rows of one group at most. */
+  /** The most rows of one group. */
   largestGroup: number;
-  /** Operations of a project at the beginning, at most. */
+  /** The most operations of a project at the beginning. */
   history: number;
-  /** Replicas that lag may stand between. */
+  /** Whether lagging replicas may be in between. */
   hasReplicas?: boolean;
-  /** Time passes only where it is told to, so that a seed always gives the same. */
+  /** Whether time advances only on request, so that a seed always gives the same run. */
   isFrozen?: boolean;
 }
 
-/** When scenarios whose time is frozen begin. */
+/** The start time of scenarios whose time is frozen. */
 const startMs = Date.parse('2026-06-15T09:30:00.250Z');
 
-/** How lists end and what times look like: services of this shape differ. */
+/** Draws how lists end and what times look like: services of this shape differ. */
 export function drawSettings(seed: number) {
-  // Chance of their own: what else a seed brings does not depend on them.
+  // Uses a random source of its own, so that the rest of the seed's run does not depend on it.
   const random = createRandom(seedOf(`settings ${seed}`));
   return {
     pagination: random.pick(['every_page', 'full_pages']),
@@ -83,7 +83,7 @@ export async function createScenario({
   const controls = createControls(sandbox.controlUrl, way);
   await controls.setSettings(drawSettings(seed));
   const projects = random.between(1, 3);
-  // Some projects are older than what is served, some younger.
+  // Some projects are older than the served period, some younger.
   const months = random.pick([1, 3, 9]);
   await controls.generate({
     organizations: 2,
@@ -110,7 +110,7 @@ export async function createScenario({
   const transfer = async () => {
     const [from, to] = random.chance(0.5) ? organizationIds : organizationIds.toReversed();
     if (from === undefined || to === undefined) return;
-    // The project may be in the other one already, or gone: then nothing happens.
+    // If the project is already in the other organization, or gone, nothing happens.
     const body = { destination_org_id: to, project_ids: [random.pick(projectIds)] };
     await request('POST', `${sandbox.url}/organizations/${from}/projects/transfer`, body);
   };
@@ -158,7 +158,7 @@ export async function createScenario({
         'late_commit',
       ]);
       const extra = { status: { status: random.pick([429, 500, 502, 503]) }, latency: { latency_ms: 5 } }[kind] ?? {};
-      // Lateness of the control plane's own work stays within settle too.
+      // The lateness of the control plane's own work stays within settle too.
       const fault = kind === 'late_commit' ? { kind, latency_ms: latest * 1000 } : { kind, ...how, ...extra };
       await controls.setFaults([fault]);
     },

@@ -13,34 +13,34 @@ import { type Subject, syncOnce } from './subject.ts';
 
 export interface Simulation {
   seed: number;
-  /** As the daemon's role. */
+  /** The store in the daemon's role. */
   store: Store;
   databaseUrl: string;
-  /** A process that syncs is killed with kill -9 in each pass. */
+  /** Whether each pass is a process that is killed with kill -9. */
   kills?: boolean;
-  /** Less history, and one pass or two before the last. */
+  /** Whether the run has less history, and only one or two passes before the last. */
   isShort?: boolean;
-  /** A control plane stands between that is not as its description says. */
+  /** Whether a hostile control plane that deviates from its description is in between. */
   isHostile?: boolean;
   /** Only these distortions; all by default. */
   only?: readonly string[];
-  /** For twins: stands between the daemon and everything else, and hides what a guard looks at. */
+  /** For counter-tests: a mask between the daemon and everything else that hides what a guard checks. */
   mask?: (scenario: Scenario) => Mask;
-  /** For twins: without a guard. */
+  /** For counter-tests: steps without a guard. */
   steps?: Steps;
   settleMs?: number;
 }
 
 export interface Result extends Tally {
-  /** Of `claimed` and `unclaimed`, those of the last check, after a pass that nothing disturbed. */
+  /** The parts of `claimed` and `unclaimed` from the last check, after a pass that nothing disturbed. */
   claimedAtEnd: number;
   unclaimedAtEnd: number;
-  /** Walks that went on where an earlier pass was cut short. */
+  /** Walks that resumed where an earlier pass was cut short. */
   resumedWalks: number;
   passes: number;
   failedPasses: number;
   kills: number;
-  /** How often each distortion struck. */
+  /** How often each distortion was applied. */
   struck: Map<string, number>;
 }
 
@@ -48,8 +48,8 @@ const minute = 60;
 const day = 86_400;
 
 /**
- * One life of a control plane and its archive, decided by the seed: history, ties, late rows, rows that come while walks go on, pruning,
- * deletions, transfers, faults, and passes that are cut short. Throws what is wrong, with the seed.
+ * Simulates a control plane and its archive, as the seed decides: history, ties, pruning, deletions, transfers and faults. Rows come late or during
+ * walks, and passes are cut short. Throws what is wrong, with the seed.
  */
 export async function simulate(simulation: Simulation): Promise<Result> {
   const doing: string[] = [];
@@ -122,7 +122,7 @@ async function live(
     for (const key of ['checks', 'claimed', 'unclaimed', 'versions'] as const) result[key] += tally[key];
     [result.claimedAtEnd, result.unclaimedAtEnd] = [tally.claimed, tally.unclaimed];
   };
-  /** One pass, in which the scenario is disturbed between requests. */
+  /** Makes one pass, during which the scenario is disturbed between requests. */
   const sync = async ({ disturbance, abort, abortAfter }: Disturbed): Promise<number> => {
     way = disturbed(scenario, { disturbance, abort, abortAfter });
     const fetch = noting(served, isHostile ? masked(hostile.fetch) : way);
@@ -163,7 +163,7 @@ async function live(
     hostile.calm();
     doing.push('calm');
     const undisturbed = async () => await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
-    // What a walk that goes on leaves out, a later one of that day looks for; holes that were looked for, one of the next.
+    // A later walk of the same day fetches what a resumed walk leaves out. A walk of the next day fetches the holes that were searched.
     if (isHostile) await undisturbed();
     await scenario.sleep(isHostile ? day * 1000 : 3_600_000);
     const passBeganAt = new Date(scenario.now()).toISOString();
@@ -177,7 +177,7 @@ async function live(
   }
 }
 
-/** What faults of the control plane come to; anything else is a defect of ours. */
+/** Returns whether an error is an expected result of control-plane faults; any other error is a defect of ours. */
 function isForeseen(error: unknown): boolean {
   return error instanceof UserError || error instanceof ControlPlaneError;
 }
@@ -187,14 +187,14 @@ function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
 }
 
 interface Disturbed {
-  /** The chance that something happens between two requests. */
+  /** The chance of an event between two requests. */
   disturbance: number;
   abort: AbortController;
-  /** After so many requests the pass is cut short. */
+  /** The number of requests after which the pass is cut short. */
   abortAfter: number | null;
 }
 
-/** Disturbs the scenario between requests, and cuts the pass short after so many. */
+/** Disturbs the scenario between requests, and cuts the pass short after the configured number of requests. */
 function disturbed(scenario: Scenario, { disturbance, abort, abortAfter }: Disturbed): typeof fetch {
   let requests = 0;
   return async (input, init) => {
@@ -205,7 +205,7 @@ function disturbed(scenario: Scenario, { disturbance, abort, abortAfter }: Distu
   };
 }
 
-/** Notes what is served. */
+/** Records what is served. */
 function noting(served: Served, way: typeof fetch): typeof fetch {
   return async (input, init) => {
     const response = await way(input, init);
@@ -222,7 +222,7 @@ function note(served: Served, text: string): void {
   try {
     page = JSON.parse(text) as typeof page;
   } catch {
-    return; // no answer that anybody could store
+    return; // a response that cannot be stored
   }
   for (const row of page?.operations ?? (page?.operation ? [page.operation] : [])) {
     const versions = served.get(row.id) ?? new Set();
@@ -230,7 +230,9 @@ function note(served: Served, text: string): void {
   }
 }
 
-/** A pass in a process of its own, ended with kill -9 after some ms. Answers whether it was still alive then. */
+/**
+ * Makes a pass in a separate process and ends it with kill -9 after some ms. Returns whether it was still running then.
+ */
 async function killedSync(order: Order, afterMs: number): Promise<boolean> {
   const child = fork(new URL('crash-process.ts', import.meta.url), { stdio: crashStdio() });
   const ended = once(child, 'exit');

@@ -8,7 +8,7 @@ import { type Simulation, simulate } from './simulate.ts';
 
 const runs = sized(200);
 const killedRuns = sized(6);
-/** A twin that has not lost a row by then does not show what its guard is for. */
+/** The most runs of a counter-test: if none of them loses a row, it does not show what its guard prevents. */
 const counterTestRuns = 60;
 
 let store: TestStore;
@@ -34,7 +34,7 @@ test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what co
     }
   };
   await Promise.all([lane(), lane(), lane()]);
-  // The simulation would show nothing if hardly anything were claimed, or if nothing ever went wrong.
+  // The simulation would prove nothing if coverage claimed hardly anything, or if nothing ever failed.
   expect(mostlyClaimed).toBeGreaterThan(runs / 2);
   expect(total.failedPasses).toBeGreaterThan(runs / 50);
   expect(total.resumedWalks).toBeGreaterThan(0);
@@ -50,7 +50,9 @@ test(`A3: ${killedRuns} lives of which each pass is a process that is killed wit
   expect(total.kills).toBeGreaterThan(0);
 }, 600_000);
 
-/** The first loss in seeded lives without a guard, or none. Each twin has seeds of its own: projects are named by them. */
+/**
+ * Returns the first loss in seeded runs without a guard, or null. Each counter-test has its own seeds, because projects are named by them.
+ */
 async function firstLoss(first: number, change: { steps?: Steps; settleMs?: number }): Promise<string | null> {
   for (let seed = first; seed < first + counterTestRuns; seed += 1) {
     try {
@@ -63,17 +65,17 @@ async function firstLoss(first: number, change: { steps?: Steps; settleMs?: numb
   return null;
 }
 
-test('A8, the twin: with coverage up to the very start of a walk, rows that become visible late are claimed and not there', async () => {
+test('A8, counter-test: coverage up to the very start of a walk claims late rows that are not stored', async () => {
   expect(await firstLoss(2_000_000, { settleMs: 0 })).toMatch(/claims .* and has not operation/);
 }, 600_000);
 
-test('A2, the twin: a walk that follows the cursors alone, and takes the instants between its pages for proved, loses rows', async () => {
+test('A2, counter-test: a walk that follows cursors alone and takes the instants between pages as proved loses rows', async () => {
   expect(await firstLoss(3_000_000, { steps: { ...guardedSteps, walkOperations: naiveWalk } })).toMatch(
     /claims .* and has not operation/,
   );
 }, 600_000);
 
-test('A3, the twin: with the proof committed before the rows, a process that ends between them leaves claims without rows', async () => {
+test('A3, counter-test: if the proof commits before the rows, a process that ends in between leaves claims without rows', async () => {
   let pages = 0;
   const steps: Steps = {
     ...guardedSteps,
@@ -87,7 +89,7 @@ test('A3, the twin: with the proof committed before the rows, a process that end
   expect(await firstLoss(4_000_000, { steps })).toMatch(/claims .* and has not operation/);
 }, 600_000);
 
-/** Cursors alone: each page is taken to prove its last instant too. */
+/** Walks by cursors alone: each page is taken to prove its last instant too. */
 async function* naiveWalk(
   client: Parameters<typeof walkOperations>[0],
   walk: Parameters<typeof walkOperations>[1],
@@ -124,7 +126,7 @@ async function* naiveWalk(
   }
 }
 
-/** A microsecond later, so that the instant itself is inside. */
+/** Returns the time one microsecond later, so that the instant itself is inside. */
 function justAbove(at: string): string {
   const micros = Number((/\.(\d+)/.exec(at)?.[1] ?? '').padEnd(6, '0').slice(0, 6)) + 1;
   const carry = micros === 1_000_000 ? 1000 : 0;

@@ -7,7 +7,7 @@ import { createLogger, readEnvironment } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { hurried } from '@keywarden/testkit/daemon/fixture';
 
-/** What is under test: one pass over a simulated control plane, as one command makes it. */
+/** The system under test: one pass over a simulated control plane, as one command makes it. */
 export interface Subject {
   /** The connection's name: several simulations may share a store. */
   name: string;
@@ -21,11 +21,11 @@ export interface SyncOptions {
   signal?: AbortSignal;
   fetch?: typeof globalThis.fetch;
   steps?: Steps;
-  /** The clock that answers are held against. */
+  /** The clock that responses are compared with. */
   time?: Time;
 }
 
-/** One pass. Rejects as the command would; answers with the number of walks that it resumed. */
+/** Makes one pass and returns the number of walks that it resumed. Rejects as the command would. */
 export async function syncOnce(
   store: Store,
   { name, url, apiKey, pageLimit, settleMs }: Subject,

@@ -5,15 +5,19 @@ import { applyByHand, assertUnharmed, attempt, consume, hour, pass, reconnect, t
 /** A quota that no company reaches. */
 export const plenty = 100;
 
-/** A day of calm passes shows what still goes wrong; the further days only wait for what is due. */
+/** A day of calm passes reveals remaining defects; further days only wait for keys that are due. */
 const calmRounds = 4;
 
-/** A person closes the incidents, and in two days, or as many more as the quota takes, what the truth flags all that time is gone. */
+/**
+ * Closes the incidents as a person would. Checks that every key that is truly flagged throughout is gone after two days, or after as many more as the
+ * quota requires.
+ */
 export async function becomeWhole(scenario: Scenario, perDay: number): Promise<void> {
   const { company, context, judge } = scenario;
   const flagged = async () => new Set((await judge.flagged()).map(({ id }) => id));
   let due = [...(await flagged())];
-  // A list that lost many rows is doubted for a day. What went the day before counts, and keys that are flagged meanwhile take turns too.
+  // A list that lost many rows is a suspect listing for a day. Revocations of the day before count towards the quota, and so do keys that are flagged
+  // meanwhile.
   const days = 2 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
   for (let round = 0; round < days * 4 && (due.length > 0 || round < calmRounds); round += 1) {
     for (const { id: number } of await listIncidents(context.store.db, { isOpen: true, limit: 1000 }))
@@ -24,14 +28,14 @@ export async function becomeWhole(scenario: Scenario, perDay: number): Promise<v
     await attempt(scenario, async () => await applyByHand(context, await reconnect(scenario)));
     assertUnharmed(judge);
     await company.advance(5 * hour);
-    // A creator may be back: one that is flagged again then is flagged anew.
+    // A creator may return: a key that is flagged again then counts as newly flagged.
     const now = await flagged();
     due = due.filter((id) => now.has(id));
   }
   if (due.length > 0) throw new Error(`still there: ${await describeLeft(scenario, due)}`);
 }
 
-/** The plan knows keys by the ids that lists show, and the truth by its own: names are the same. */
+/** Matches by name: the plan has the ids that lists show, and the truth has the real ids. */
 async function describeLeft({ context, company, ...scenario }: Scenario, ids: string[]): Promise<string> {
   const plan = await planKeys(context, await reconnect({ context, company, ...scenario }));
   const names = ids.map((id) => company.keys.get(id)?.name ?? id);

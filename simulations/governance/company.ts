@@ -3,29 +3,29 @@ import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { directTo } from '../archive/direct.ts';
 import { drawSettings } from '../archive/scenario.ts';
 
-/** A company at a control plane, as it truly is: who is there, which keys live, who uses them. Times are in ms. */
+/** The true state of a company at a control plane: its members, its live keys and their users. Times are in ms. */
 export interface Company {
   random: Random;
   sandbox: Sandbox;
   organizations: string[];
-  /** Keys that the company made, by their ids. */
+  /** Keys that the company made, by id. */
   keys: Map<string, CompanyKey>;
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   advance(ms: number): Promise<void>;
-  /** What may happen as soon as somebody begins to wait. */
+  /** Runs whatever may happen when a sleep begins. */
   onSleep: () => Promise<void>;
-  /** The way to the sandbox itself. */
+  /** The fetch to the sandbox itself. */
   direct: typeof fetch;
-  /** The way to the control plane: members who are away are in no list. */
+  /** The fetch to the control plane, in whose lists absent members are missing. */
   fetch: typeof fetch;
-  /** Made by a member, if one is asked for and there to make it, and otherwise by the administrator. */
+  /** Mints a key as the requested member, if there is one and it is present, otherwise as the administrator. */
   mint(key: { name: string; organization?: string; project?: string; by?: string }): Promise<CompanyKey>;
-  /** A request with the key's secret. Answers with the status. */
+  /** Sends a request with the key's secret. Returns the status. */
   use(key: CompanyKey): Promise<number>;
-  /** A member who makes keys leaves, or comes back. */
+  /** Makes a member who makes keys leave or return. */
   leaveOrReturn(): void;
-  /** Whether the user is a member, and has been for so long, in ms. */
+  /** Returns whether the user has been a member for this long, in ms. */
   isMember(userId: string, forMs: number): boolean;
   truth: () => Promise<TrueKey[]>;
   close(): Promise<void>;
@@ -35,11 +35,11 @@ export interface CompanyKey {
   id: string;
   name: string;
   secret: string;
-  /** Its uses, in ms, oldest first. */
+  /** The key's uses, in ms, oldest first. */
   uses: number[];
 }
 
-/** A key as the control plane itself has it. */
+/** A key as the control plane stores it. */
 export interface TrueKey {
   id: string;
   kind: string;
@@ -51,7 +51,7 @@ export interface TrueKey {
   isLive: boolean;
 }
 
-/** Time begins here, and passes only where it is told to: a seed always gives the same. */
+/** The start time. Time advances only on request, so that a seed always gives the same run. */
 const startMs = Date.parse('2026-06-15T09:30:00.250Z');
 
 export async function createCompany(seed: number): Promise<Company> {
@@ -168,7 +168,7 @@ interface Maker {
   projectId: string;
 }
 
-/** Members who are no administrators and whose personal keys are at hand: one for each organization. */
+/** Returns members who are not administrators and whose personal keys are available: one for each organization. */
 async function findMakers(
   organizationIds: string[],
   secrets: string[],

@@ -2,32 +2,34 @@ import { mostLagMs } from '@keywarden/testkit';
 import type { Company, TrueKey } from './company.ts';
 
 const day = 86_400_000;
-/** What clocks and unnoticed replicas may be off, in ms. */
+/** The largest error that clocks and unnoticed replicas cause, in ms. */
 const toleranceMs = mostLagMs;
 
-/** A call may wait so long for its turn after it was judged, in ms. */
+/** The longest that a call may wait for its permit after it was judged, in ms. */
 const momentMs = 1000;
 
 export const limits = { neverUsedDays: 10, unusedDays: 20, rotateDays: 15, quietDays: 7 };
 
 export interface Judge {
-  /** For whoever stands between the daemon and the sandbox: judges each revocation by the truth of that moment, and lets it pass. */
+  /**
+   * The layer between the daemon and the sandbox: it judges each revocation by the true state at that moment, and forwards it.
+   */
   fetch: typeof fetch;
-  /** Keys that must never go, by id. */
+  /** Keys that must never be revoked, by id. */
   own: Set<string>;
-  /** Exempt keys, by id, and since when, in ms. */
+  /** Exempt keys by id, with the start of the exemption, in ms. */
   exempt: Map<string, number>;
-  /** What went wrong, in words. There must be none. */
+  /** Harms found, in words. There must be none. */
   harms: string[];
   /** Revocations that the control plane carried out. */
   revoked: { id: string; atMs: number; isRotation: boolean }[];
-  /** Keys that the policy would revoke by the truth, and that nothing keeps. */
+  /** Returns the keys that the policy would revoke by the true state, and that nothing protects. */
   flagged(): Promise<TrueKey[]>;
 }
 
 /**
- * The truth as the judge: a revocation is wrong if the key was its connection's own or exempt, if the true state does not flag it at that
- * moment, if it is one more than a day allows, or the last key of its organization that is not flagged.
+ * Returns a judge with access to the true state. A revocation is wrong if the key was its connection's own or exempt, or if the true state does not
+ * flag it at that moment. It is also wrong if it exceeds the daily limit, or if the key is the last unflagged one of its organization.
  */
 export function createJudge(company: Company, { perDay }: { perDay: number }): Judge {
   const judge: Judge = {
@@ -40,7 +42,7 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
   };
   const whyWrong = (key: TrueKey, nowMs: number): string | null => {
     if (judge.own.has(key.id)) return 'is the own key of a connection';
-    // What was said in that very moment no judgement could know.
+    // A judgement cannot include an exemption from the same moment.
     if ((judge.exempt.get(key.id) ?? nowMs) < nowMs - momentMs) return 'is exempt';
     return reasonsOf(company, key, nowMs).length > 0 ? null : 'is flagged by no rule';
   };
@@ -71,9 +73,9 @@ export function createJudge(company: Company, { perDay }: { perDay: number }): J
   return judge;
 }
 
-/** Every rule that flags the key by the truth, in other words than the policy's own. */
+/** Returns every rule that truly flags the key, stated independently of the policy. */
 function reasonsOf(company: Company, key: TrueKey, nowMs: number): string[] {
-  // A use of the last minutes may not be shown yet.
+  // A use in the last minutes may not be shown yet.
   const uses = company.keys.get(key.id)?.uses.filter((at) => at <= nowMs - toleranceMs);
   const lastUsedMs = uses === undefined || key.lastUsedMs === null ? key.lastUsedMs : (uses.at(-1) ?? null);
   const ageDays = (nowMs + toleranceMs - key.createdMs) / day;

@@ -16,19 +16,21 @@ import { assertUnharmed, consume, day, type GovernEnd, hour, pass, type Scenario
 
 export interface GovernSimulation {
   seed: number;
-  /** Of its own: quotas, incidents and pauses are of a store. */
+  /** A store of its own, because quotas, incidents and pauses belong to a store. */
   store: TestStore;
   /** Only these distortions; all by default. */
   only?: readonly string[];
-  /** Stands between the daemon and everything else: a counter-test hides from it what one protection looks at. */
+  /** A mask between the daemon and everything else: a counter-test hides what one guard checks. */
   mask?: (company: Company) => Mask;
-  /** Between passes a counter-test makes the store forget what one protection looks at. */
+  /** Runs between passes: a counter-test deletes from the store what one guard checks. */
   forget?: (store: TestStore) => Promise<void>;
-  /** Changes the policy: a counter-test takes out a limit. */
+  /** Changes the policy: a counter-test removes a limit. */
   policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
 }
 
-/** A company under a hostile control plane, and the daemon that governs its keys. Throws what is wrong, with the seed and what was going on. */
+/**
+ * Simulates a company under a hostile control plane and the daemon that governs its keys. Throws what is wrong, with the seed and the latest events.
+ */
 export async function govern(life: GovernSimulation): Promise<GovernEnd> {
   const doing: string[] = [];
   try {
@@ -84,7 +86,7 @@ async function live(
       doing.push(`step ${step}, ${new Date(company.now()).toISOString()}: ${hostile.describe()}`);
       if (random.chance(0.5)) await hostile.refresh();
       if (random.chance(0.3)) await liveOn(scenario, random.below(4 * 60_000));
-      // Whatever may happen between two requests, and while somebody waits.
+      // Events that may happen between two requests, and during sleeps.
       happening = async () => (random.chance(0.02) ? await happen(scenario) : undefined);
       company.onSleep = async () => {
         for (let events = random.below(4); events > 0; events -= 1) await happen(scenario);
@@ -148,7 +150,7 @@ async function makeGovernContext(
   return context;
 }
 
-/** The first keys, some of them old already, and the programs that use them. */
+/** Makes the first keys, some of them already old, and the programs that use them. */
 async function settle({ company, consumers }: Scenario): Promise<void> {
   const { random, organizations } = company;
   for (let index = 0; index < 4; index += 1) {
@@ -166,7 +168,9 @@ async function mintOne(company: Company, index: number): Promise<void> {
   if (random.chance(0.5)) await company.use(key);
 }
 
-/** So much time of the company, in ms: keys are used, made and revoked by hand, members leave and return, keys become exempt. */
+/**
+ * Simulates this much of the company's time, in ms. Keys are used, made and revoked by hand, members leave and return, and keys become exempt.
+ */
 async function liveOn(scenario: Scenario, ms: number): Promise<void> {
   const { company } = scenario;
   const { random } = company;
@@ -183,7 +187,7 @@ async function liveOn(scenario: Scenario, ms: number): Promise<void> {
   }
 }
 
-/** Something that may happen at any moment. */
+/** Makes one event that may happen at any moment. */
 async function happen(scenario: Scenario): Promise<void> {
   const { company } = scenario;
   const { random, keys } = company;

@@ -1,7 +1,7 @@
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
 import { govern } from './live.ts';
 
-// Runs companies under a hostile control plane: RUNS FIRST_SEED. Each that fails is printed with its seed; ends with 1 if one did.
+// Simulates companies under a hostile control plane: RUNS FIRST_SEED. Prints each failure with its seed; exits with 1 if there was one.
 
 const [runs = 50, firstSeed = 1] = process.argv.slice(2).map(Number);
 const postgres = await startTestPostgres();

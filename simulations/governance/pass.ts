@@ -15,7 +15,7 @@ export interface GovernEnd {
   failedPasses: number;
   revoked: number;
   rotated: number;
-  /** Keys that a person would have to look at, at the end. */
+  /** Keys that a person would have to review at the end. */
   incidents: number;
   struck: Map<string, number>;
 }
@@ -43,7 +43,7 @@ interface Consumer {
   usedAt: number;
 }
 
-/** Each program takes what its sink holds, and uses it. One that holds only a dead key is an outage. */
+/** Lets each program take what its sink holds and use it. A program that holds only a dead key is an outage. */
 export async function consume({ company, consumers, folder, judge }: Scenario): Promise<void> {
   for (const consumer of consumers) {
     if (company.now() - consumer.usedAt < consumer.everyDays * day) continue;
@@ -58,11 +58,11 @@ function readSink(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return null; // nothing was delivered yet
+    return null; // nothing has been delivered yet
   }
 }
 
-/** One run of the schedule: keys are listed twice, over an hour apart, then the policy and the rotations are carried out. */
+/** Makes one scheduled run: lists keys twice, over an hour apart, then carries out the policy and the rotations. */
 export async function pass(scenario: Scenario): Promise<void> {
   const { company, context, store, end, forget } = scenario;
   end.passes += 1;
@@ -100,7 +100,9 @@ export async function applyByHand(context: Context, connections: Connection[]): 
   await applyPlan(context, { planId: plan.id, items: plan.document.items, approver, connections });
 }
 
-/** What answers of a control plane come to; anything else is a crash of the pass. */
+/**
+ * Runs work that may fail with the expected errors of control-plane responses; any other error is a crash of the pass.
+ */
 export async function attempt({ end }: Scenario, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -4,24 +4,24 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { type Fleet } from './fleet.ts';
 import { type Receiver } from './receiver.ts';
 
-/** What a life has at hand. */
+/** What a simulation run uses. */
 export interface Scene {
   store: TestStore;
   sandbox: Sandbox;
   receiver: Receiver;
   fleet: Fleet;
   controls: Controls;
-  /** The times of schedules that were gone to, by schedule. */
+  /** The schedule times that the simulation advanced to, by schedule. */
   times: Map<string, number[]>;
-  /** When the first of them was gone to, by the sandbox's clock. */
+  /** The first of these times, by the sandbox's clock. */
   beganMs: number;
   kills: number;
 }
 
-/** What a life came to. Everything that is wrong is in `wrong`, a sentence each. */
+/** The result of a simulation run. `wrong` lists every defect, a sentence each. */
 export interface Lived {
   days: number;
-  /** Times of schedules. */
+  /** The number of schedule times. */
   slots: number;
   /** Attempts at jobs, by machine. */
   spread: number[];
@@ -33,7 +33,7 @@ export interface Lived {
   wrong: string[];
 }
 
-/** Whether everything ran once, and nothing stands twice. */
+/** Checks that everything ran once and that nothing is stored twice. */
 export async function checkSimulation(scene: Scene, { days }: { days: number }): Promise<Lived> {
   const { store, controls, fleet, receiver, kills } = scene;
   const wrong = fleet.complaints.map((text) => `a replica complained: ${text}`);
@@ -47,7 +47,7 @@ export async function checkSimulation(scene: Scene, { days }: { days: number }):
     runs.filter(({ replica }) => own.includes(replica)).reduce((sum, { attempts }) => sum + attempts, 0),
   );
   const all = spread.reduce((sum, attempts) => sum + attempts, 0);
-  // A third each would be even; who has a tenth of its part is no idler.
+  // An even share would be a third each; a machine with a tenth of its share is not idle.
   for (const [machine, attempts] of spread.entries())
     if (attempts < all / spread.length / 10) wrong.push(`machine ${machine} made ${attempts} of ${all} attempts`);
   const [revoked] =
@@ -66,7 +66,7 @@ export async function checkSimulation(scene: Scene, { days }: { days: number }):
   };
 }
 
-/** Each time of each schedule is one slot with one job an account, and that was done once. */
+/** Checks that each time of each schedule is one slot with one job per account, and that the job was done once. */
 async function checkSlots({ store, times, kills, beganMs }: Scene): Promise<string[]> {
   const wrong: string[] = [];
   const rows = await store.sql<
@@ -89,7 +89,7 @@ async function checkSlots({ store, times, kills, beganMs }: Scene): Promise<stri
           `${time} has ${slot.jobs} jobs, of which ${slot.done} were done, ${slot.failed} failed, ${slot.cut} were cut short`,
         );
     }
-  // Until then a new store began, and its clock went on by itself.
+  // Before that the store was new, and its clock advanced on its own.
   for (const { kind, at } of rows.filter((row) => row.at > beganMs))
     if (!times.get(kind)?.includes(at)) wrong.push(`${kind} of ${new Date(at).toISOString()} was enqueued and not due`);
   const failed = rows.reduce((sum, row) => sum + row.failed, 0);
@@ -99,7 +99,7 @@ async function checkSlots({ store, times, kills, beganMs }: Scene): Promise<stri
   return wrong;
 }
 
-/** Every operation that the control plane has served is stored, and no version of one twice. */
+/** Checks that every operation that the control plane has served is stored, and that no version is stored twice. */
 async function checkArchive({ store, controls }: Scene): Promise<string[]> {
   const wrong: string[] = [];
   for (const { id } of await controls.projects()) {
@@ -107,7 +107,7 @@ async function checkArchive({ store, controls }: Scene): Promise<string[]> {
     const rows = await store.sql<{ id: string }[]>`
       select o.id::text as id from keywarden.operation o join keywarden.project p on p.number = o.project_number where p.id = ${id}`;
     const stored = new Set(rows.map((row) => row.id));
-    // The control plane's own work goes on until this moment.
+    // The control plane's own work continues until this moment.
     const missing = served.filter((each) => !stored.has(each)).length;
     if (missing > 10) wrong.push(`${missing} operations of project ${id} are not stored`);
     if (stored.size !== rows.length) wrong.push(`operations of project ${id} are stored twice`);
@@ -123,7 +123,9 @@ async function checkArchive({ store, controls }: Scene): Promise<string[]> {
   return wrong;
 }
 
-/** A notice that was accepted is not sent again, by whatever replica; nor does another tell the same of a key. */
+/**
+ * Checks that an accepted notification is not sent again by any replica, and that no other notification repeats its content for a key.
+ */
 function checkNotices(received: { id: string; text: string }[]): string[] {
   const wrong: string[] = [];
   const ids = received.map(({ id }) => id);

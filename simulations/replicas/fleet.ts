@@ -6,24 +6,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Order } from './replica.ts';
 
-/** One machine on which a replica runs, and after a kill another. */
+/** A machine that runs one replica, and after a kill a new one. */
 interface Machine {
   folder: string;
   process: ChildProcess;
   replica: string;
 }
 
-/** Replicas in processes of their own. What they write on standard error is kept: nothing is expected there. */
+/** Replicas in separate processes. Their standard error is kept; it should be empty. */
 export interface Fleet {
-  /** Of each machine the process that runs there now. */
+  /** Returns the process id that each machine runs now. */
   pids(): number[];
   /** All replicas that ever ran, by machine. */
   replicas: string[][];
   complaints: string[];
   tick(): void;
-  /** The live heap of each machine's replica, in MB. */
+  /** Returns the live heap of each machine's replica, in MB. */
   heaps(): Promise<number[]>;
-  /** kill -9 of a machine's replica, and another in its place. */
+  /** Kills a machine's replica with kill -9 and starts another in its place. */
   kill(machine: number): Promise<void>;
   close(): Promise<void>;
 }

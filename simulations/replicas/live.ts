@@ -16,13 +16,13 @@ export interface Life {
   replicas: number;
   /** Simulated days. */
   days: number;
-  /** Ends earlier, after so many real ones. */
+  /** Ends earlier, after this many real minutes. */
   minutes?: number;
-  /** How many times one of the replicas is killed on the way. */
+  /** How many times a replica is killed during the run. */
   kills: number;
-  /** One more than a route's burst makes each pass wait for its turns. */
+  /** The number of projects. One more than a route's burst makes each pass wait for permits. */
   projects?: number;
-  /** Counts no requests: for the twin of a test. */
+  /** Counts no requests: for a test's counter-test. */
   isUnlimited?: boolean;
   /** Called after each simulated day. */
   onDay?: (day: number, fleet: Fleet) => Promise<void>;
@@ -33,15 +33,15 @@ const dayMs = 86_400_000;
 const { schedules } = parseConfig('{}', 'no file');
 const crons = jobKinds.map((kind) => [kind, new Cron(schedules[kind], { paused: true, timezone: 'UTC' })] as const);
 
-/** Notices, a canary and revocations, all within days. */
+/** Notifications, a canary and revocations, all within days. */
 const policy = {
   enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1h' },
   rules: [{ ...neverUsedRule, mode: 'enforce', notices: ['2d', '1d'] }],
 };
 
 /**
- * Replicas that live through simulated days of schedules beside a sandbox with its limits on: its clock goes to each time of a schedule, all
- * replicas tick at once, and the next time comes when the work is done.
+ * Runs replicas through simulated days of schedules beside a sandbox with rate limits. The clock advances to each time of a schedule, and all
+ * replicas tick at once. The next time follows when the work is done.
  */
 export async function live({
   store,
@@ -60,7 +60,7 @@ export async function live({
   const receiver = await startReceiver();
   const controls = createControls(sandbox.controlUrl);
   await controls.generate({ organizations: 3, projects: count, keys: 60, operations: 2000, months: 8, seed });
-  // What a killed replica had begun is taken over sooner than in earnest.
+  // The work of a killed replica is taken over sooner than in production.
   await store.sql`update keywarden_jobs.queue set heartbeat_seconds = 10, retry_delay = 1, retry_backoff = false`;
   const { url, adminKey: apiKey, controlUrl } = sandbox;
   const connection = { name: 'main', url, identity: url, apiKey, keyId: '1', keyFile: null, share: 0.9 };
@@ -86,7 +86,7 @@ export async function live({
           killsAt.findIndex((killMs) => killMs <= atMs),
           1,
         );
-        // Somewhere within the work that the tick has begun.
+        // At a random point of the work that the tick has started.
         await realTime(random.below(120), 'the kill may come at any moment of the work');
         await fleet.kill(random.below(replicas));
         scene.kills += 1;
@@ -106,7 +106,10 @@ export async function live({
   }
 }
 
-/** Goes to the next time of any schedule after the last one, also if the clock has come there by itself, and lets all replicas tick. */
+/**
+ * Advances to the next time of any schedule after the last one, and lets all replicas tick. It does so even if the clock has already reached that
+ * time.
+ */
 async function goOn(scene: Scene, from: number): Promise<number> {
   const next = crons.map(
     ([kind, cron]) => [kind, cron.nextRun(new Date(from))?.getTime() ?? Number.POSITIVE_INFINITY] as const,
@@ -115,7 +118,7 @@ async function goOn(scene: Scene, from: number): Promise<number> {
   for (const [kind, time] of next) if (time === atMs) scene.times.set(kind, [...(scene.times.get(kind) ?? []), atMs]);
   const aheadMs = atMs + 1000 - (await nowMs(scene));
   if (aheadMs > 0) await scene.controls.advance(aheadMs / 1000);
-  // A tick may come between two reads of the clock: they tick until the time was taken.
+  // A tick may fall between two reads of the clock: replicas tick until the time was processed.
   await until(async () => {
     scene.fleet.tick();
     const [taken] = await scene.store.sql`
@@ -129,7 +132,7 @@ async function nowMs({ controls }: Pick<Scene, 'controls'>): Promise<number> {
   return Date.parse(await controls.now());
 }
 
-/** Some projects have new operations; some go on for a while. */
+/** Adds new operations to some projects; some stay in progress for a while. */
 async function addWork({ controls }: Scene, random: Random, projects: { id: string }[]): Promise<void> {
   const groups = [
     {
@@ -142,7 +145,7 @@ async function addWork({ controls }: Scene, random: Random, projects: { id: stri
   await controls.addOperations(random.pick(projects).id, groups);
 }
 
-/** Waits until no job waits or runs. */
+/** Waits until no job is waiting or running. */
 async function settled({ sql }: TestStore): Promise<void> {
   await until(
     async () => {

@@ -3,11 +3,12 @@ import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/t
 import type { Fleet } from './fleet.ts';
 import { live } from './live.ts';
 
-// Replicas beside a sandbox, on an accelerated clock: `days DAYS REPLICAS KILLS SEED PROJECTS`, or `soak MINUTES REPLICAS`. Ends with 1 if anything was wrong.
+// Runs replicas beside a sandbox on an accelerated clock: `days DAYS REPLICAS KILLS SEED PROJECTS`, or `soak MINUTES REPLICAS`. Exits with 1 if
+// anything was wrong.
 
 interface Sample {
   day: number;
-  /** Of each replica, in MB; the heap without what is garbage. */
+  /** The values of each replica, in MB; the heap excludes garbage. */
   resident: number[];
   heap: number[];
   connections: number;
@@ -19,7 +20,7 @@ const store = await createTestStore(postgres.url);
 const samples: Sample[] = [];
 try {
   const [first = 7, replicas = 3, kills = 0, seed = 1, projects = 48] = numbers.map(Number);
-  // A soak is of many times of schedules, each with little to do.
+  // A soak covers many schedule times, each with little work.
   const span = mode === 'soak' ? { days: 100_000, minutes: first, projects: 3 } : { days: first, projects };
   const startedMs = performance.now();
   const lived = await live({ store, seed, replicas, kills, ...span, onDay: (day, fleet) => sample(day, fleet) });
@@ -52,7 +53,7 @@ async function sample(day: number, fleet: Fleet): Promise<void> {
     );
 }
 
-/** Memory that grew from the second quarter to the last, and connections that did. */
+/** Lists memory that grew from the second quarter to the last, and connections that did. */
 function judge(all: Sample[]): string[] {
   const quarter = Math.floor(all.length / 4);
   if (quarter < 2) return ['it was too short to judge: fewer than eight days were lived'];

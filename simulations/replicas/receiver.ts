@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ChannelConfig } from '@keywarden/runtime/config';
 
-/** Where notices go: everything that was accepted. */
+/** The receiver of notifications: everything that was accepted. */
 export interface Receiver {
   channel: ChannelConfig;
   received: { id: string; text: string }[];

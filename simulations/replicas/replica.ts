@@ -10,8 +10,7 @@ import { realTime } from '@keywarden/testkit';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 
-// One replica of the daemon in a process of its own, on the clock of a sandbox. It ticks when it is told to, and ends with the process that
-// started it, or when it is killed.
+// One replica of the daemon in a separate process, on a sandbox's clock. It ticks on request. It exits when its parent exits, or when it is killed.
 
 export interface Order {
   databaseUrl: string;
@@ -22,7 +21,7 @@ export interface Order {
   replica: string;
   /** The sandbox's own controls. */
   controlUrl: string;
-  /** Counts no requests: for the twin of a test. */
+  /** Counts no requests: for a test's counter-test. */
   isUnlimited: boolean;
 }
 
@@ -64,11 +63,11 @@ async function run(order: Order): Promise<void> {
   process.on('message', (message) => {
     if (message === 'stop') stop.abort();
     if (message === 'measure') {
-      // Only what lives is to be counted.
+      // Only live objects count.
       globalThis.gc?.();
       process.send?.({ heapMb: process.memoryUsage().heapUsed / 2 ** 20 });
     }
-    // What a tick cannot do now the next one does.
+    // The next tick does what a failed tick did not do.
     if (message === 'tick')
       void clock
         .read()
@@ -90,7 +89,7 @@ const unlimited: LimiterStore = {
   slowness: () => ({ blockedMs: 0, pace: 1 }),
 };
 
-/** The sandbox's time, which jumps. */
+/** Follows the sandbox's time, which jumps. */
 async function followClock(controlUrl: string) {
   let offsetMs = 0;
   const read = async () => {

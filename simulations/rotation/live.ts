@@ -11,11 +11,11 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { liveDay, makeRandom, makeScenario, type Scenario } from './scenario.ts';
 
 export interface SimulationEnd {
-  /** Uses that were refused: a consumer that held only dead keys. There must be none. */
+  /** Uses that were refused: a consumer had only dead keys. There must be none. */
   outages: string[];
-  /** Live keys that are older than the rule and its overlap, and of which nothing says why. There must be none. */
+  /** Live keys older than the rule and its overlap, without a stated reason. There must be none. */
   unexplained: string[];
-  /** Live keys that nobody knows. There must be none. */
+  /** Live keys that the store does not have. There must be none. */
   unknown: string[];
   rotations: number;
   retired: number;
@@ -25,12 +25,12 @@ export interface SimulationEnd {
 }
 
 const ruleDays = 90;
-/** A day for the pass, the quiet of seven, up to three days between two uses, and two of listings. */
+/** A day for the pass, seven quiet days, up to three days between two uses, and two days of listings. */
 const overlapDays = 14;
 
 /**
- * Two years, or so many days, of an organization whose keys are rotated every 90 days: consumers that adopt late, in part or never, creators who
- * leave, and faults on one day of five.
+ * Simulates an organization whose keys are rotated every 90 days, for two years or the given days. Consumers adopt late, in part or never, creators
+ * leave, and there are faults on one day of five.
  */
 export async function live(
   store: TestStore,
@@ -101,7 +101,7 @@ const simulationPolicy = policySchema.parse({
   ],
 });
 
-/** Something that goes wrong upstream for a day. */
+/** Returns a fault that lasts for a day. */
 function makeFault(random: () => number): Fault {
   const path = '/organizations/{org_id}/api_keys';
   const pick = <T>(values: T[]): T | undefined => values[Math.floor(random() * values.length)];
@@ -130,10 +130,13 @@ async function leave(fixture: Fixture, scenario: Scenario): Promise<void> {
   if (member !== undefined) await fixture.ask('DELETE', `/organizations/${scenario.organization}/members/${member}`);
 }
 
-/** Surely more than a day, in seconds. */
+/** Slightly more than a day, in seconds. */
 const daySeconds = 86_460;
 
-/** The schedule's run of a day; null where the faults let none come about. What takes its time by our own clock is made older: nobody waits here. */
+/**
+ * Makes a day's scheduled run; returns null if faults prevented it. Ages everything that is measured by the local clock, because the simulation does
+ * not wait.
+ */
 async function passOneDay(fixture: Fixture): Promise<Rotated | null> {
   const { sql } = fixture.owner;
   await sql`update keywarden.rotation_mint set created_at = created_at - interval '2 minutes' where fate is null`;
@@ -149,7 +152,9 @@ async function passOneDay(fixture: Fixture): Promise<Rotated | null> {
   return await rotate(fixture.context, fixture.connections);
 }
 
-/** No live key is unknown, and none outlives the rule and the overlap unless its rotation says why. */
+/**
+ * Checks that the store has every live key. No key may outlive the rule and the overlap unless its rotation states why.
+ */
 async function check(
   fixture: Fixture,
   { day, rotated, end }: { day: number; rotated: Rotated; end: SimulationEnd },
@@ -162,7 +167,7 @@ async function check(
   const ids = new Set(known.map((row) => Number(row.id)));
   const now = await fixture.controls.now();
   const said = new Set([
-    // A successor whose rotation waits is in it as much as the old key is (T4).
+    // A successor whose rotation waits belongs to that rotation as much as the old key does (T4).
     ...rotated.moved
       .filter(({ waits }) => waits !== null)
       .flatMap(({ rotation: { key, mints } }) => [key.id, ...mints.flatMap(({ keyId }) => keyId ?? [])]),
@@ -171,7 +176,7 @@ async function check(
   for (const { id, name, created_at: created } of live) {
     if (!name.startsWith('app-')) continue;
     const days = (Date.parse(now) - Date.parse(created)) / 86_400_000;
-    // One whose answer was lost in this run is known by the next.
+    // A successor whose response was lost in this run is recorded by the next run.
     if (!ids.has(Number(id)) && days > 1) end.unknown.push(`day ${day}: ${name} (${id})`);
     if (days > ruleDays + overlapDays && !said.has(String(id)))
       end.unexplained.push(`day ${day}: ${name} (${id}), ${Math.floor(days)} days`);

@@ -1,8 +1,8 @@
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
 import { live } from './live.ts';
 
-// One life of an organization whose keys are rotated: KEYS DAYS SEED. Ends with 1 if a consumer ever held only dead keys, a live key was unknown, or
-// one outlived its rule without a reason.
+// Simulates one organization whose keys are rotated: KEYS DAYS SEED. Exits with 1 if a consumer ever held only dead keys or if the store lacked a
+// live key. Also exits with 1 if a key outlived its rule without a reason.
 
 const [keys = 200, days = 730, seed = 1] = process.argv.slice(2).map(Number);
 const postgres = await startTestPostgres();

@@ -2,17 +2,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Fixture } from '@keywarden/testkit/daemon/fixture';
 
-/** How a consumer comes to a new secret: it reads its sink so many days after that changed; null for one that never does. */
+/** How a consumer adopts a new secret: it reads its sink this many days after a change; null if it never does. */
 interface Habit {
   adoptsAfter: number | null;
   usesEvery: number;
 }
 
-/** A program that works with a key, and the secret that it holds. */
+/** A program that works with a key, and its current secret. */
 interface Consumer extends Habit {
   lineage: string;
   held: string;
-  /** The secret that it has seen in its sink and will take, and on which day. */
+  /** The secret that it has read in its sink and will adopt, and the day of adoption. */
   next: { secret: string; day: number } | null;
 }
 
@@ -34,7 +34,7 @@ interface Made {
   key: string;
 }
 
-/** Numbers from 0 to 1 that a seed decides (mulberry32). */
+/** Returns a source of numbers from 0 to 1 that the seed determines (mulberry32). */
 export function makeRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -46,7 +46,8 @@ export function makeRandom(seed: number): () => number {
 }
 
 /**
- * An organization with so many keys of every kind that can be rotated, some made by members who will leave, each with consumers of its own.
+ * Returns an organization with this many keys of every kind that can be rotated. Members who will leave made some of them. Each key has its own
+ * consumers.
  */
 export async function makeScenario(
   fixture: Fixture,
@@ -69,7 +70,7 @@ export async function makeScenario(
   return { lineages, leavers: members.map(({ memberId }) => memberId), organization };
 }
 
-/** Personal keys of members who are no administrators: what they make with them stays when they leave. */
+/** Returns personal keys of members who are not administrators. What they make with them stays when they leave. */
 async function makers(
   fixture: Fixture,
   { organization, made }: { organization: string; made: string[] },
@@ -88,7 +89,9 @@ async function makers(
   return found;
 }
 
-/** Of ten keys six are the organization's, three a project's, of which a member has made two, and one is personal. */
+/**
+ * Makes keys in a fixed ratio. Of ten keys, six belong to the organization, three to a project (two of them made by a member), and one is personal.
+ */
 async function make(
   fixture: Fixture,
   {
@@ -112,7 +115,7 @@ async function make(
   return (await response.json()) as Made;
 }
 
-/** Most adopt at once, some weeks late, some in part, few never. */
+/** Most consumers adopt at once, some weeks late, some in part, and few never. */
 function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
   const kind = random();
   const consumer = (adoptsAfter: number | null, usesEvery = 1 + Math.floor(random() * 3)): Consumer => ({
@@ -128,7 +131,9 @@ function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
   return kind < 0.97 ? [consumer(0, 7)] : [consumer(null)];
 }
 
-/** One day of all consumers: each looks into its sink, takes what it finds when its time has come, and uses what it holds. */
+/**
+ * Simulates one day of all consumers. Each reads its sink, adopts a secret when it is due, and uses the secret that it holds.
+ */
 export async function liveDay(
   fixture: Fixture,
   scenario: Scenario,
@@ -163,6 +168,6 @@ function readSink(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    return null; // nothing was delivered yet
+    return null; // nothing has been delivered yet
   }
 }

@@ -44,25 +44,27 @@ const routesOf = (api: Hono<Env>): ReadonlySet<string> =>
 
 const noRoute = { status: 404, code: '', message: 'this route does not exist' } as const;
 
-/** Times in a body without their fractions; cursors keep theirs. */
+/** Removes the fractions from times in a body; cursors keep theirs. */
 const inWholeSeconds = (body: string) =>
   body.replace(/(?<!"cursor":)"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z"/g, '"$1Z"');
 
-/** Routes of the document that are left out, as `routes.txt` names them. */
+/** Routes of the API document that are not served, as `routes.txt` lists them. */
 const unserved = readFileSync(new URL('../routes.txt', import.meta.url), 'utf8')
   .split(/^left out: .*$/m)[1]
   ?.split('\n')
   .filter((line) => line !== '')
   .map((route) => ({ route, pattern: new RegExp(`^${route.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** A client must not take a route that is left out for an object that is not there. */
+/** Returns the refusal of an unserved route. A client must not mistake such a route for a missing object. */
 function refusalOf(method: string, path: string) {
   const known = unserved?.find(({ pattern }) => pattern.test(`${method} ${path}`));
   if (known === undefined) return noRoute;
   return { status: 501, code: '', message: `the sandbox does not serve ${known.route}` } as const;
 }
 
-/** Where two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names stands first. */
+/**
+ * If two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names comes first.
+ */
 const routesOfService = [
   userRoutes,
   organizationRoutes,
@@ -90,7 +92,7 @@ const routesOfService = [
   consumptionRoutes,
 ];
 
-/** The control plane as an app that never listens: /api/v2 is the service, /_sandbox its own controls. */
+/** Creates the control plane as an app that never listens: /api/v2 is the service, /_sandbox its own controls. */
 export function createApp(state: State): Hono {
   const api = new Hono<Env>();
   const counter = createLimitCounter();
@@ -113,7 +115,7 @@ export function createApp(state: State): Hono {
     if (!allowed) throw new Refusal(429, 'rate limit exceeded');
     c.set('principal', principal);
     await strike(c, state.faults.match(c.req.method, route), async () => {
-      // After a wait more may be due.
+      // After a wait, more work may be due.
       const answeredAt = state.clock.now();
       advance(state, answeredAt);
       c.set('answeredAt', answeredAt);
@@ -130,7 +132,7 @@ export function createApp(state: State): Hono {
     const isJson = /\bjson\b/.test(c.res.headers.get('content-type') ?? '');
     if (isJson && state.settings.times === 'seconds' && c.req.path.startsWith('/api/'))
       c.res = new Response(inWholeSeconds(await c.res.text()), c.res);
-    // Never later than what was read: the clock may be moved while an answer is written.
+    // Never later than the data that was read: the clock may be moved while a response is written.
     const at = c.get('answeredAt') ?? state.clock.now();
     c.res.headers.set('Date', new Date(Math.floor((at / SECOND) * 1000)).toUTCString());
     c.res.headers.set('Server', 'keywarden-sandbox');

@@ -12,7 +12,7 @@ async function clientFixture() {
 
 type Client = Awaited<ReturnType<typeof clientFixture>>['mine'];
 
-/** Asks for one operation until it is at its end, as the document says; the sandbox’s clock is moved instead of waiting. */
+/** Polls one operation until it ends, as the API document recommends; moves the sandbox’s clock instead of waiting. */
 async function watch(
   { mine, advance }: { mine: Client; advance: (seconds: number) => Promise<void> },
   operations: { id: string; project_id: string }[],
@@ -31,7 +31,7 @@ async function watch(
   return ends;
 }
 
-test('keys of all kinds are minted, seen in lists, used and revoked', async () => {
+test('keys of all kinds are minted, listed, used and revoked', async () => {
   const { client, mine, organization, project } = await clientFixture();
   const personal = (await mine.createApiKey({ key_name: 'mine' })).data;
   const ours = (await mine.createOrgApiKey(organization, { key_name: 'ours' })).data;
@@ -60,7 +60,7 @@ test('keys of all kinds are minted, seen in lists, used and revoked', async () =
   expect((await mine.listOrgApiKeys(organization)).data).toEqual([]);
 });
 
-test('a project lives: branch, compute, database, role, restore, suspend, delete, each operation watched to its end', async () => {
+test('a project runs its full course: branch, compute, database, role, restore, suspend, delete, each operation watched to its end', async () => {
   const { mine, advance, organization, branch } = await clientFixture();
   const made = (await mine.createProject({ project: { org_id: organization, name: 'life', pg_version: 17 } })).data;
   const { id } = made.project;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const contract = readContract();
 
-test('where both client packages of the service differ: routes that one of them has alone', () => {
+test('the two client packages of the service differ in the routes that only one of them has', () => {
   expect(contract.onlyIn).toMatchInlineSnapshot(`
     {
       "document": [
@@ -32,7 +32,7 @@ test('where both client packages of the service differ: routes that one of them 
   `);
 });
 
-test('the contract would find a fault: a field of another type, a status that is not documented', () => {
+test('the contract check finds faults: a field of another type, a status that is not documented', () => {
   expect(contract.findFault('GET /auth', 200, { account_id: 1, auth_method: 'api_key_user' })).toMatch(
     /account_id must be string/,
   );

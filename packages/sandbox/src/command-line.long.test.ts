@@ -11,7 +11,7 @@ const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/packa
 
 type Json = Record<string, unknown>;
 
-/** The control plane's own command-line tool, pointed at a sandbox, in a home of its own. */
+/** Returns the control plane's own command-line tool, pointed at a sandbox, in a home folder of its own. */
 async function toolFixture() {
   const fixture = await projectFixture();
   const home = mkdtempSync(join(tmpdir(), 'keywarden-cli-'));

@@ -23,7 +23,7 @@ afterAll(async () => await sandbox.close());
 
 type Json = Record<string, unknown>;
 
-/** Asks by a route's pattern and holds the answer against the contract, whatever its status. */
+/** Requests a route by its pattern and checks the response against the contract, whatever its status. */
 async function expectAnswer(
   route: string,
   {
@@ -43,7 +43,7 @@ async function expectAnswer(
   return answer.body;
 }
 
-/** The same for an answer that must not be an error; then waits for the operations of the project. */
+/** Does the same for a response that must not be an error, then waits for the project's operations. */
 async function expectDone(route: string, asking: Parameters<typeof expectAnswer>[1] = {}): Promise<Json> {
   const answer = await expectAnswer(route, asking);
   expect(answer?.message, `${route}: ${String(answer?.message)}`).toBeUndefined();
@@ -57,7 +57,7 @@ const idOf = (value: unknown): string => {
 };
 const first = (value: unknown): unknown => (value as unknown[])[0];
 
-test('organizations, members, users, regions and keys are as the contract has them', async () => {
+test('organizations, members, users, regions and keys match the contract', async () => {
   await expectDone('GET /auth');
   await expectDone('GET /users/me');
   await expectDone('GET /regions');
@@ -85,7 +85,7 @@ test('organizations, members, users, regions and keys are as the contract has th
   await expectDone('DELETE /organizations/{org_id}/api_keys/{key_id}', { at: { key_id: idOf(minted) } });
 });
 
-test('projects, operations and what they used are as the contract has them', async () => {
+test('projects, operations and consumption match the contract', async () => {
   await expectDone('GET /projects', { query: `?org_id=${ids.org_id}&limit=1` });
   await expectDone('GET /projects/shared');
   const settings = { enable_logical_replication: true };
@@ -120,7 +120,7 @@ test('projects, operations and what they used are as the contract has them', asy
   });
 });
 
-test('branches, computes, databases and roles are as the contract has them', async () => {
+test('branches, computes, databases and roles match the contract', async () => {
   const branches = 'GET /projects/{project_id}/branches';
   const made = await expectDone('POST /projects/{project_id}/branches', {
     body: { branch: { name: 'staging' }, endpoints: [{ type: 'read_write' }], annotation_value: { team: 'shop' } },
@@ -171,7 +171,7 @@ test('branches, computes, databases and roles are as the contract has them', asy
     [`DELETE ${roles}/{role_name}`, role],
     [`DELETE ${databases}/{database_name}`, database],
   ] as const) {
-    expect(await expectAnswer(route, { at: more })).toBeNull(); // 204: it was gone already
+    expect(await expectAnswer(route, { at: more })).toBeNull(); // 204: it was already gone
   }
   await expectDone('DELETE /projects/{project_id}/branches/{branch_id}', { at });
   await expectDone(branches, { query: '?include_deleted=true' });
@@ -179,7 +179,7 @@ test('branches, computes, databases and roles are as the contract has them', asy
   await expectDone('POST /projects/{project_id}/branches/{branch_id}/set_as_default', { at });
 });
 
-test('what else gives access to a project is as the contract has it: members, key sets, credentials of branches', async () => {
+test('other access to a project matches the contract: members, key sets, branch credentials', async () => {
   const { project_members: people } = await expectDone('GET /projects/{project_id}/members', { query: '?limit=3' });
   const other = (people as { member_id: string; org_role: string }[]).find((each) => each.org_role !== 'admin');
   const member = { at: { member_id: other?.member_id ?? '' } };
@@ -203,7 +203,7 @@ test('what else gives access to a project is as the contract has it: members, ke
   expect(JSON.stringify(listed)).not.toContain('nsk_live');
 });
 
-test('schemas and schedules of backups are as the contract has them', async () => {
+test('schemas and backup schedules match the contract', async () => {
   const schema = '/projects/{project_id}/branches/{branch_id}/schema';
   await expectDone(`GET ${schema}`, { query: '?db_name=neondb' });
   expect(await expectDone(`GET ${schema}`, { query: '?db_name=neondb&format=json' })).toEqual({ json: { tables: [] } });
@@ -218,7 +218,7 @@ test('schemas and schedules of backups are as the contract has them', async () =
   expect(await expectDone(`GET ${backups}`)).toEqual({ schedule });
 });
 
-test('snapshots are as the contract has them', async () => {
+test('snapshots match the contract', async () => {
   const { snapshot } = await expectDone('POST /projects/{project_id}/branches/{branch_id}/snapshot', {
     query: '?name=before-release',
   });
@@ -236,7 +236,7 @@ test('snapshots are as the contract has them', async () => {
   await expectDone('DELETE /projects/{project_id}/snapshots/{snapshot_id}', { at });
 });
 
-test('deleting, recovering and giving away a project are as the contract has them', async () => {
+test('deleting, recovering and transferring a project match the contract', async () => {
   await expectAnswer('DELETE /projects/{project_id}');
   await expectAnswer('GET /projects', { query: `?org_id=${ids.org_id}&recoverable=true` });
   await expectDone('POST /projects/{project_id}/recover');
@@ -262,7 +262,7 @@ test('every refusal has the error body', async () => {
   }
 });
 
-test('each route that the sandbox serves is in the contract and was touched', async () => {
+test('each route that the sandbox serves is in the contract and was tested', async () => {
   expect(contract.routes).toEqual(expect.arrayContaining(servedRoutes));
   expect([...touched].toSorted()).toEqual(servedRoutes.toSorted());
   const leftOut = contract.routes.filter((route) => !servedRoutes.includes(route));

@@ -15,7 +15,7 @@ Runs a hosted-Postgres control plane on 127.0.0.1 until it is stopped.
 Example: keywarden-sandbox --port 0 --data /tmp/sandbox
 `;
 
-/** The sandbox as a command: its state, the administrator's key and the address are in files of one folder. */
+/** Runs the sandbox as a command. Its state, the administrator's key and the address are in files of one folder. */
 async function main(): Promise<void> {
   const options = readOptions();
   if (options.help === true) {
@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   });
 }
 
-/** Opens the sandbox, or says in one sentence why it cannot be. */
+/** Opens the sandbox, or explains in one sentence why it cannot. */
 async function open(data: string, { port, adminKey }: { port: number; adminKey?: string }): Promise<Sandbox> {
   try {
     return await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
@@ -88,7 +88,7 @@ function readPort(text: string): number {
   return fail(2, `The port (--port, SANDBOX_PORT) must be from 0 to 65535, and "${text}" is not.`);
 }
 
-/** Parents first, one by one: below /proc a recursive mkdir of Node does not end. */
+/** Makes parents first, one by one: a recursive mkdir of Node does not end below /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -99,11 +99,11 @@ function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {
-    return undefined; // the first start makes it
+    return undefined; // the first start creates it
   }
 }
 
-/** Ends cleanly on a signal, or when the process that started this one is gone. */
+/** Stops cleanly on a signal, or when the parent process is gone. */
 function stopOnce(stop: () => Promise<void>): void {
   let stopping = false;
   const begin = () => {

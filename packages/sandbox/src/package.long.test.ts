@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const pnpm = fileURLToPath(new URL('../../../node_modules/.bin/pnpm', import.meta.url));
 
-/** The package as others get it, unpacked where nothing but its own dependencies can be found. */
+/** Installs the package as its users do, in a folder where only its own dependencies are available. */
 async function install(): Promise<{ empty: string; installed: string; manifest: Record<string, unknown> }> {
   const empty = mkdtempSync(join(tmpdir(), 'keywarden-package-'));
   await run(pnpm, ['pack', '--pack-destination', empty], { cwd: folder });
@@ -65,7 +65,7 @@ test('the packed sandbox runs in an empty folder: as a command, and inside a tes
   expect((await run(process.execPath, ['use.mjs'], { cwd: empty })).stdout.trim()).toBe('200');
 });
 
-test('the command says what it takes, and what it does not', async () => {
+test('the command prints its options, and refuses others', async () => {
   const main = join(folder, 'src/main.ts');
   expect((await run(process.execPath, [main, '--help'])).stdout).toMatch(/^Usage: keywarden-sandbox/);
   const refused = async (...words: string[]) => await run(process.execPath, [main, ...words]).catch((error) => error);

@@ -9,7 +9,7 @@ import { openValidatingProxy } from '@keywarden/testkit/sandbox/validating-proxy
 import { createNeonClient } from '@neon/sdk';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** A sandbox behind a proxy that validates. Work is done by the time that a client asks for it. */
+/** Returns a sandbox behind a validating proxy. Each operation is done by the time that a client asks for it. */
 async function lifeFixture() {
   const fixture = await projectFixture();
   const proxy = await openValidatingProxy(fixture.sandbox.url, async (route) => {
@@ -19,7 +19,7 @@ async function lifeFixture() {
   return { ...fixture, proxy };
 }
 
-test('@neon/sdk runs projects from their making to their recovery, and no answer of 500 and more is against the contract', async () => {
+test('@neon/sdk runs projects from creation to recovery, and at least 500 responses all match the contract', async () => {
   const { proxy, sandbox, organization } = await lifeFixture();
   const wait = { pollIntervalMs: 1, timeoutMs: 20_000 };
   const neon = createNeonClient({
@@ -75,7 +75,7 @@ test('@neon/sdk runs projects from their making to their recovery, and no answer
   expect(proxy.requests).toBeGreaterThanOrEqual(500);
 });
 
-test('neonctl runs a project from its making to its end', async () => {
+test('neonctl runs a project from creation to deletion', async () => {
   const { proxy, sandbox, organization } = await lifeFixture();
   const entry = join(dirname(createRequire(import.meta.url).resolve('neonctl/package.json')), 'bin/cli.js');
   const home = mkdtempSync(join(tmpdir(), 'keywarden-life-'));

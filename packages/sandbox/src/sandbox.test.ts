@@ -7,7 +7,7 @@ import { createSandbox, noLimits } from './index.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 
-test('a company has what was asked for; one seed makes one company; only six months are served', async () => {
+test('a company has the requested totals; one seed makes one company; only six months are served', async () => {
   const [first, second] = [await companyFixture(at), await companyFixture(at)];
   expect(first.counts).toMatchObject({ organizations: 2, projects: 4, keys: 40, operations: 6000 });
   expect(first.counts.served_operations).toBeGreaterThan(3000);
@@ -20,7 +20,7 @@ test('a company has what was asked for; one seed makes one company; only six mon
   expect(await all(first)).toEqual(await all(second));
 });
 
-test('a company has keys of every kind: busy, idle, never used, badly named, and names that repeat', async () => {
+test('a company has keys of every kind: busy, idle, never used, badly named, and with repeated names', async () => {
   const { control } = await companyFixture();
   const { body: keys } = await control<{ kind: string; name: string; last_used_at: string | null }[]>('/keys');
   expect(new Set(keys.map((key) => key.kind))).toEqual(new Set(['personal', 'organization', 'project']));
@@ -29,7 +29,7 @@ test('a company has keys of every kind: busy, idle, never used, badly named, and
   expect(new Set(keys.map((key) => key.name)).size).toBeLessThan(keys.length);
 });
 
-test('the computes of a company are suspended, and its operations name branches and computes that are there', async () => {
+test('a company’s computes are suspended, and its operations name existing branches and computes', async () => {
   const { api, project } = await companyFixture(at);
   const { endpoints } = (
     await api<{ endpoints: { id: string; current_state: string }[] }>(`/projects/${project}/endpoints`)
@@ -40,7 +40,7 @@ test('the computes of a company are suspended, and its operations name branches 
   expect(operations.filter((operation) => !known.has(operation.endpoint_id))).toEqual([]);
 });
 
-test('a cursor starts strictly below its time: a page that ends between two equal times loses the rest of them', async () => {
+test('a cursor starts strictly below its time: a page that ends between two equal times loses the remaining ones', async () => {
   const { api, control, project } = await companyFixture();
   const { served } = (await control<{ served: string[] }>(`/operations?project_id=${project}`)).body;
   const seen: string[] = [];
@@ -60,7 +60,7 @@ test('a cursor starts strictly below its time: a page that ends between two equa
   expect(served).toEqual(expect.arrayContaining(seen));
 });
 
-test('a full page carries a cursor even when nothing follows, and the next page is then empty', async () => {
+test('a full page has a cursor even if no row follows, and the next page is then empty', async () => {
   const { api, project, settle } = await companyFixture();
   const path = `/projects/${project}/operations?limit=1000`;
   await settle(project);
@@ -72,7 +72,7 @@ test('a full page carries a cursor even when nothing follows, and the next page 
   expect(next.body).toEqual({ operations: expect.any(Array) });
 });
 
-test('one project of four is being worked on when a company is made, and is done within the hour', async () => {
+test('one project of four has operations in progress when a company is made, and they end within the hour', async () => {
   const { api, control, advance } = await companyFixture();
   const { body: projects } = await control<{ id: string }[]>('/projects');
   const open = async () => {
@@ -87,7 +87,7 @@ test('one project of four is being worked on when a company is made, and is done
   expect((await open()).flat()).toEqual([]);
 });
 
-test('a use is recorded with its time and with the chain of proxies that it came through', async () => {
+test('a use is recorded with its time and its chain of proxies', async () => {
   const { api, organization } = await companyFixture();
   const keys = `/organizations/${organization}/api_keys`;
   const minted = (await api<{ id: number; key: string }>(keys, { body: { key_name: 'used' } })).body;
@@ -119,7 +119,7 @@ test('state in a file survives a restart: keys, operations and the clock', async
   expect(Date.parse(now) - Date.now()).toBeGreaterThan(86_000_000);
 });
 
-test('the clock of a sandbox without a company may begin earlier; with one it does not go back', async () => {
+test('the clock of a sandbox without a company may begin earlier; with a company it does not go back', async () => {
   const { api, control } = await openFixture();
   const back = { body: { advance_seconds: -90 * 86_400 } };
   const { now } = (await control<{ now: string }>('/clock', back)).body;
@@ -139,7 +139,7 @@ test('a second sandbox on one file is refused', async () => {
   await expect(createSandbox({ file, limits: noLimits })).rejects.toThrow('database is locked');
 });
 
-test('a control that is asked for wrongly says what is wrong and changes nothing', async () => {
+test('an invalid control request explains the problem and changes nothing', async () => {
   const { control } = await openFixture();
   const wrong: [string, string, unknown][] = [
     ['PUT', '/faults', [{ kind: 'earthquake' }]],
@@ -160,7 +160,7 @@ test('a control that is asked for wrongly says what is wrong and changes nothing
   expect((await control('/clock', foreign)).status).toBe(403);
 });
 
-test('the administrator comes back with a new key, also when the old one was revoked; further companies have their own ids', async () => {
+test('the administrator gets a new key, even if the old one was revoked; further companies have their own ids', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const { api, control, sandbox } = await openFixture({ file });
   for (const seed of [7920, 1, 1]) {
@@ -175,7 +175,7 @@ test('the administrator comes back with a new key, also when the old one was rev
   expect((await again.api('/auth')).status).toBe(200);
 });
 
-test('a restart finds the operations that were going on, and ends them', async () => {
+test('a restart finds the operations in progress and ends them', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const { api, sandbox, project } = await projectFixture({ file });
   await api(`/projects/${project}/branches`, { body: { endpoints: [{ type: 'read_write' }] } });
@@ -185,7 +185,7 @@ test('a restart finds the operations that were going on, and ends them', async (
   expect([branch?.status, start?.status]).toEqual(['finished', 'finished']);
 });
 
-test('an answer has no later Date than what it says, also where the clock is moved while it is written', async () => {
+test('a response’s Date is not before its data, even if the clock is moved while it is written', async () => {
   const sandbox = await createSandbox({ ...at, limits: noLimits });
   const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
   const ask = (path: string, init = {}) => sandbox.app.request(path, { headers, ...init });
@@ -197,7 +197,7 @@ test('an answer has no later Date than what it says, also where the clock is mov
   await sandbox.close();
 });
 
-test('where nothing is kept for later, the app alone answers, without a server', async () => {
+test('where no state is kept for later, the app responds without a server', async () => {
   const { sandbox } = await openFixture();
   const response = await sandbox.app.request('/api/v2/auth', {
     headers: { authorization: `Bearer ${sandbox.adminKey}` },
@@ -205,7 +205,7 @@ test('where nothing is kept for later, the app alone answers, without a server',
   expect(response.status).toBe(200);
 });
 
-test('the recorded ways of the service: a cursor on every page with rows, ids of projects, whole seconds, administrators', async () => {
+test('the recorded behaviour of the service: a cursor on every page with rows, ids of projects, whole seconds, administrators', async () => {
   const { api, control, project, organization, sandbox } = await projectFixture();
   await control('/settings', {
     method: 'PUT',

@@ -15,39 +15,39 @@ import { type Database, openDatabase, readSetting, writeSetting } from './store/
 import { createRandom } from './store/random.ts';
 
 export interface SandboxOptions {
-  /** Where the state is kept; in memory without it. */
+  /** Where the state is stored; in memory if absent. */
   file?: string;
-  /** 0 picks a free one, which is the default. */
+  /** 0 selects a free port, which is the default. */
   port?: number;
-  /** The secret of key 1, a personal key of the user who administers every organization; made when absent. */
+  /** The secret of key 1, a personal key of the user who administers every organization; generated if absent. */
   adminKey?: string;
   limits?: Limits;
-  /** The pace of the control plane's own work. */
+  /** The rate of the control plane's own work. */
   work?: Partial<Work>;
-  /** Where services of this shape differ. */
+  /** The options in which services of this shape differ. */
   settings?: Partial<Settings>;
-  /** The machine's time in milliseconds; tests may bring their own. */
+  /** The machine's time in milliseconds; tests may pass their own. */
   realNowMs?: () => number;
-  /** Hears each secret that is made, so that a test can look for leaks. */
+  /** Called with each new secret, so that a test can search for leaks. */
   onSecret?: (token: string) => void;
 }
 
 export interface Sandbox {
   app: Hono;
-  /** The control plane's base URL, version and all: http://127.0.0.1:PORT/api/v2 */
+  /** The control plane's base URL, including the version: http://127.0.0.1:PORT/api/v2 */
   url: string;
-  /** Where the controls stand: http://127.0.0.1:PORT/_sandbox */
+  /** The base URL of the controls: http://127.0.0.1:PORT/_sandbox */
   controlUrl: string;
   adminKey: string;
-  /** Tells this state from any other: a new one has the same projects, with another history. */
+  /** Identifies this state: a new state has the same projects, with another history. */
   id: string;
-  /** True when nothing was ever generated in it. */
+  /** True if nothing was ever generated in it. */
   isEmpty: boolean;
-  /** Ends the server and its connections; a second call does nothing. */
+  /** Stops the server and its connections; a second call does nothing. */
   close(): Promise<void>;
 }
 
-/** Starts a whole local control plane on 127.0.0.1. Rejects with the system's error, EADDRINUSE for a taken port. */
+/** Starts a complete local control plane on 127.0.0.1. Rejects with the system's error: EADDRINUSE for a taken port. */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const db = openDatabase(options.file ?? ':memory:');
   const clock = createClock(db, options.realNowMs ?? Date.now);
@@ -102,7 +102,7 @@ function idOf(db: Database): string {
   return id;
 }
 
-/** Key 1 belongs to the administrator; a new secret for it replaces the old one. */
+/** Sets the secret of key 1, which belongs to the administrator; a new secret replaces the old one. */
 function ensureAdministrator({ db, clock }: State, adminKey: string): void {
   const revive = 'update api_key set token_hash = ?, revoked_at = null where id = 1';
   if (db.run(revive, hashToken(adminKey)) > 0) return;
@@ -129,7 +129,7 @@ function listen(app: Hono, port: number): Promise<ServerType> {
       resolve(server);
     });
     server.once('error', reject);
-    // Node's five seconds end a connection under a client in this process that was busy for a second when it asked again.
+    // Node's default of five seconds closes the connection of a client in this process that was busy for a second before its next request.
     if ('keepAliveTimeout' in server) server.keepAliveTimeout = 60_000;
   });
 }

@@ -8,7 +8,7 @@ import type { Database } from './store/database.ts';
 import type { Random } from './store/random.ts';
 import type { Micros } from './store/time.ts';
 
-/** All that the routes of one sandbox share. */
+/** The state that the routes of one sandbox share. */
 export interface State {
   db: Database;
   clock: Clock;
@@ -17,12 +17,12 @@ export interface State {
   limits: Limits;
   work: Work;
   settings: Settings;
-  /** For ids and passwords, which no two starts may make alike. */
+  /** The source of ids and passwords, which must differ between two starts. */
   random: Random;
   newToken: () => string;
 }
 
-/** What the faults in force ask of one request's handler. */
+/** What the active faults require of one request's handler. */
 interface FaultVariables {
   partialProjects: boolean;
   lateCommitBy: Micros;
@@ -31,7 +31,7 @@ interface FaultVariables {
 
 interface RequestVariables {
   principal: Principal;
-  /** When the request's handler began: what it answers is of then or later. */
+  /** When the request's handler began: the data of its response is from then or later. */
   answeredAt: Micros;
 }
 

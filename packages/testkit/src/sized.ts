@@ -1,6 +1,6 @@
 /**
- * How many runs a property or simulation test makes: `full` times TEST_SIZE, at least one. TEST_SIZE is 0.1 in `npm test` and 1 in
- * `npm run test:long`; a larger one searches longer. Throws when TEST_SIZE is not a positive number.
+ * Returns how many runs a property or simulation test makes: `full` times TEST_SIZE, at least one. TEST_SIZE is 0.1 in `npm test` and 1 in `npm run
+ * test:long`; a larger one searches longer. Throws when TEST_SIZE is not a positive number.
  */
 export function sized(full: number): number {
   const text = process.env.TEST_SIZE || '0.1';

@@ -4,9 +4,8 @@ import { setTimeout } from 'node:timers/promises';
 const patienceMs = 60_000;
 
 /**
- * Waits until `ask` answers with something other than `undefined` or `false`, and returns that answer. Asks again every `everyMs`.
- * Throws after a minute, naming `what` and the last error of `ask`; an error of `ask` before that counts as "not yet" only with
- * `toleratesErrors`.
+ * Waits until `ask` returns something other than `undefined` or `false`, and returns that value. Asks again every `everyMs`. Throws after a minute,
+ * naming `what` and the last error of `ask`. An earlier error of `ask` counts as "not yet" only with `toleratesErrors`.
  */
 export async function until<T>(
   ask: () => T | Promise<T>,
@@ -22,7 +21,7 @@ export async function until<T>(
     let cause: unknown;
     try {
       const answer = await ask();
-      // The two values that mean "not yet" are excluded by the comparison.
+      // The comparison excludes the two values that mean "not yet".
       if (answer !== undefined && answer !== false) return answer as Exclude<T, undefined | false>;
     } catch (error) {
       if (!toleratesErrors) throw error;
@@ -33,7 +32,9 @@ export async function until<T>(
   }
 }
 
-/** Lets `ms` of real time pass. Only for a test whose subject is real time: `why` says what would go unseen without it. */
+/**
+ * Waits `ms` of real time. Only for a test whose subject is real time: `why` names what the test would miss without it.
+ */
 export async function realTime(ms: number, why: string): Promise<void> {
   if (why === '') throw new Error('realTime needs a reason');
   await setTimeout(ms);

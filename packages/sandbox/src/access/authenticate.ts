@@ -4,13 +4,13 @@ import { hashToken, recordUse } from '../resources/keys.ts';
 import type { Clock } from '../store/clock.ts';
 import type { Database } from '../store/database.ts';
 
-/** Who a request acts as. `userId` is the key's creator, also for keys that act for an organization. */
+/** The identity that a request acts as. `userId` is the key's creator, also for keys that act for an organization. */
 export type Principal =
   | { kind: 'personal'; keyId: string; userId: string }
   | { kind: 'organization'; keyId: string; userId: string; organizationId: string }
   | { kind: 'project'; keyId: string; userId: string; organizationId: string; projectId: string };
 
-/** The account that limits are counted for: a user, or an organization. */
+/** Returns the account that limits are counted for: a user or an organization. */
 export function accountOf(principal: Principal): string {
   return principal.kind === 'personal' ? principal.userId : principal.organizationId;
 }

@@ -4,7 +4,7 @@ import { createLimitCounter, documentedLimits } from './limits.ts';
 
 const second = 1_000_000;
 
-test('beyond a limit the answer is 429, it is counted, and the next window begins afresh', async () => {
+test('a request over the limit gets 429 and is counted, and the next window starts at zero', async () => {
   let now = Date.parse('2026-06-15T12:00:30Z');
   const { api, control } = await companyFixture({ realNowMs: () => now });
   await control('/limits', {
@@ -38,7 +38,7 @@ test('the documented limits: 700 a minute an account, 40 a second a route, 10 a 
   expect(allowed('GET /projects', spread)).toBe(700);
 });
 
-test('one account does not use up another’s limit, nor one route another’s burst', () => {
+test('one account does not use another’s limit, and one route does not use another’s burst', () => {
   const counter = createLimitCounter();
   for (let index = 0; index < 40; index += 1) counter.allow(documentedLimits, 'a', 'GET /projects', index);
   expect(counter.allow(documentedLimits, 'a', 'GET /projects', 41)).toBe(false);
@@ -46,7 +46,7 @@ test('one account does not use up another’s limit, nor one route another’s b
   expect(counter.allow(documentedLimits, 'b', 'GET /projects', 43)).toBe(true);
 });
 
-test('sliding windows refuse a burst that fixed ones would let pass across the turn of a second', () => {
+test('sliding windows refuse a burst that fixed windows would allow across the end of a second', () => {
   const across = [
     ...Array.from({ length: 40 }, (_, index) => 900_000 + index),
     ...Array.from({ length: 40 }, () => second),

@@ -2,7 +2,7 @@ import { type Fixture, fixtureOf } from '@keywarden/testkit/sandbox/fixture';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSandbox, noLimits, type Sandbox } from '../index.ts';
 
-// Who may do what: each kind of key on each kind of route, with the status and the message of every refusal.
+// Permissions: each kind of key on each kind of route, with the status and the message of every refusal.
 
 const notForOrganizations = 'not allowed for organization API keys';
 const outside = (own: string) =>
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await sandbox.close());
 
-/** The personal keys of a member of the first organization, and of somebody who is of the other one alone. */
+/** Finds the personal keys of a member of the first organization, and of a member of only the other one. */
 async function findPeople(secrets: string[]): Promise<void> {
   for (const key of secrets) {
     const { body } = await fixture.api<{ auth_method: string; account_id: string }>('/auth', { key });
@@ -257,7 +257,7 @@ test.each(rules)('$route', async ({ route, body, outcomes }) => {
   }
 });
 
-test('the account of a key is its user, or its organization; limits count for that', async () => {
+test('a key’s account is its user or its organization, and limits count for that account', async () => {
   const accounts = [];
   for (const who of ['organization', 'project', 'admin'] as const) {
     accounts.push((await fixture.api<{ account_id: string }>('/auth', { key: keys.get(who) ?? '' })).body.account_id);
@@ -265,7 +265,7 @@ test('the account of a key is its user, or its organization; limits count for th
   expect(accounts).toEqual([names.org, names.org, '00000000-0000-4000-a000-000000000001']);
 });
 
-test('only an administrator, or the key of the organization, deletes a project; then the keys scoped to it end', async () => {
+test('only an administrator or the organization’s key deletes a project; that ends the keys scoped to it', async () => {
   const path = `/projects/${names.project}`;
   const remove = async (who: Who) => {
     const { status, body } = await fixture.api(path, { method: 'DELETE', key: keys.get(who) ?? '' });
@@ -279,7 +279,7 @@ test('only an administrator, or the key of the organization, deletes a project; 
   expect(await remove('admin')).toEqual(noProject);
 });
 
-test('no key, a wrong one and a revoked one are all told the same', async () => {
+test('a missing key, a wrong key and a revoked key get the same response', async () => {
   const minted = (await fixture.api<{ id: number; key: string }>('/api_keys', { body: { key_name: 'short-lived' } }))
     .body;
   expect((await fixture.api('/auth', { key: minted.key })).status).toBe(200);

@@ -2,13 +2,13 @@ import { notForOrganizationKeys, outsideProject, Refusal } from '../http/errors.
 import type { Database, Row } from '../store/database.ts';
 import type { Principal } from './authenticate.ts';
 
-/** The route is for people: keys of organizations and projects get the control plane's 404. */
+/** Throws the control plane's 404 for keys of organizations and projects: the route is for people. */
 export function requirePersonal(principal: Principal): Extract<Principal, { kind: 'personal' }> {
   if (principal.kind !== 'personal') throw notForOrganizationKeys();
   return principal;
 }
 
-/** The caller's role in an organization that it may see at all; 404 hides the others. */
+/** Returns the caller's role in an organization that it may see; throws 404 for others. */
 export function requireOrganization(db: Database, principal: Principal, organizationId: string): 'admin' | 'member' {
   if (principal.kind === 'project') throw outsideProject(principal.projectId);
   const role = roleIn(db, principal, organizationId);
@@ -16,23 +16,25 @@ export function requireOrganization(db: Database, principal: Principal, organiza
   return role;
 }
 
-/** As above, for what only administrators may do: `to` says what that is. */
+/** Throws like `requireOrganization` unless the caller is an administrator. `to` names the action. */
 export function requireAdministrator(db: Database, principal: Principal, { of, to }: { of: string; to: string }): void {
   if (requireOrganization(db, principal, of) !== 'admin') {
     throw new Refusal(403, `only organization admins are allowed to ${to}`);
   }
 }
 
-/** The project, when the caller may work on it; else the control plane's 404. */
+/** Returns the project if the caller may work on it; otherwise throws the control plane's 404. */
 export function requireProject(db: Database, principal: Principal, projectId: string): Row {
   if (principal.kind === 'project' && principal.projectId !== projectId) throw outsideProject(principal.projectId);
   const project = db.get('select * from project where id = ? and deleted_at is null', projectId);
-  // A project of somebody else's organization is told apart from no project at all by nothing.
+  // The response does not distinguish another organization's project from a missing one.
   if (project === undefined || !mayEnter(db, principal, project)) throw new Refusal(404, 'project not found');
   return project;
 }
 
-/** A project that only an administrator of its organization may delete, recover or give away. */
+/**
+ * Returns a project if the caller may delete, recover or transfer it: only an administrator of its organization may.
+ */
 export function requireOwnProject(
   db: Database,
   principal: Principal,
@@ -69,7 +71,7 @@ function roleIn(db: Database, principal: Principal, organizationId: string): 'ad
   return member.role === 'admin' ? 'admin' : 'member';
 }
 
-/** Shared with a person of that address, who need not be of the organization. */
+/** Returns whether a project is shared with the user's address; the user need not be in the organization. */
 function isShared(db: Database, { userId, projectId }: { userId: string; projectId: string }): boolean {
   const row = db.get(
     `select 1 from permission p join user u on u.email = p.email

@@ -16,7 +16,9 @@ import { addedOperationsSchema, addOperations, listTrueOperations } from './oper
 
 const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
 
-/** The sandbox's own controls: what a test or a person turns, and the truth to compare an archive with. No secrets. */
+/**
+ * Adds the sandbox's own controls: the settings that a test or a person changes, and the truth to compare an archive with. They return no secrets.
+ */
 export function controls(state: State, routes: ReadonlySet<string>): Hono {
   const app = new Hono();
   const { db, clock } = state;
@@ -97,7 +99,7 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
   return app;
 }
 
-/** Where nothing was ever generated the clock may begin earlier; the administrator was there from the start. */
+/** Sets the clock back in a sandbox where nothing was ever generated; the administrator existed from the start. */
 function setBack({ db, clock }: State, seconds: number): void {
   if (db.get('select 1 from organization limit 1') !== undefined) {
     throw new Refusal(422, 'the clock goes back only while there is no company; begin with another state file');
@@ -108,7 +110,7 @@ function setBack({ db, clock }: State, seconds: number): void {
   db.run('update api_key set created_at = min(created_at, ?), last_used_at = null', now);
 }
 
-/** A page of another site, open in a browser on this machine, must not turn anything. */
+/** Refuses requests from another site's page in a browser on this machine: it must not change anything. */
 function requireLocal(c: Context): void {
   const origin = c.req.header('origin');
   const hosts = [
@@ -119,7 +121,7 @@ function requireLocal(c: Context): void {
   if (!isLocal) throw new Refusal(403, 'the controls answer requests from this machine alone');
 }
 
-/** A fault that no request can meet would make a test that cannot fail. */
+/** Refuses a fault that no request can match: it would make a test that cannot fail. */
 function requireRoute(
   routes: ReadonlySet<string>,
   { method, path }: { method: string | undefined; path: string | undefined },

@@ -5,7 +5,7 @@ import type { Env } from '../state.ts';
 import { MILLISECOND } from '../store/time.ts';
 import type { Fault } from './faults.ts';
 
-/** Carries out a fault around the request's own work; without one the request goes on as it is. */
+/** Applies a fault around the request's own work; without a fault the request proceeds unchanged. */
 export async function strike(c: Context<Env>, fault: Fault | undefined, next: Next): Promise<void> {
   switch (fault?.kind) {
     case undefined:
@@ -41,7 +41,7 @@ export async function strike(c: Context<Env>, fault: Fault | undefined, next: Ne
 function refusal(c: Context<Env>, fault: Extract<Fault, { kind: 'status' }>): Response {
   const { status, body, retry_after: retryAfter, message = `fault: status ${status}` } = fault;
   if (retryAfter !== undefined) c.header('Retry-After', retryAfter);
-  // The schema of faults bounds it to 400..599.
+  // The schema of faults limits it to 400..599.
   const code = status as Refusal['status'];
   if (body === 'json') return renderRefusal(c, { status: code, code: '', message });
   return c.html(
@@ -65,7 +65,7 @@ async function truncate(c: Context): Promise<void> {
   markSent(c);
 }
 
-/** Tells the server that nothing is left to write. The first line keeps Hono from merging the old response into the new. */
+/** Marks the response as fully written. The first line keeps Hono from merging the old response into the new one. */
 function markSent(c: Context): void {
   c.res = undefined;
   c.res = RESPONSE_ALREADY_SENT;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
 
-test('a fault strikes the requests that its method, path, after and times name, and an empty list ends all', async () => {
+test('a fault affects the requests that its method, path, after and times select, and an empty list ends all faults', async () => {
   const { api, control, organization } = await companyFixture();
   const keys = `/organizations/${organization}/api_keys`;
   const fault = {
@@ -38,14 +38,14 @@ test('a dropped connection leaves nothing done; a lost response leaves it done',
   expect(await count()).toBe(before + 1);
 });
 
-test('a truncated body ends before its announced length', async () => {
+test('a truncated body ends before its declared length', async () => {
   const { api, control } = await companyFixture();
   await control('/faults', { method: 'PUT', body: [{ kind: 'truncate', times: 1 }] });
   await expect(api('/users/me')).rejects.toThrow('terminated');
   expect((await api('/users/me')).status).toBe(200);
 });
 
-test('late commits: rows appear below others that were listed already, with the time at which they were made', async () => {
+test('late commits: rows appear below rows that were already listed, with the time at which they were made', async () => {
   const { api, control, project, branch, settle, advance } = await projectFixture(at);
   const list = async () => (await api<{ operations: Operation[] }>(`/projects/${project}/operations`)).body.operations;
   const branches = '/projects/{project_id}/branches';
@@ -68,7 +68,7 @@ test('late commits: rows appear below others that were listed already, with the 
   expect(seen[1]).toMatchObject({ status: 'finished', created_at: late?.created_at });
 });
 
-test('late commits that name no route are for the control plane’s own work too', async () => {
+test('late commits without a route also apply to the control plane’s own work', async () => {
   const { api, control, project, advance } = await companyFixture(at);
   const newest = async () =>
     (await api<{ operations: Operation[] }>(`/projects/${project}/operations?limit=1`)).body.operations[0]?.id;
@@ -85,7 +85,7 @@ test('late commits that name no route are for the control plane’s own work too
   expect(await newest()).not.toBe(before);
 });
 
-test('a late last use: lists show what was known then, the revoke response what is true', async () => {
+test('a late last use: lists show the earlier value, the revoke response the true one', async () => {
   const { api, control, organization, advance } = await companyFixture(at);
   const keys = `/organizations/${organization}/api_keys`;
   const minted = (await api<{ id: number; key: string }>(keys, { body: { key_name: 'used' } })).body;
@@ -116,7 +116,7 @@ test('a late last use: lists show what was known then, the revoke response what 
   expect(Date.parse(revoked.last_used_at ?? '')).toBeGreaterThan(Date.parse(first ?? ''));
 });
 
-test('half a page of projects is left out and named as unavailable', async () => {
+test('half a page of projects is left out and listed as unavailable', async () => {
   const { api, control, organization } = await companyFixture();
   const list = async () =>
     (await api<{ projects: unknown[]; unavailable_project_ids?: string[] }>(`/projects?org_id=${organization}`)).body;
@@ -127,7 +127,7 @@ test('half a page of projects is left out and named as unavailable', async () =>
   expect(half.unavailable_project_ids?.length).toBeGreaterThan(0);
 });
 
-test('operations can be added: of one time, late, and going on', async () => {
+test('operations can be added with one time, late, and in progress', async () => {
   const { control, advance, project } = await projectFixture(at);
   const add = async (groups: object[]) =>
     (await control<string[][]>('/operations', { body: { project_id: project, groups } })).body;
@@ -143,7 +143,7 @@ test('operations can be added: of one time, late, and going on', async () => {
   expect(await served()).toEqual(expect.arrayContaining(late ?? []));
 });
 
-test('a status may come as a gateway’s page, with words of its own, and with either form of Retry-After', async () => {
+test('a status may come as a gateway’s HTML page, with a custom message, and with either form of Retry-After', async () => {
   const { api, control, sandbox, project } = await projectFixture();
   const path = '/projects/{project_id}';
   const ask = async () =>

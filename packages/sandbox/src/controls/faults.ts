@@ -9,10 +9,11 @@ const common = {
 const lateness = z.int().nonnegative().max(86_400_000);
 
 /**
- * What may go wrong. `status`: that answer instead, with a `message`, as a gateway's page of HTML, with a Retry-After of seconds or a date. `latency`: the same, later. `drop`: cut before anything is done. `truncate`: half of
- * the body. `lose_response`: done, then cut. `partial_projects`: half of a page, the others named as unavailable. `late_commit`: operations
- * that the request makes show in lists only `latency_ms` later, with the time at which they were made; without method and path also the
- * control plane's own. `late_last_used`: key lists show each last use as it was known `latency_ms` ago.
+ * The faults. `status`: responds with that status, with a `message`, as a gateway's page of HTML, or with a Retry-After of seconds or a date.
+ * `latency`: responds later. `drop`: cuts the connection before any work. `truncate`: sends half of the body. `lose_response`: does the work, then
+ * cuts the connection. `partial_projects`: returns half of a page and lists the others as unavailable. `late_commit`: operations that the request
+ * makes show in lists only `latency_ms` later, with the time at which they were made. Without method and path this includes the control plane's own
+ * operations. `late_last_used`: key lists show each last use with the value of `latency_ms` ago.
  */
 export const faultsSchema = z.array(
   z.discriminatedUnion('kind', [
@@ -35,11 +36,13 @@ export const faultsSchema = z.array(
 );
 export type Fault = z.infer<typeof faultsSchema>[number];
 
-/** The faults in force. Each `match` counts against those that name the request, and answers with the first that strikes. */
+/**
+ * The active faults. Each `match` counts against the faults that select the request, and returns the first that applies.
+ */
 export interface Faults {
   set(faults: Fault[]): void;
   match(method: string, route: string): Fault | undefined;
-  /** The same for an operation that the control plane makes by itself: late commits that name no route. */
+  /** Returns the fault for an operation that the control plane makes itself: late commits without a route. */
   matchSystem(): Fault | undefined;
 }
 

@@ -13,15 +13,15 @@ const group = z.strictObject({
 });
 
 /**
- * Operations to add to a project, in groups that bear one time each: so many seconds ago. They show in lists only `late_seconds` from
- * now, and are going on for `going_on_seconds`; 0 is at once, and done.
+ * Operations to add to a project, in groups with one time each: this many seconds ago. They show in lists after `late_seconds`, and stay in progress
+ * for `going_on_seconds`; 0 means at once, and done.
  */
 export const addedOperationsSchema = z.strictObject({
   project_id: z.string(),
   groups: z.array(group).min(1).max(1000),
 });
 
-/** Adds them; answers with their ids, group by group. */
+/** Adds the operations; returns their ids, group by group. */
 export function addOperations(
   { db, clock }: State,
   { project_id: projectId, groups }: z.infer<typeof addedOperationsSchema>,
@@ -52,7 +52,9 @@ export function addOperations(
   );
 }
 
-/** The operations of a project that lists show now, newest first, and those that they no longer do; the late ones are in neither. */
+/**
+ * Lists the project's operations that lists show now, newest first, and those that lists no longer show. Late operations are in neither.
+ */
 export function listTrueOperations(
   { db, clock }: State,
   { projectId, withTimes }: { projectId: string; withTimes: boolean },

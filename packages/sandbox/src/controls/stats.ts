@@ -3,7 +3,7 @@ interface Count {
   rate_limited: number;
 }
 
-/** What `GET /_sandbox/stats` answers: requests since the last reset, by route pattern. */
+/** The response of `GET /_sandbox/stats`: requests since the last reset, by route pattern. */
 export interface Stats {
   count(route: string, rateLimited: boolean): void;
   reset(): void;

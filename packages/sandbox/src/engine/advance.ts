@@ -27,7 +27,9 @@ const sources: readonly { kind: Kind; table: string; key: string; due: string }[
   { kind: 'snapshot_expiry', table: 'snapshot', key: 'id', due: 'expires_at' },
 ];
 
-/** The earliest of each source that is due. Those of one time go in the order in which they were made, as the indexes have them. */
+/**
+ * Selects the earliest due item of each source. Items of one time keep the order in which they were made, as in the indexes.
+ */
 const nextOfEach = sources
   .map(
     ({ kind, table, key, due }) =>
@@ -44,7 +46,7 @@ function nextDue({ db }: State, now: Micros): Row | undefined {
     );
 }
 
-/** Does everything that has come due, in the order of its times, each as if at its own time. Called before each answer. */
+/** Does everything that is due, in order of its times, each item as if at its own time. Called before each response. */
 export function advance(state: State, now: Micros): void {
   let due = nextDue(state, now);
   if (due === undefined) return;

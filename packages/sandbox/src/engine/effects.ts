@@ -3,7 +3,7 @@ import { type Micros, SECOND } from '../store/time.ts';
 
 const defaultSuspendTimeoutSeconds = 300;
 
-/** What an operation that has ended does to the branch, compute or project that it was for. */
+/** Applies what a finished operation does to its branch, compute or project. */
 export function takeEffect(db: Database, operation: Row, at: Micros): void {
   const { action, status, project_id: project, branch_id: branch, endpoint_id: endpoint } = operation;
   if (endpoint !== null && endpoint !== undefined)
@@ -58,7 +58,7 @@ function activate(
   { project, branch, endpoint, at }: { project: Value; branch: Value; endpoint: Value; at: Micros },
 ): void {
   const owner = db.get('select deleted_at from project where id = ?', project ?? null);
-  if (owner?.deleted_at !== null) return; // deleted meanwhile: nothing of it starts any more
+  if (owner?.deleted_at !== null) return; // deleted meanwhile: nothing in it starts any more
   db.run(
     `update endpoint set state = 'active', started_at = :at, last_active_at = :at, updated_at = :at,
        suspend_at = case suspend_timeout_seconds when -1 then null when 0 then :at + ${defaultSuspendTimeoutSeconds * SECOND}
@@ -70,7 +70,7 @@ function activate(
   db.run('update project set last_active_at = ? where id = ?', at, project ?? null);
 }
 
-/** A compute that could not be suspended is idle still, and so is tried again. */
+/** Schedules a suspension. A compute that could not be suspended is still idle, so the attempt is repeated. */
 function suspendLater(db: Database, endpoint: Value, at: Micros): void {
   db.run(
     "update endpoint set suspend_at = ? where id = ? and state = 'active' and deleted_at is null",
@@ -79,7 +79,7 @@ function suspendLater(db: Database, endpoint: Value, at: Micros): void {
   );
 }
 
-/** What a project held is gone for good; its row and its operations stay, as the truth that tests ask for. */
+/** Deletes what a project contained. Its row and its operations stay, as the truth that tests query. */
 function forgetData(db: Database, project: Value): void {
   const branches = 'branch_id in (select id from branch where project_id = ?)';
   db.run(`delete from database where ${branches}`, project ?? null);

@@ -24,7 +24,7 @@ test('creating a branch with a compute runs create_branch, and start_compute wai
   expect(brief(after)).toEqual(['start_compute finished', 'create_branch finished']);
 });
 
-test('while operations of a project go on, what would schedule more of them answers 423, and what would not goes through', async () => {
+test('while a project has operations in progress, requests that schedule more get 423, and other requests succeed', async () => {
   const fixture = await projectFixture(at);
   const branches = `/projects/${fixture.project}/branches`;
   await fixture.api(branches, { body: { branch: { name: 'one' } } });
@@ -63,7 +63,7 @@ test('at most one operation of a project runs at any time', async () => {
   expect(seen).toBeGreaterThan(0);
 });
 
-test('a compute that is started is suspended again once it is idle', async () => {
+test('a started compute is suspended again once it is idle', async () => {
   const fixture = await projectFixture(at);
   const state = async () =>
     (
@@ -78,7 +78,7 @@ test('a compute that is started is suspended again once it is idle', async () =>
   expect(newest).toMatchObject({ action: 'suspend_compute', status: 'finished', endpoint_id: fixture.endpoint });
 });
 
-test('by itself a project sees nothing for a day, then at most one operation a day, unless more are asked for', async () => {
+test('a project has no automatic work for a day, then at most one operation a day, unless configured otherwise', async () => {
   const fixture = await companyFixture(at);
   const count = async () =>
     (await fixture.control<{ operations: number }[]>('/projects')).body.map((each) => each.operations);
@@ -95,7 +95,7 @@ test('by itself a project sees nothing for a day, then at most one operation a d
   expect(Math.min(...faster)).toBeGreaterThan(60);
 });
 
-test('one seed gives one course of the control plane’s own work; time that comes in one step or in many gives the same', async () => {
+test('one seed gives one course of automatic work, whether time advances in one step or in many', async () => {
   const course = async (steps: number, seed: number) => {
     const fixture = await companyFixture({ ...at, work: { seed, system_trouble: 0.5 } });
     for (let step = 0; step < steps; step += 1) await fixture.advance((60 * day) / steps);
@@ -111,7 +111,7 @@ test('one seed gives one course of the control plane’s own work; time that com
   expect(statuses).toEqual(new Set(['finished', 'error', 'cancelled', 'skipped']));
 });
 
-test('what fails is tried again after a while, and says when', async () => {
+test('a failed operation is retried after a while, and shows when', async () => {
   const fixture = await projectFixture({ ...at, work: { seed: 1 } });
   await fixture.control('/work', { method: 'PUT', body: { request_trouble: 1, seed: 12 } });
   const seen: string[] = [];
@@ -133,7 +133,7 @@ test('what fails is tried again after a while, and says when', async () => {
   expect(seen).toContain('failed');
 });
 
-test('operations older than six months are served no more, though the sandbox still knows them', async () => {
+test('operations older than six months are no longer served, though the sandbox keeps them', async () => {
   const fixture = await companyFixture(at);
   const truth = async () =>
     (await fixture.control<{ served: string[]; pruned: string[] }>(`/operations?project_id=${fixture.project}`)).body;
@@ -147,7 +147,7 @@ test('operations older than six months are served no more, though the sandbox st
   expect(page.operations.map(({ id }) => id)).toEqual(after.served);
 });
 
-test('all thirteen actions of the document occur, each out of what people and the control plane do', async () => {
+test('all thirteen actions of the API document occur, each caused by people’s or the control plane’s work', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const fixture = await projectFixture({ ...at, file });
   const act = async (method: string, path: string, body?: unknown) => {

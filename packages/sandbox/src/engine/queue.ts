@@ -7,7 +7,7 @@ import { MILLISECOND, type Micros } from '../store/time.ts';
 import { takeEffect } from './effects.ts';
 import { drawOutcome, isFinal, nextStatus, type Outcome, type Status, stay } from './transitions.ts';
 
-/** One operation to be done: what, and on which branch and compute. */
+/** An operation to run: its action, branch and compute. */
 export interface Task {
   action: string;
   branchId?: string | null;
@@ -18,13 +18,13 @@ export interface Order {
   projectId: string;
   at: Micros;
   tasks: Task[];
-  /** By a person's request, or by the control plane itself. */
+  /** The cause: a person's request, or the control plane itself. */
   by: 'request' | 'system';
-  /** Makes the rows visible only then, though they bear `at`. */
+  /** Makes the rows visible only at this time, though their time is `at`. */
   visibleAt?: Micros | null;
 }
 
-/** 423 while operations of the project are going on: it takes one request's work at a time. */
+/** Throws 423 while operations of the project are in progress: it accepts one request's work at a time. */
 export function requireFree({ db }: State, projectId: string): void {
   if (hasOpen(db, projectId)) {
     throw new Refusal(423, 'project already has running conflicting operations, scheduling of new ones is prohibited');
@@ -36,8 +36,8 @@ export function hasOpen(db: State['db'], projectId: string): boolean {
 }
 
 /**
- * Queues the tasks of one request, all of one created_at, and answers with their sequence numbers. The first runs at once if nothing else
- * of its project does.
+ * Queues the tasks of one request, all with one created_at, and returns their sequence numbers. The first runs at once if no other operation of its
+ * project does.
  */
 export function enqueue(state: State, order: Order): number[] {
   const { db, work } = state;
@@ -67,18 +67,23 @@ export function enqueue(state: State, order: Order): number[] {
   return queued;
 }
 
-/** What makes or removes something is tried until it is done: nothing could be done about what stands half made. */
+/**
+ * Returns the outcome of an operation. An operation that makes or removes something is retried until it is done: nothing could repair a half-made
+ * object.
+ */
 function outcomeOf(action: string, drawn: Outcome): Outcome {
   return drawn !== 'finish' && /^(create|delete)_/.test(action) ? 'retry' : drawn;
 }
 
-/** A fault of late commits that names no route is for the control plane's own work as well. */
+/**
+ * Returns the visibility time of the control plane's own work under a late-commit fault. A fault without a route applies to that work too.
+ */
 function lateBySystem({ faults }: State, at: Micros): Micros | null {
   const fault = faults.matchSystem();
   return fault?.kind === 'late_commit' ? at + fault.latency_ms * MILLISECOND : null;
 }
 
-/** Moves an operation on to the status that follows, with its effect at an end; answers with it as it then is. */
+/** Moves an operation to its next status, with its effect if it ends. Returns the updated row. */
 export function step(state: State, row: Row, at: Micros): Row {
   const status = statusOf(row);
   const next = nextStatus(status, row.fate as Outcome, Number(row.failures_count));
@@ -102,7 +107,7 @@ export function step(state: State, row: Row, at: Micros): Row {
   return moved;
 }
 
-/** Lets the project's oldest waiting operation go; those that are skipped go at once. */
+/** Starts the project's oldest waiting operation; skipped ones end at once. */
 export function startNext(state: State, projectId: string, at: Micros): void {
   for (;;) {
     const head = state.db.get(
@@ -114,7 +119,7 @@ export function startNext(state: State, projectId: string, at: Micros): void {
   }
 }
 
-// The column is written by this file and the generator alone.
+// Only this file and the generator write the column.
 export const statusOf = (row: Row) => row.status as Status;
 
 function operationBySeq(db: State['db'], seq: number): Row {
@@ -123,7 +128,9 @@ function operationBySeq(db: State['db'], seq: number): Row {
   return row;
 }
 
-/** Chance that belongs to one operation, so that a seed gives one course of events whatever else is asked for. */
+/**
+ * Returns a random source that belongs to one operation, so that a seed gives one course of events regardless of other requests.
+ */
 function randomOf({ work }: State, seq: number) {
   return createRandom(Math.imul(work.seed + 1, 2654435761) + seq * 7919);
 }

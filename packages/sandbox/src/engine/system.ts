@@ -9,12 +9,12 @@ const reattachAfter = 7 * DAY;
 const archiveAge = 14 * DAY;
 const archiveIdle = DAY;
 
-/** When a project that came at `from` sees the control plane's first own work: a day later, at its own hour. */
+/** Returns when the control plane's own work on a project first runs: a day after `from`, at the project's own hour. */
 export function firstWorkAt(projectId: string, from: Micros): Micros {
   return from + DAY + createRandom(seedOf(projectId)).below(4 * HOUR);
 }
 
-/** One turn of the control plane's own work on a project. */
+/** Makes one round of the control plane's own work on a project. */
 export function dailyWork(state: State, projectId: string, at: Micros): void {
   const { db, work } = state;
   const pause = work.operations_per_day === 0 ? DAY : Math.min(365 * DAY, Math.floor(DAY / work.operations_per_day));
@@ -45,7 +45,7 @@ function hasActive({ db }: State, projectId: string): boolean {
   return row !== undefined;
 }
 
-/** A branch that is old, idle and not the default goes to the archive; using it brings it back. */
+/** Returns a branch to archive: old, idle and not the default. Using an archived branch restores it. */
 function archivable({ db }: State, projectId: string, at: Micros): Row | undefined {
   return db.get(
     `select b.id from branch b where b.project_id = ? and b.deleted_at is null and b.state = 'ready' and b.is_default = 0
@@ -58,7 +58,10 @@ function archivable({ db }: State, projectId: string, at: Micros): Row | undefin
   );
 }
 
-/** A check that a compute can start; where more work was asked for, starts and new configurations as well. */
+/**
+ * Returns the task for a compute: by default a check that it can start. If the settings ask for more work, starts and new configurations occur as
+ * well.
+ */
 function computeWork({ db, work }: State, projectId: string, at: Micros): Task | null {
   const endpoints = db.all(
     `select e.id, e.branch_id, e.state from endpoint e join branch b on b.id = e.branch_id

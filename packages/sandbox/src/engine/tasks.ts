@@ -2,9 +2,9 @@ import { findReadWrite } from '../resources/endpoints.ts';
 import type { Database, Row } from '../store/database.ts';
 import type { Task } from './queue.ts';
 
-// Which operations a request implies.
+// Maps requests to the operations that they imply.
 
-/** What starting a compute takes: its project may be detached from storage, and its branch archived. */
+/** Returns the tasks to start a compute. Its project may be detached from storage, and its branch archived. */
 export function startTasks(db: Database, endpoint: Row): Task[] {
   const { branchId, endpointId } = placeOf(endpoint);
   const project = db.get('select detached_at from project where id = ?', String(endpoint.project_id));
@@ -20,21 +20,21 @@ export function suspendTasks(endpoint: Row): Task[] {
   return endpoint.state === 'active' ? [{ action: 'suspend_compute', ...placeOf(endpoint) }] : [];
 }
 
-/** What a new configuration takes: a compute that was idle is up for it for a short time. */
+/** Returns the tasks of a new configuration: an idle compute runs for a short time to apply it. */
 export function configureTasks(db: Database, endpoint: Row): Task[] {
-  if (endpoint.disabled === 1) return []; // it hears of it when it is enabled and starts
+  if (endpoint.disabled === 1) return []; // applied when it is enabled and starts
   const apply = { action: 'apply_config', ...placeOf(endpoint) };
   if (endpoint.state === 'active') return [apply];
   return [...startTasks(db, endpoint), apply, { action: 'suspend_compute', ...placeOf(endpoint) }];
 }
 
-/** The same for what changes inside a branch: nothing to do while it has no compute that writes. */
+/** Returns the tasks of a change inside a branch: none while it has no compute that writes. */
 export function configureBranchTasks(db: Database, branchId: string): Task[] {
   const endpoint = findReadWrite(db, branchId);
   return endpoint === undefined ? [] : configureTasks(db, endpoint);
 }
 
-/** What makes a running compute see another state of its branch. */
+/** Returns the tasks that make a running compute use another state of its branch. */
 export function restartTasks(db: Database, endpoint: Row): Task[] {
   return [...suspendTasks(endpoint), ...startTasks(db, endpoint)];
 }

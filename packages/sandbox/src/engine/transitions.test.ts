@@ -14,7 +14,7 @@ function course(outcome: Outcome): Status[] {
   }
 }
 
-test('each outcome is one legal course, and together they show every status that there is', () => {
+test('each outcome is one legal course, and together they reach every status', () => {
   expect(outcomes.map(course)).toEqual([
     ['scheduling', 'running', 'finished'],
     ['scheduling', 'running', 'failed', 'running', 'finished'],
@@ -25,7 +25,7 @@ test('each outcome is one legal course, and together they show every status that
   expect(new Set(outcomes.flatMap(course)).size).toBe(8);
 });
 
-test('trouble is the share of operations that do not go straight to their end, and every kind of it is reached', () => {
+test('trouble is the share of operations that do not finish directly, and every kind of trouble occurs', () => {
   const random = createRandom(5);
   const drawn = Array.from({ length: 2000 }, () => drawOutcome(random, 0.5));
   expect(new Set(drawn)).toEqual(new Set(outcomes));

@@ -11,17 +11,21 @@ export type Status =
   | 'cancelled'
   | 'skipped';
 
-/** How an operation will go, drawn when it is made: done at once, done after a failure, given up on, cancelled, or skipped. */
+/**
+ * The course of an operation, drawn when it is made: done at once, done after a failure, given up, cancelled, or skipped.
+ */
 export type Outcome = 'finish' | 'retry' | 'error' | 'cancel' | 'skip';
 
 const troubles: readonly Outcome[] = ['retry', 'retry', 'retry', 'error', 'cancel', 'skip'];
 
-/** Most operations finish; `trouble` is the share of those that do not go straight there. */
+/** Draws an outcome. Most operations finish; `trouble` is the share that does not finish directly. */
 export function drawOutcome(random: Random, trouble: number): Outcome {
   return random.chance(trouble) ? random.pick(troubles) : 'finish';
 }
 
-/** The status that follows, or null at an end. `failures` counts those so far: what is retried fails once. */
+/**
+ * Returns the next status, or null at an end. `failures` counts the failures so far; a retried operation fails once.
+ */
 export function nextStatus(status: Status, outcome: Outcome, failures: number): Status | null {
   switch (status) {
     case 'scheduling':
@@ -44,7 +48,7 @@ export function nextStatus(status: Status, outcome: Outcome, failures: number): 
   }
 }
 
-/** How long an action runs, in seconds: about what a person who waits for it would see, and short enough to wait for. */
+/** The duration of each action, in seconds: about what a person would see, and short enough to wait for. */
 const seconds: Record<string, number> = {
   create_timeline: 0.6,
   create_branch: 0.3,
@@ -54,7 +58,7 @@ const seconds: Record<string, number> = {
   check_availability: 1.5,
 };
 
-/** How long an operation stays in a status before the next. */
+/** Returns how long an operation stays in a status before the next. */
 export function stay(status: Status, action: string, random: Random): Micros {
   if (status === 'failed') return MINUTE;
   return Math.round((seconds[action] ?? 0.4) * (0.8 + 0.4 * random.next()) * SECOND);

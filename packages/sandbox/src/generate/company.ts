@@ -16,14 +16,14 @@ export interface CompanyCounts {
 }
 
 /**
- * Adds a company: organizations with members of which some have left, projects, keys in every state that a review looks for,
- * and operations with equal times, the youngest still running. One seed gives one company (but for the keys' secrets).
+ * Adds a company: organizations with current and former members, projects, and keys in every state that a review looks for. Its operations include
+ * equal times; the youngest are still running. One seed gives one company (except for the keys' secrets).
  */
 export function generateCompany(state: State, company: Company): CompanyCounts {
   const { db, clock } = state;
   const now = clock.now();
   const before = counts(state);
-  // A seed that was used already makes a further company: its names and ids may not repeat.
+  // A repeated seed makes a further company: its names and ids must not repeat.
   const isFirst = before.organizations === 0;
   const random = createRandom(isFirst ? company.seed : seedOf(`${company.seed}/${before.organizations}`));
   db.transaction(() => {

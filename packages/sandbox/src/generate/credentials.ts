@@ -13,8 +13,8 @@ const providers = [
 const partners = ['agency.example', 'contractor.example', 'auditor.example'];
 
 /**
- * What else lets somebody into a company's projects: credentials of branches in every state that a review looks for, projects that are shared with
- * addresses outside, members with a role of their own in a project, and key sets. What a project gets follows from its id alone.
+ * Adds other access to a company's projects: branch credentials in every state that a review looks for, and projects shared with outside addresses.
+ * It also adds members with a role of their own in a project, and key sets. A project's share follows from its id alone.
  */
 export function generateCredentials(db: Database, { projects, now }: { projects: MadeProject[]; now: Micros }): void {
   for (const project of projects) {
@@ -55,7 +55,7 @@ function issueForBranch(
   }
 }
 
-/** One member in some projects may do something else there than in the organization. */
+/** Gives one member of some projects a role there that differs from the organization's. */
 function setRole(db: Database, { project, random }: { project: string; random: Random }): void {
   if (!random.chance(0.2)) return;
   const members = db.all(

@@ -13,8 +13,8 @@ const badNames = ['test', 'key1', 'asdf', 'tmp', 'New key', "don't delete", 'my 
 type Use = Pick<NewKey, 'createdAt' | 'lastUsedAt' | 'lastUsedFrom' | 'busyEvery'>;
 
 /**
- * Makes keys of all kinds: of each ten two personal (half of them the administrator's own, which it alone can see), two
- * project-scoped, six organization keys. Their use is busy, idle or none; their names are sometimes bad, and sometimes repeat.
+ * Makes keys of all kinds. Of each ten, two are personal (half of them the administrator's own, which it alone can see), two project-scoped, and six
+ * organization keys. Their use is busy, idle or none; some names are bad, and some repeat.
  */
 export function generateKeys(
   { db, newToken }: Pick<State, 'db' | 'newToken'>,

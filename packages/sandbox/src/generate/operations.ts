@@ -5,7 +5,7 @@ import { operationIndexes } from '../store/schema.ts';
 import { MINUTE, type Micros, SECOND } from '../store/time.ts';
 import { type Company, type MadeProject } from './organizations.ts';
 
-/** What one request makes: several actions of one request bear the same created_at. */
+/** The actions that one request makes: all of them have the same created_at. */
 const requests: readonly { actions: readonly string[]; weight: number }[] = [
   { actions: ['start_compute'], weight: 34 },
   { actions: ['suspend_compute'], weight: 34 },
@@ -32,8 +32,8 @@ const withoutEndpoint = new Set([
 ]);
 
 /**
- * Makes a history per project, busy projects with more of it, from the project's creation until now, oldest first. In one project of
- * four, the second and so on, the newest are still going on; the others can be worked on at once.
+ * Makes a history for each project, from its creation until now, oldest first; busy projects get more. In one project of four, the second and so on,
+ * the newest operations are still in progress; the others can be worked on at once.
  */
 export function generateOperations(
   db: Database,
@@ -41,7 +41,7 @@ export function generateOperations(
 ): void {
   const weights = projects.map(() => 0.3 + random.next() ** 2 * 3);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  // Indexes that are made of many rows at once take a fraction of what they take row by row.
+  // Building an index after the rows takes a fraction of the time of building it row by row.
   const isLarge = company.operations >= 100_000;
   if (isLarge) for (const index of Object.keys(operationIndexes)) db.run(`drop index ${index}`);
   let left = company.operations;
@@ -60,7 +60,7 @@ interface Course {
   now: Micros;
   project: MadeProject;
   count: number;
-  /** How many of the newest are not done yet. */
+  /** The number of newest operations that are not done yet. */
   open: number;
 }
 
@@ -70,7 +70,7 @@ function generateProject(db: Database, course: Course): void {
   let made = 0;
   while (made < count) {
     const actions = made === 0 ? ['create_timeline', 'start_compute'] : pickActions(random);
-    // Even steps with jitter below one step: times never go back, and the last request is minutes old.
+    // Even steps with jitter below one step: times never decrease, and the last request is minutes old.
     const step = (now - from) / count;
     const at = made === 0 ? from : Math.floor(from + step * made + random.next() * step * 0.9);
     for (const action of actions.slice(0, count - made)) {
@@ -110,7 +110,7 @@ interface OperationState {
   nextAt: Micros | null;
 }
 
-/** The oldest of those going on runs, for minutes more; the others wait for it. */
+/** The oldest operation in progress runs for some minutes more; the others wait for it. */
 function openState({
   random,
   at,

@@ -16,7 +16,7 @@ export const companySchema = z.strictObject({
   seed: z.int().nonnegative().default(1),
 });
 
-/** What to generate: totals over the whole company; `months` is how far its history goes back. */
+/** What to generate: totals over the whole company; `months` is the length of its history. */
 export type Company = z.infer<typeof companySchema>;
 
 interface MadeUser {
@@ -51,7 +51,7 @@ const services =
   );
 const stages = ['production', 'staging', 'preview', 'analytics'];
 
-/** Makes organizations, their members and projects. The sandbox's own administrator administers each. */
+/** Makes organizations, their members and projects. The sandbox's own administrator administers each organization. */
 export function generateOrganizations(
   db: Database,
   { company, random, now }: { company: Company; random: Random; now: Micros },
@@ -72,7 +72,7 @@ export function generateOrganizations(
       leftAt: null,
     });
     const users = makeUsers(db, { random, organizationId: id, createdAt, now });
-    // Projects are dealt round, so that the total is exact and every organization has some.
+    // Projects are distributed in turn, so that the total is exact and every organization has some.
     const count = Math.floor((company.projects + company.organizations - 1 - index) / company.organizations);
     const projects = Array.from({ length: count }, () =>
       makeProject(db, { random, organizationId: id, users, from: now - span, now }),
@@ -95,7 +95,7 @@ function makeUsers(
     const name = `${random.pick(firstNames)} ${random.pick(lastNames)}`;
     const email = `${name.toLowerCase().replace(' ', '.')}.${random.hex(4)}@company.example`;
     const joinedAt = createdAt + Math.floor(random.next() * 0.5 * (now - createdAt));
-    // One in five has left; the first two make sure of one of either sort.
+    // One in five has left; the first two guarantee one of each kind.
     const hasLeft = index === 1 || (index > 1 && random.chance(0.2));
     const leftAt = hasLeft ? joinedAt + Math.floor(random.next() * (now - joinedAt)) : null;
     db.run('insert into user values (?, ?, ?, ?)', id, name, email, joinedAt);

@@ -14,8 +14,8 @@ export interface MadeBranch {
 const names = ['staging', 'preview/checkout', 'preview/search', 'load-test'];
 
 /**
- * Gives a project a root branch and up to four more that start from it, each with a suspended compute, and a role and a database that all
- * of them have. What it makes follows from the project's id alone. `known` are branches that its operations name already.
+ * Gives a project a root branch and up to four branches that start from it. Each has a suspended compute, and all have the same role and database.
+ * The result follows from the project's id alone. `known` are branches that its operations already name.
  */
 export function equipProject(
   db: Database,
@@ -64,7 +64,7 @@ export function equipProject(
   return branches;
 }
 
-/** Projects of a file that was written before branches were kept get theirs. */
+/** Adds branches to projects of a file from before branches were stored. */
 export function equipOldProjects(db: Database, now: Micros): void {
   const bare = db.all(
     'select * from project p where deleted_at is null and not exists (select 1 from branch b where b.project_id = p.id)',

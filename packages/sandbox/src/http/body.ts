@@ -2,13 +2,15 @@ import type { Context } from 'hono';
 import { z } from 'zod';
 import { Refusal } from './errors.ts';
 
-/** Reads a JSON body of the service. 415 for another content type, 400 for what is no JSON or not as the route wants it. */
+/**
+ * Reads a JSON body of the service. Throws 415 for another content type, 400 for a body that is not JSON or does not match the route's schema.
+ */
 export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const text = await c.req.text();
   return check(parse(c, text), schema);
 }
 
-/** The same where the route can do without a body: then it is `{}`. */
+/** Reads the body of a route that accepts no body: an absent one becomes `{}`. */
 export async function readOptionalBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const text = await c.req.text();
   return check(text === '' ? {} : parse(c, text), schema);

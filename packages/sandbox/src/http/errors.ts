@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 
-/** A refusal in the control plane's own shape. Thrown by handlers, rendered once in the app. */
+/** A refusal in the control plane's own shape. Handlers throw it; the app renders it in one place. */
 export class Refusal extends Error {
   readonly status: ContentfulStatusCode;
   readonly code: string;
@@ -21,7 +21,7 @@ export function renderRefusal(c: Context, { status, code, message }: Pick<Refusa
 
 const requestIds = new WeakMap<Request, string>();
 
-/** The id of a request: its client's own, or one for it. */
+/** Returns the id of a request: the client's own, or a new one. */
 export function requestIdOf(c: Context): string {
   const { raw } = c.req;
   const id = requestIds.get(raw) ?? c.req.header('x-request-id') ?? randomUUID();

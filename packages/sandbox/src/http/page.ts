@@ -1,7 +1,7 @@
 import type { Context } from 'hono';
 import { Refusal } from './errors.ts';
 
-/** How a list is sorted, and where its next page goes on: after this value, and among equal ones after this id. */
+/** The sort order of a list, and where its next page begins: after this value, and among equal values after this id. */
 export interface Page {
   column: string;
   sortBy: string;
@@ -10,7 +10,7 @@ export interface Page {
   after: [value: string | number, id: string] | null;
 }
 
-/** Reads `sort_by`, `sort_order` and `cursor`. `columns` maps each name that may be sorted by to its column, the default first. */
+/** Reads `sort_by`, `sort_order` and `cursor`. `columns` maps each sortable name to its column, the default first. */
 export function readPage(
   c: Context,
   { columns, order, limit }: { columns: Record<string, string>; order: 'asc' | 'desc'; limit: number },
@@ -24,7 +24,9 @@ export function readPage(
   return { column, sortBy, order: wanted, limit, after: cursor === undefined ? null : readCursor(cursor) };
 }
 
-/** The condition and the order of one page, to follow `where ... and`; its values are `:after` and `:after_id`. */
+/**
+ * Returns the condition and the order of one page, to follow `where ... and`. Its values are `:after` and `:after_id`.
+ */
 export function pageSql({ column, order, after }: Page, id: string): string {
   const than = order === 'asc' ? '>' : '<';
   const condition =
@@ -32,12 +34,12 @@ export function pageSql({ column, order, after }: Page, id: string): string {
   return `${condition} order by ${column} ${order}, ${id} ${order} limit :limit`;
 }
 
-/** The values that `pageSql` names. */
+/** Returns the values that `pageSql` names. */
 export function pageValues({ after, limit }: Page): Record<string, string | number> {
   return { limit, ...(after === null ? {} : { after: after[0], after_id: after[1] }) };
 }
 
-/** The `pagination` of a full page; a short one has none. */
+/** Returns the `pagination` of a full page; a short page has none. */
 export function pagination(
   { sortBy, order, limit }: Page,
   { length, last }: { length: number; last: [value: unknown, id: unknown] | undefined },
@@ -52,7 +54,7 @@ function readCursor(cursor: string): [string | number, string] {
     const [value, id]: unknown[] = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if ((typeof value === 'string' || typeof value === 'number') && typeof id === 'string') return [value, id];
   } catch {
-    // what is no JSON is no cursor either
+    // a cursor that is not JSON is invalid
   }
   throw new Refusal(400, 'invalid cursor');
 }

@@ -1,7 +1,7 @@
 import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { expect, test } from 'vitest';
 
-test('what is asked for wrongly is refused with the status and the error body of the service, and changes nothing', async () => {
+test('invalid requests get the service’s status and error body, and change nothing', async () => {
   const { api, organization, project, branch } = await projectFixture();
   const at = `/projects/${project}`;
   const keys = `/organizations/${organization}/api_keys`;
@@ -67,7 +67,7 @@ test('what is asked for wrongly is refused with the status and the error body of
   expect((await api<unknown[]>(keys)).body).toEqual([]);
 });
 
-test('a route of the document that is not served answers 501, one that nobody knows 404', async () => {
+test('an unserved route of the API document gets 501, an unknown route 404', async () => {
   const { api, project } = await projectFixture();
   const unserved = await api<{ message: string }>(`/projects/${project}/advisors`);
   expect([unserved.status, unserved.body.message]).toEqual([
@@ -78,7 +78,7 @@ test('a route of the document that is not served answers 501, one that nobody kn
   expect((await api(`/projects/${project}/advisors`, { method: 'PUT' })).status).toBe(404);
 });
 
-test('each answer names its request, and repeats the id that a client gave', async () => {
+test('each response has a request id, and repeats the id that a client sent', async () => {
   const { sandbox } = await projectFixture();
   const ask = async (headers: Record<string, string>) => {
     const answer = await fetch(`${sandbox.url}/projects/none`, {
@@ -99,7 +99,7 @@ test.each([
   ['PATCH', '', { project: { settings: { allowed_ips: { ips: ['999.1.1.1'] } } } }],
   ['PATCH', '', { project: { settings: { quota: { active_time_seconds: -1 } } } }],
   ['PATCH', '', { project: { default_endpoint_settings: { suspend_timeout_seconds: -2 } } }],
-])('%s %s with what cannot be is refused', async (method, path, body) => {
+])('%s %s with impossible values is refused', async (method, path, body) => {
   const { api, project, branch } = await projectFixture();
   const filled = JSON.parse(JSON.stringify(body ?? null).replaceAll('{branch}', branch)) as object | null;
   const answer = await api<{ message: string }>(`/projects/${project}${path.replace('{branch}', branch)}`, {
@@ -109,7 +109,7 @@ test.each([
   expect([answer.status, typeof answer.body.message]).toEqual([400, 'string']);
 });
 
-test('addresses and ranges, no time limit and flags as Python writes them are taken', async () => {
+test('addresses and ranges, no time limit, and flags as Python writes them are accepted', async () => {
   const { api, project } = await projectFixture();
   const settings = { allowed_ips: { ips: ['10.0.0.1', '10.0.0.0/8', '192.168.1.1-192.168.1.9', '2001:db8::/32'] } };
   const change = { settings, default_endpoint_settings: { suspend_timeout_seconds: -1 } };

@@ -13,7 +13,7 @@ export interface NewBranch {
   state?: 'init' | 'ready';
   isDefault?: boolean;
   isProtected?: boolean;
-  /** The point of the parent's history that it starts from; the present when absent. */
+  /** The point of the parent's history that it starts from; the current time if absent. */
   parentTimestamp?: Micros;
   parentLsn?: string;
   initSource?: string;
@@ -65,14 +65,14 @@ export function defaultBranch(db: Database, projectId: string): Row {
   return row;
 }
 
-/** A position in the write-ahead log that grows with time, written as Postgres writes them. */
+/** Returns a position in the write-ahead log that grows with time, in Postgres's notation. */
 export function lsnAt(at: Micros): string {
   return `0/${Math.floor(at / SECOND)
     .toString(16)
     .toUpperCase()}`;
 }
 
-/** Databases and roles come from the branch that another starts from. */
+/** Copies databases and roles from the branch that a new one starts from. */
 export function copyCatalog(db: Database, { from, to, at }: { from: string; to: string; at: Micros }): void {
   db.run(
     `insert into database (branch_id, name, owner_name, created_at, updated_at)
@@ -97,12 +97,14 @@ export function clearCatalog(db: Database, branchId: string): void {
   db.run('delete from role where branch_id = ?', branchId);
 }
 
-/** Why a branch stays: it is the root or the default one, or others start from it. Null when nothing keeps it. */
+/**
+ * Returns why a branch cannot be deleted: it is the root or the default branch, or others start from it. Returns null if it can.
+ */
 export function whyNotDeleted(db: Database, row: Row): string | null {
   const id = String(row.id);
   if (row.is_default === 1) return `cannot delete the default branch; branch_id:"${id}"`;
   if (row.protected === 1) return `cannot delete a protected branch; branch_id:"${id}"`;
-  // Of several without a parent, which restoring makes, the first is the root.
+  // Restoring can make several branches without a parent; the first is the root.
   const root = db.get(
     'select id from branch where project_id = ? and parent_id is null and deleted_at is null order by created_at, id limit 1',
     String(row.project_id),
@@ -114,7 +116,7 @@ export function whyNotDeleted(db: Database, row: Row): string | null {
     : `cannot delete a branch that has children; branch_id:"${id}", child:"${String(child.id)}"`;
 }
 
-/** Deletes a branch, and answers with the work to be done for it. It can be recovered for a week unless `isHard`. */
+/** Deletes a branch and returns the tasks for it. The branch can be recovered for a week unless `isHard`. */
 export function deleteBranch(
   db: Database,
   { branchId, at, method, isHard }: { branchId: string; at: Micros; method: 'user' | 'ttl'; isHard: boolean },
@@ -138,14 +140,16 @@ export function deleteBranch(
   ];
 }
 
-/** Its time to be recovered is over. */
+/** Deletes a branch's data once its recovery window is over. */
 export function forgetBranch(db: Database, branchId: string): void {
   clearCatalog(db, branchId);
   db.run('delete from endpoint where branch_id = ?', branchId);
   db.run('delete from branch where id = ?', branchId);
 }
 
-/** A branch in the control plane's shape. `row` is one of `branch`, with its creator's name as `creator` where that was joined. */
+/**
+ * Returns a branch in the control plane's shape. `row` is a row of `branch`, with its creator's name as `creator` if that was joined.
+ */
 export function renderBranch(row: Row): Record<string, unknown> {
   return {
     id: row.id,
@@ -192,7 +196,7 @@ function renderRecovery(row: Row): Record<string, unknown> {
   };
 }
 
-/** What people wrote on a branch, in the shape that its routes carry beside it. */
+/** Returns the annotations that people wrote on a branch, in the shape that its routes return beside it. */
 export function renderAnnotation(row: Row): Record<string, unknown> {
   return {
     object: { type: 'console/branch', id: row.id },

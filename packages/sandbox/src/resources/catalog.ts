@@ -1,7 +1,7 @@
 import type { Database, Row } from '../store/database.ts';
 import { formatInstant, type Micros } from '../store/time.ts';
 
-// Databases and roles: what a branch has inside.
+// Databases and roles: the contents of a branch.
 
 export interface NewRole {
   branchId: string;
@@ -31,7 +31,7 @@ export function listRoles(db: Database, branchId: string): Row[] {
   return db.all('select * from role where branch_id = ? order by created_at, name', branchId);
 }
 
-/** A role; its password only in the answers that may carry it, and only where passwords are kept. */
+/** Returns a role. Its password is only in responses that may contain it, and only where passwords are stored. */
 export function renderRole(row: Row, { withPassword = false } = {}): Record<string, unknown> {
   return {
     branch_id: row.branch_id,

@@ -2,7 +2,9 @@ import type { Database, Row } from '../store/database.ts';
 import { listDatabases, listRoles } from './catalog.ts';
 import { endpointHost, findReadWrite } from './endpoints.ts';
 
-/** A URI that Postgres clients would take, without the password where none are kept. Nothing answers there: there is no data plane. */
+/**
+ * Returns a URI that Postgres clients accept, without the password where none are stored. No server listens there: the sandbox has no data plane.
+ */
 export function connectionUri({
   role,
   host,
@@ -19,7 +21,7 @@ export function connectionUri({
   return `postgresql://${credentials}@${host}/${name}?sslmode=require`;
 }
 
-/** One entry for each database of a branch that has a compute, with its owner's role. */
+/** Returns one entry for each database of a branch that has a compute, with its owner's role. */
 export function connectionDetails(db: Database, branchId: string): Record<string, unknown>[] {
   const endpoint = findReadWrite(db, branchId);
   if (endpoint === undefined) return [];

@@ -3,7 +3,7 @@ import { DAY, formatInstant, HOUR, type Micros } from '../store/time.ts';
 
 export type Granularity = 'hourly' | 'daily' | 'monthly';
 
-/** How far back each granularity is kept, in the document's figures. */
+/** How long each granularity is kept, as the API document states. */
 export const keptFor: Record<Granularity, Micros> = { hourly: 168 * HOUR, daily: 60 * DAY, monthly: 366 * DAY };
 
 export interface Timeframe {
@@ -11,7 +11,9 @@ export interface Timeframe {
   end: Micros;
 }
 
-/** The frames that cover `from` to `to`, both rounded down to the granularity; the last ends after `to` began. */
+/**
+ * Returns the timeframes that cover `from` to `to`, both rounded down to the granularity. The last one ends after `to` began.
+ */
 export function timeframes({
   from,
   to,
@@ -30,14 +32,14 @@ export function timeframes({
   return frames;
 }
 
-/** What one timeframe is in an answer. */
+/** Returns a timeframe as responses show it. */
 export function renderTimeframe({ start, end }: Timeframe): { timeframe_start: string; timeframe_end: string } {
   return { timeframe_start: formatInstant(start), timeframe_end: formatInstant(end) };
 }
 
 /**
- * What something used in a timeframe: invented, but always the same for one subject, metric and hour, so that days add up to months.
- * Nothing was used before it existed (`since`) nor is yet after `now`.
+ * Returns the consumption of a subject in a timeframe. It is generated, but always equal for one subject, metric and hour, so that days add up to
+ * months. It is zero before the subject existed (`since`) and after `now`.
  */
 export function used(
   subject: string,

@@ -3,7 +3,7 @@ import { present } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
 import { formatIfSet, type Micros } from '../store/time.ts';
 
-// Credentials of branches: for their storage, their AI gateway and their functions.
+// Credentials of branches: for storage, the AI gateway and functions.
 
 export interface NewCredential {
   projectId: string;
@@ -21,7 +21,7 @@ const secrets = (tokenId: string) => ({
   s3Secret: `nsk_live_${randomBytes(32).toString('hex')}`,
 });
 
-/** Issues a credential, and answers with its row, which has the secrets. `id` is 32 hex digits. */
+/** Issues a credential and returns its row, which includes the secrets. `id` is 32 hex digits. */
 export function insertCredential(db: Database, wanted: NewCredential, id = randomBytes(16).toString('hex')): Row {
   const tokenId = `nak_live_${id}`;
   const { apiToken, s3Secret } = secrets(tokenId);
@@ -43,7 +43,7 @@ export function insertCredential(db: Database, wanted: NewCredential, id = rando
   return requireRow(db, tokenId);
 }
 
-/** Puts new secrets in the place of the old ones; id, scopes and creation stay. */
+/** Replaces a credential's secrets; id, scopes and creation stay. */
 export function rotateCredential(db: Database, tokenId: string): Row {
   const { apiToken, s3Secret } = secrets(tokenId);
   db.run(
@@ -63,7 +63,7 @@ function requireRow(db: Database, tokenId: string): Row {
 
 const shortOf = ({ token_id: id }: Row) => String(id).slice('nak_live_'.length, 'nak_live_'.length + 12);
 
-/** What lists show of a credential: no secret. */
+/** Returns a credential as lists show it, without secrets. */
 export function renderCredential(row: Row): Record<string, unknown> {
   return {
     token_id: row.token_id,
@@ -81,7 +81,7 @@ export function renderCredential(row: Row): Record<string, unknown> {
   };
 }
 
-/** The answer to issuing or rotating one. */
+/** Returns the response to issuing or rotating a credential. */
 export function renderIssued(row: Row): Record<string, unknown> {
   const { last_used_at: _used, revoked_at: _revoked, ...shown } = renderCredential(row);
   return { ...shown, ...renderSecrets(row) };

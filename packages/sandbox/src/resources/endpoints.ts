@@ -46,7 +46,9 @@ export function insertEndpoint(db: Database, endpoint: NewEndpoint): void {
   );
 }
 
-/** Endpoints that are there: neither deleted nor on a branch that is. With the region of the project, for `renderEndpoint`. */
+/**
+ * Selects existing endpoints: neither deleted nor on a deleted branch. Includes the project's region, for `renderEndpoint`.
+ */
 const liveEndpoint = `select e.*, p.region_id from endpoint e join branch b on b.id = e.branch_id join project p on p.id = e.project_id
   where e.deleted_at is null and b.deleted_at is null`;
 
@@ -65,7 +67,7 @@ export function findReadWrite(db: Database, branchId: string): Row | undefined {
   return db.get(`${liveEndpoint} and e.branch_id = ? and e.type = 'read_write'`, branchId);
 }
 
-/** Where a compute is reached; `isPooled` names its connection pooler. */
+/** Returns a compute's host; `isPooled` selects its connection pooler. */
 export function endpointHost(row: Row, isPooled = false): string {
   return `${String(row.id)}${isPooled ? '-pooler' : ''}.${hostOf(String(row.region_id))}`;
 }

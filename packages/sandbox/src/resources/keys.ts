@@ -4,8 +4,8 @@ import type { Database, Row } from '../store/database.ts';
 import { formatInstant, HOUR, type Micros } from '../store/time.ts';
 
 /**
- * Columns of a key for `renderKey`: int64 as text, and its last use as it was known at `:seen`, which is now unless a list is late. A busy
- * key is used by itself, at every multiple of its interval.
+ * Columns of a key for `renderKey`: int64 as text, and its last use as of `:seen`, which is now unless a list is late. A busy key is used
+ * automatically, at every multiple of its interval.
  */
 export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organization_id, k.project_id, k.user_id, k.created_at, k.revoked_at,
   nullif(max(
@@ -17,7 +17,7 @@ export const keyColumns = `cast(k.id as text) as id, k.kind, k.name, k.organizat
     else coalesce((select u.addr from key_use u where u.key_id = k.id and u.at <= :seen order by u.at desc limit 1), '') end
     as last_used_from_addr`;
 
-/** The keys of a project that ends are used until then, and not by themselves any more. */
+/** Ends the automatic use of the keys of a project that ends; they count as used until then. */
 export function endKeyUse(db: Database, projectId: string, at: Micros): void {
   db.run(
     `update api_key set last_used_at = max(coalesce(last_used_at, 0), :at - :at % busy_every), busy_every = null
@@ -28,7 +28,7 @@ export function endKeyUse(db: Database, projectId: string, at: Micros): void {
 
 const historyKept = 25 * HOUR;
 
-/** Records a use, and keeps the uses before it for as long as a list may be late. */
+/** Records a use, and keeps earlier uses for as long as a list may be late. */
 export function recordUse(db: Database, { keyId, at, address }: { keyId: string; at: Micros; address: string }): void {
   const id = BigInt(keyId);
   db.run(
@@ -58,7 +58,7 @@ export function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** Stores a key by its token's hash and answers with the id's digits. */
+/** Stores a key by its token's hash and returns the id's digits. */
 export function insertKey(db: Database, key: NewKey, token: string): string {
   const row = db.get(
     `insert into api_key (id, kind, token_hash, name, organization_id, project_id, user_id, created_at, last_used_at,
@@ -78,7 +78,7 @@ export function insertKey(db: Database, key: NewKey, token: string): string {
   return String(row?.id);
 }
 
-/** A key as lists show it; revoke responses carry the creator's bare id instead. */
+/** Returns a key as lists show it; revoke responses have the creator's bare id instead. */
 export function renderKey(row: Row): Record<string, unknown> {
   return {
     id: int64(String(row.id)),

@@ -3,14 +3,14 @@ import { formatInstant, HOUR, type Micros, monthsBefore } from '../store/time.ts
 
 const retentionMonths = 6;
 
-/** The first instant that is still served: the control plane keeps operations for six months. */
+/** Returns the first instant that is still served: the control plane keeps operations for six months. */
 export function retentionStart(now: Micros): Micros {
   return monthsBefore(now, retentionMonths);
 }
 
 /**
- * What `operationJson` needs of an operation. SQLite writes all but the times, which it is slow at: lists have millions of rows, and so a
- * row takes half of what objects and JSON.stringify take. Only `error` is text that would need escapes; ids and names are the sandbox's own.
+ * The columns that `operationJson` needs. SQLite renders everything but the times, which it renders slowly. Lists have millions of rows, and this
+ * takes half the time of objects and JSON.stringify. Only `error` is text that needs escapes; ids and names are the sandbox's own.
  */
 export const operationColumns = `'{"id":"' || id || '","project_id":"' || project_id
   || coalesce('","branch_id":"' || branch_id, '') || coalesce('","endpoint_id":"' || endpoint_id, '')
@@ -18,7 +18,7 @@ export const operationColumns = `'{"id":"' || id || '","project_id":"' || projec
   || case when error is null then '' else ',"error":' || json_quote(error) end || ',"created_at":"' as head,
   created_at, updated_at, case status when 'failed' then next_at end`;
 
-/** An operation in the control plane's shape, as JSON text. Takes the columns above in their order. */
+/** Returns an operation in the control plane's shape, as JSON text. Takes the columns above in their order. */
 export function operationJson([head, created, updated, retryAt]: Row[string][]): string {
   const createdAt = Number(created);
   const updatedAt = Number(updated);
@@ -27,7 +27,7 @@ export function operationJson([head, created, updated, retryAt]: Row[string][]):
   return `${head}${formatInstant(createdAt)}","updated_at":"${formatInstant(updatedAt)}","total_duration_ms":${duration}${retry}}`;
 }
 
-/** The same as a value, for answers that carry a few of them. */
+/** Returns the same as a value, for responses with a few operations. */
 export function renderOperation(row: Row[string][]): Record<string, unknown> {
   return JSON.parse(operationJson(row));
 }

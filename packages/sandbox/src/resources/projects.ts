@@ -5,7 +5,7 @@ import type { Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
 import { endKeyUse } from './keys.ts';
 
-/** For so long what was deleted can be recovered. */
+/** How long a deleted object can be recovered. */
 const recoveryWindow = 7 * DAY;
 
 export interface NewProject {
@@ -24,7 +24,9 @@ export interface NewProject {
   storePasswords?: boolean;
 }
 
-/** Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the sandbox came to know it. */
+/**
+ * Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the project came to the sandbox.
+ */
 export function insertProject(db: Database, project: NewProject, knownFrom: Micros): void {
   db.run(
     `insert into project (id, organization_id, owner_id, name, region_id, pg_version, cpu_used_sec, created_at, updated_at, settings,
@@ -48,7 +50,9 @@ export function insertProject(db: Database, project: NewProject, knownFrom: Micr
   );
 }
 
-/** Deletes a project as the control plane does: its computes end at once, its data in a week unless it is recovered. */
+/**
+ * Deletes a project as the control plane does: its computes end at once. Its data is deleted in a week unless the project is recovered.
+ */
 export function deleteProject(db: Database, projectId: string, at: Micros): void {
   db.run(
     "update endpoint set state = 'idle', pending_state = null, suspend_at = null, suspended_at = ? where project_id = ? and state = 'active'",
@@ -75,7 +79,9 @@ export function recoverProject(db: Database, projectId: string, at: Micros): voi
   );
 }
 
-/** Gives a project to another organization. The keys scoped to it end: they were the old organization's. */
+/**
+ * Transfers a project to another organization. The keys scoped to it end, because they belonged to the old organization.
+ */
 export function moveProject(db: Database, { projectId, to, at }: { projectId: string; to: string; at: Micros }): void {
   endKeyUse(db, projectId, at);
   db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, projectId);
@@ -85,7 +91,7 @@ export function moveProject(db: Database, { projectId, to, at }: { projectId: st
 
 const projectsLimit = 1000;
 
-/** 422 once an organization has all the projects that its plan allows. */
+/** Throws 422 once an organization has all the projects that its plan allows. */
 export function requireRoomForProject(db: Database, organizationId: string): void {
   const row = db.get(
     'select count(*) as n from project where organization_id = ? and deleted_at is null',
@@ -96,12 +102,12 @@ export function requireRoomForProject(db: Database, organizationId: string): voi
   }
 }
 
-/** The domain that a region's computes stand under. */
+/** Returns the domain of a region's computes. */
 export function hostOf(regionId: string): string {
   return `${regionId.replace(/^\w+-/, '')}.db.example`;
 }
 
-/** The settings of a project for which no others were given. */
+/** The settings of a project that specifies none. */
 const defaultSettings = {
   allowed_ips: { ips: [], protected_branches_only: false },
   enable_logical_replication: false,
@@ -111,7 +117,7 @@ const defaultSettings = {
   hipaa: false,
 };
 
-/** A project as lists show it. */
+/** Returns a project as lists show it. */
 export function renderListedProject(row: Row): Record<string, unknown> {
   const regionId = String(row.region_id);
   return {
@@ -144,7 +150,7 @@ export function renderListedProject(row: Row): Record<string, unknown> {
   };
 }
 
-/** A project as its own route shows it, with what it used. */
+/** Returns a project as its own route shows it, with its consumption. */
 export function renderProject(row: Row): Record<string, unknown> {
   const {
     active_time: activeTime,

@@ -1,4 +1,4 @@
-/** The regions that the sandbox's projects live in. */
+/** The regions of the sandbox's projects. */
 export const regions = [
   {
     region_id: 'aws-us-east-1',

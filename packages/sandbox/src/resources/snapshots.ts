@@ -15,7 +15,7 @@ interface Catalog {
   roles: { name: string; password: string; no_login: number }[];
 }
 
-/** Keeps what is inside a branch now. Its past is not kept: a snapshot of an earlier point holds the same. */
+/** Stores the current contents of a branch. Its past is not stored: a snapshot of an earlier point holds the same. */
 export function insertSnapshot(
   db: Database,
   snapshot: {
@@ -45,7 +45,9 @@ export function insertSnapshot(
   );
 }
 
-/** Makes a branch of a snapshot; answers with its id. `target` is the branch that it stands in for once it is finalized. */
+/**
+ * Makes a branch from a snapshot and returns its id. `target` is the branch that it will replace once it is finalized.
+ */
 export function restoreSnapshot(
   { db, random }: State,
   wanted: { snapshot: Row; target: Row; name: string | undefined; createdBy: string; at: Micros },
@@ -68,7 +70,7 @@ export function restoreSnapshot(
     restoredFrom: String(snapshot.id),
   });
   db.run("update branch set restore_status = 'restored', restored_as = ? where id = ?", String(target.id), id);
-  // Written by insertSnapshot alone.
+  // Only insertSnapshot writes it.
   const catalog = JSON.parse(String(snapshot.catalog)) as Catalog;
   for (const role of catalog.roles) {
     insertRole(db, { branchId: id, name: role.name, password: role.password, noLogin: role.no_login === 1, at });
@@ -79,7 +81,7 @@ export function restoreSnapshot(
   return id;
 }
 
-/** Puts a restored branch in the place of the one it stands in for: its name, its computes, its being the default. */
+/** Replaces a branch by the restored one, which takes over its name, its computes and its default status. */
 export function finalizeRestore(
   db: Database,
   { branchId, name, at }: { branchId: string; name?: string | undefined; at: Micros },
@@ -95,7 +97,7 @@ export function finalizeRestore(
     throw new Refusal(409, 'both branches have a read_write endpoint, and a branch has at most one');
   }
   db.run(
-    // A root that was replaced stands below what took its place, and can be deleted.
+    // A replaced root becomes a child of its replacement, and can be deleted.
     'update branch set name = ?, is_default = 0, updated_at = ?, parent_id = coalesce(parent_id, ?) where id = ?',
     name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`,
     at,

@@ -18,7 +18,9 @@ const scheduleBody = z.object({
   ),
 });
 
-/** When snapshots of a branch are to be taken. It is kept and shown; the sandbox takes none by it. */
+/**
+ * Adds the routes for a branch's backup schedule. The schedule is stored and shown; the sandbox takes no snapshots by it.
+ */
 export function backupScheduleRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
   const place = '/projects/:project_id/branches/:branch_id/backup_schedule';

@@ -87,7 +87,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
   });
 }
 
-/** 409 for a name that another branch of the project bears. */
+/** Throws 409 for a name that another branch of the project has. */
 export function requireFreeName({ db }: State, projectId: string, name: string): void {
   const taken = findBranchByName(db, projectId, name);
   if (taken !== undefined) {
@@ -95,14 +95,14 @@ export function requireFreeName({ db }: State, projectId: string, name: string):
   }
 }
 
-/** When a branch is to be deleted by itself; 422 for what is past. */
+/** Reads when a branch is to be deleted automatically; throws 422 for a time in the past. */
 export function readExpiry(text: string, now: Micros): Micros {
   const at = instantOf(text, 'expires_at');
   if (at <= now) throw new Refusal(422, 'expires_at must be in the future');
   return at;
 }
 
-/** A point of the parent's history. */
+/** Reads a point of the parent's history. */
 function readPast(text: string, { parent, at }: { parent: Row; at: Micros }): Micros {
   const point = instantOf(text, 'parent_timestamp');
   if (point > at || point < Number(parent.created_at)) {

@@ -29,7 +29,7 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
     requireProject(db, c.get('principal'), readPath(c, 'project_id'));
     return String(requireBranch(c, state).id);
   };
-  /** One that is revoked stays in lists, and is of no use to any other route. */
+  /** Returns a credential. A revoked one stays in lists, but every other route rejects it. */
   const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {
     const row = db.get(
       'select * from credential where branch_id = ? and token_id = ?',

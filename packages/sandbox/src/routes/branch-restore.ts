@@ -23,7 +23,9 @@ const restoreBody = z.object({
 });
 type Restore = z.infer<typeof restoreBody>;
 
-/** Gives a branch the state that it, or another, had; what it had until then can be kept as a branch of its own. */
+/**
+ * Adds the route that restores a branch to an earlier state of itself or of another branch. Its previous state can be kept as a separate branch.
+ */
 export function branchRestoreRoute(api: Hono<Env>, state: State): void {
   const { db } = state;
 
@@ -61,7 +63,7 @@ export function branchRestoreRoute(api: Hono<Env>, state: State): void {
   });
 }
 
-/** A root stays a root, and no branch comes to stand below itself. */
+/** Returns the parent after a restore. A root stays a root, and no branch becomes its own descendant. */
 function parentAfter({ db }: State, row: Row, source: Row): string | null {
   const isBelow = db.get(
     `with recursive up (id, parent_id) as (
@@ -92,7 +94,7 @@ function requirePoint(wanted: Restore, { row, source, at }: { row: Row; source: 
   return point;
 }
 
-/** The state before the restore, as a branch beside it. */
+/** Keeps the state before the restore as a separate branch. */
 function preserve(c: Context<Env>, state: State, { row, name, at }: { row: Row; name: string; at: Micros }): void {
   const projectId = String(row.project_id);
   requireFreeName(state, projectId, name);

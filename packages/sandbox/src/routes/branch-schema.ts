@@ -6,7 +6,9 @@ import { findDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
 import { requireBranch } from './mutate.ts';
 
-/** What a database of a branch has inside: behind the sandbox there is no Postgres, so that it is the schema `public` of its owner, and no table. */
+/**
+ * Adds the routes for the schema of a database. The sandbox has no Postgres behind it, so the schema is always `public` of its owner, without tables.
+ */
 export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
 

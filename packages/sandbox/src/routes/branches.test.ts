@@ -22,7 +22,7 @@ async function branchFixture() {
   return { ...fixture, act, create, names };
 }
 
-test('neither the root nor the default branch is deleted, nor a branch with children: those go first', async () => {
+test('neither the root, the default branch nor a branch with children is deleted; children must be deleted first', async () => {
   const { act, create, branch } = await branchFixture();
   const child = (await create('child')).body.branch.id;
   const grandchild = (await create('grandchild', { parent_id: child })).body.branch.id;
@@ -41,7 +41,7 @@ test('neither the root nor the default branch is deleted, nor a branch with chil
   expect(await remove(child)).toEqual([204, undefined]);
 });
 
-test('a branch has at most one compute that writes, and any number that read', async () => {
+test('a branch has at most one compute that writes, and any number that only read', async () => {
   const { act, create, branch } = await branchFixture();
   const add = async (type: string) =>
     (await act('POST', '/endpoints', { endpoint: { branch_id: branch, type } })).status;
@@ -55,7 +55,7 @@ test('a branch has at most one compute that writes, and any number that read', a
   expect(moved.status).toBe(409);
 });
 
-test('names of branches, databases and roles are taken once, and said to be', async () => {
+test('names of branches, databases and roles are unique, and a duplicate is refused with a message', async () => {
   const { act, create, branch } = await branchFixture();
   const twice = async (
     first: Promise<{ status: number }>,
@@ -100,7 +100,7 @@ test('branches are listed in pages by any of their sort fields, and counted', as
   expect((await act<{ count: number }>('GET', '/branches/count?search=mai')).body.count).toBe(1);
 });
 
-test('a deleted branch is recovered with its computes within seven days, unless it was deleted for good', async () => {
+test('a deleted branch is recovered with its computes within seven days, unless the deletion was permanent', async () => {
   const { act, create, names, advance, settle, project } = await branchFixture();
   const soft = (await create('soft', {}, [{ type: 'read_write' }])).body;
   const hard = (await create('hard')).body;
@@ -121,7 +121,7 @@ test('a deleted branch is recovered with its computes within seven days, unless 
   expect(await names('?include_deleted=true')).toEqual(['main']);
 });
 
-test('a branch that expires is deleted by itself when its time has come', async () => {
+test('a branch that expires is deleted automatically at its time', async () => {
   const { create, names, advance, settle, project } = await branchFixture();
   await create('short', { expires_at: new Date(Date.now() + 3 * 3_600_000).toISOString() });
   expect(await names()).toContain('short');
@@ -131,7 +131,7 @@ test('a branch that expires is deleted by itself when its time has come', async 
   expect(await names()).toEqual(['main']);
 });
 
-test('a snapshot brings back what a branch held, in its place and with its computes', async () => {
+test('a snapshot restores a branch’s contents, in its place and with its computes', async () => {
   const { act, api, branch, endpoint, project, settle, names } = await branchFixture();
   const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot?name=before`))
     .body;
@@ -148,7 +148,7 @@ test('a snapshot brings back what a branch held, in its place and with its compu
   expect(await names()).toHaveLength(2);
 });
 
-test('a password is revealed, reset, and not revealed where none are kept', async () => {
+test('a password is revealed and reset, and not revealed where none are stored', async () => {
   const { act, api, organization, branch, settle } = await branchFixture();
   const role = `/branches/${branch}/roles/neondb_owner`;
   const reveal = async () => (await act<{ password: string }>('GET', `${role}/reveal_password`)).body.password;
@@ -163,7 +163,7 @@ test('a password is revealed, reset, and not revealed where none are kept', asyn
   expect((await api(path)).status).toBe(412);
 });
 
-test('a branch that must stay cannot be made to expire, and one that comes to be needed does not', async () => {
+test('a branch that must stay cannot get an expiry, and one that becomes needed does not expire', async () => {
   const { act, create, branch, advance, names } = await branchFixture();
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const expire = async (id: string) =>
@@ -178,7 +178,7 @@ test('a branch that must stay cannot be made to expire, and one that comes to be
   expect((await names()).toSorted()).toEqual(['child', 'main', 'other', 'parent']);
 });
 
-test('restoring from a branch below does not turn the two around, and what was kept beside can be deleted', async () => {
+test('restoring from a descendant does not swap the two branches, and the kept copy can be deleted', async () => {
   const { act, create, branch } = await branchFixture();
   const upper = (await create('upper')).body.branch.id;
   const lower = (await create('lower', { parent_id: upper })).body.branch.id;
@@ -189,7 +189,7 @@ test('restoring from a branch below does not turn the two around, and what was k
   expect((await act('DELETE', `/branches/${upper}`)).status).toBe(200);
 });
 
-test('a branch is not recovered without its parent, nor under a name that is taken since', async () => {
+test('a branch is not recovered without its parent, nor under a name that was taken since', async () => {
   const { act, create } = await branchFixture();
   const parent = (await create('parent')).body.branch.id;
   const child = (await create('child', { parent_id: parent })).body.branch.id;
@@ -200,7 +200,7 @@ test('a branch is not recovered without its parent, nor under a name that is tak
   expect((await act('POST', `/branches/${parent}/recover`)).status).toBe(409);
 });
 
-test('finalizing a restore keeps names apart and one writing compute a branch, and the old branch can go', async () => {
+test('finalizing a restore keeps names unique and one writing compute per branch, and the old branch can be deleted', async () => {
   const { act, branch, names } = await branchFixture();
   const { snapshot } = (await act<{ snapshot: { id: string } }>('POST', `/branches/${branch}/snapshot`)).body;
   const restored = (await act('POST', `/snapshots/${snapshot.id}/restore`, {})).body.branch.id;
@@ -217,7 +217,7 @@ test('finalizing a restore keeps names apart and one writing compute a branch, a
   expect(await names()).toEqual(['main']);
 });
 
-test('a snapshot expires; a compute that is disabled does not start, one that is starting is not deleted', async () => {
+test('a snapshot expires; a disabled compute does not start, and a starting one is not deleted', async () => {
   const { act, api, branch, endpoint, project, advance } = await branchFixture();
   await act('POST', `/branches/${branch}/snapshot?expires_at=${new Date(Date.now() + 3_600_000).toISOString()}`);
   const snapshots = async () => (await act<{ snapshots: unknown[] }>('GET', '/snapshots')).body.snapshots.length;
@@ -238,7 +238,7 @@ test('a snapshot expires; a compute that is disabled does not start, one that is
   expect(role.body.operations).toEqual([]);
 });
 
-test('where no passwords are kept, no URI carries one', async () => {
+test('where no passwords are stored, no URI contains one', async () => {
   const { api, organization, settle } = await branchFixture();
   const body = { project: { org_id: organization, store_passwords: false } };
   const made = (await api<{ project: { id: string } }>('/projects', { body })).body.project.id;
@@ -253,7 +253,7 @@ test('where no passwords are kept, no URI carries one', async () => {
   expect(branch.body.connection_uris).toEqual([]);
 });
 
-test('what is protected is not deleted: the branch, its computes, and the project that has it', async () => {
+test('a protected branch is not deleted, nor are its computes or its project', async () => {
   const { act, create } = await branchFixture();
   const made = (await create('kept', { protected: true }, [{ type: 'read_write' }])).body;
   const { id } = made.branch;

@@ -49,7 +49,7 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
     const projects = rows.map((row) => ({
       project_id: row.id,
       periods: period(row, asked, (frame) => ({
-        // The four that the first pricing models had are always there.
+        // The four metrics of the first pricing models are always present.
         ...Object.fromEntries(firstMetrics.map((metric) => [metric, 0])),
         ...Object.fromEntries(asked.metrics.map((metric) => [metric, usedBy(row, metric, { frame, now: asked.now })])),
       })),
@@ -90,7 +90,7 @@ function readAsked(
   const [from = 0, to = 0] = [readInstant(c, 'from'), readInstant(c, 'to')];
   const now = clock.now();
   if (from >= to) throw new Refusal(400, 'from must be before to');
-  // A month more, for the beginning is rounded down to the granularity.
+  // One month more, because the beginning is rounded down to the granularity.
   if (from < now - keptFor[granularity] - 31 * DAY) {
     throw new Refusal(406, 'the from and to range lies outside the boundaries of the granularity');
   }
@@ -104,7 +104,7 @@ function readAsked(
 
 const isGranularity = (text: string): text is Granularity => Object.hasOwn(keptFor, text);
 
-/** One page of an organization's projects, newest first. The cursor is the id of the page's last. */
+/** Reads one page of an organization's projects, newest first. The cursor is the id of the page's last row. */
 function readProjectPage(c: Context, db: State['db'], organization: string) {
   const limit = readLimit(c, { max: 100, fallback: 10 });
   const after = db.get('select created_at, id from project where id = ?', c.req.query('cursor') ?? '');
@@ -120,7 +120,7 @@ function readProjectPage(c: Context, db: State['db'], organization: string) {
   return { rows, ...pageOf(rows, limit, (row) => row.id) };
 }
 
-/** The same for branches of the projects that are named, by project and branch; the cursor holds both. */
+/** Reads one page of branches of the named projects, by project and branch; the cursor contains both. */
 function readBranchPage(c: Context, db: State['db'], organization: string) {
   const limit = readLimit(c, { max: 1000, fallback: 100 });
   const projects = readIds(c, 'project_ids');
@@ -150,7 +150,7 @@ function pageOf(rows: Row[], limit: number, cursorOf: (row: Row) => unknown): { 
   return rows.length === limit && last !== undefined ? { pagination: { cursor: cursorOf(last) } } : {};
 }
 
-/** One billing period that spans all that was asked for, its timeframes oldest first. */
+/** Returns one billing period that spans the whole requested time, its timeframes oldest first. */
 function period(row: Row, { frames }: Asked, consumption: (frame: Timeframe) => object): object[] {
   const since = Number(row.created_at);
   const seen = frames.filter(({ end }) => end > since);

@@ -27,7 +27,7 @@ const changeable = {
   settings: z.looseObject({}).optional(),
 };
 
-/** What may be said of a compute that comes with its branch. */
+/** The accepted fields of a compute that is created with its branch. */
 export const endpointFields = { ...changeable, type: z.enum(['read_write', 'read_only']) };
 
 const more = {
@@ -104,7 +104,7 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
       requireProject(db, c.get('principal'), projectId);
       return mutate(c, state, projectId, ({ order }) => {
         const tasks = tasksOf(c);
-        // Before the operations: one that is skipped at once takes it back.
+        // Before the operations, because one that is skipped at once reverts it.
         if (tasks.length > 0) {
           db.run('update endpoint set pending_state = ? where id = ?', pending, String(requireEndpoint(c, state).id));
         }
@@ -156,7 +156,7 @@ function update(c: Context<Env>, state: State, { wanted, change }: { wanted: Wan
 
 type Endpoint = Omit<NewEndpoint, 'id' | 'projectId' | 'branchId' | 'createdAt'>;
 
-/** The part of a request that describes a compute, checked. */
+/** Validates the part of a request that describes a compute. */
 export function readEndpoint(wanted: Wanted): Endpoint {
   requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
   const fields = {
@@ -173,7 +173,7 @@ export function readEndpoint(wanted: Wanted): Endpoint {
   return { ...given, type: wanted.type ?? 'read_write' };
 }
 
-/** At most one compute of a branch writes. */
+/** Throws unless at most one compute of a branch writes. */
 export function requireOneWriter(endpoints: Endpoint[]): void {
   if (endpoints.filter(({ type }) => type === 'read_write').length > 1) throw new Refusal(409, secondWriter);
 }
@@ -185,7 +185,7 @@ function requireNoWriter({ db }: State, branchId: string): void {
 
 const secondWriter = 'read_write endpoint already exists on the branch';
 
-/** 422 for limits of a compute that are the wrong way round. */
+/** Throws 422 if a compute's minimum limit exceeds its maximum. */
 export function requireOrder(min = 0, max = Number.POSITIVE_INFINITY): void {
   if (min > max) throw new Refusal(422, 'autoscaling_limit_min_cu must not be above autoscaling_limit_max_cu');
 }

@@ -10,7 +10,9 @@ import { renderInvitation, renderMember } from '../resources/members.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 
-/** Beyond the document's `admin` and `member` those that the service's own pages name. None but `admin` may do more than a member. */
+/**
+ * The roles of the document, `admin` and `member`, and those that the service's own pages name. Only `admin` may do more than a member.
+ */
 const roles = ['admin', 'member', 'editor', 'viewer', 'collaborator'] as const;
 const role = z.enum(roles, `the role is not available in this organization: ${roles.join(', ')} are`);
 const updateBody = z.object({ role });
@@ -50,7 +52,9 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
     return c.json(renderMember({ ...row, role: wanted.role }));
   });
 
-  /** What a person's own keys could do in the organization ends with the membership: it is looked up at each request. */
+  /**
+   * A person's own keys lose their access to the organization with the membership, because each request looks it up.
+   */
   api.delete('/organizations/:org_id/members/:member_id', (c) => {
     requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'remove members' });
     const row = requireMember(c, state);
@@ -78,7 +82,7 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-/** Somebody who has an account joins at once; for others the invitation waits. */
+/** Invites a person. One who has an account joins at once; for others the invitation waits. */
 function invite({ db, clock }: State, wanted: { email: string; role: string; organization: string; by: string }): Row {
   const [id, at] = [randomUUID(), clock.now()];
   db.run(
@@ -121,7 +125,7 @@ function requireMember(c: Context, { db }: State): Row {
   return row;
 }
 
-/** An organization keeps an administrator. */
+/** Throws if an organization would lose its last administrator. */
 function requireAnotherAdmin({ db }: State, member: Row): void {
   const other = db.get(
     "select 1 from member where organization_id = ? and role = 'admin' and left_at is null and id <> ? limit 1",

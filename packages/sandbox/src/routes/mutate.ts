@@ -11,25 +11,25 @@ import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import type { Micros } from '../store/time.ts';
 
-/** What a route does to its project: `order` queues the operations that follow and answers with them, rendered. */
+/** The work of a route on its project: `order` queues the operations that follow and returns them, rendered. */
 export interface Change {
   at: Micros;
   order: (tasks: Task[]) => Record<string, unknown>[];
 }
 
 /**
- * Carries out one change of a project, wholly or not at all. What schedules operations answers 423 while others of the project are
- * going on; those of one request bear one created_at.
+ * Carries out one change of a project, completely or not at all. Throws 423 if the change schedules operations while others of the project are in
+ * progress. The operations of one request have one created_at.
  */
 export function mutate<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
   return create(c, state, projectId, (change) => {
-    // Again: while the body came in, the project may have gone, or the caller's right to it.
+    // Repeats the check: while the body arrived, the project may have gone, or the caller's right to it.
     requireProject(state.db, c.get('principal'), projectId);
     return work(change);
   });
 }
 
-/** The same for a project that is not there yet, or not any more. */
+/** Does the same for a project that does not exist yet, or no longer exists. */
 export function create<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
   advance(state, state.clock.now());
   return state.db.transaction(() => {
@@ -48,14 +48,14 @@ export function create<T>(c: Context<Env>, state: State, projectId: string, work
 
 const operationBySeq = `select ${operationColumns} from operation where seq = ?`;
 
-/** The branch that the path names; 404 without it. */
+/** Returns the branch that the path names; throws 404 without it. */
 export function requireBranch(c: Context, { db }: State, branchId = readPath(c, 'branch_id')): Row {
   const row = findBranch(db, readPath(c, 'project_id'), branchId);
   if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${branchId}"`);
   return row;
 }
 
-/** The compute endpoint that the path names; 404 without it. */
+/** Returns the compute endpoint that the path names; throws 404 without it. */
 export function requireEndpoint(c: Context, { db }: State, endpointId = readPath(c, 'endpoint_id')): Row {
   const row = findEndpoint(db, readPath(c, 'project_id'), endpointId);
   if (row === undefined) throw new Refusal(404, `endpoint not found; endpoint_id:"${endpointId}"`);

@@ -44,7 +44,9 @@ const createBody = z.object({
   }),
 });
 
-/** A new project comes whole: a root branch, which is the default, with a compute, a role and a database. */
+/**
+ * Adds the route that creates a project with a root branch, which is the default, and with a compute, a role and a database.
+ */
 export function projectCreateRoute(api: Hono<Env>, state: State): void {
   const { db, random } = state;
 

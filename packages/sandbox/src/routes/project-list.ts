@@ -29,7 +29,7 @@ export function projectListRoutes(api: Hono<Env>, state: State): void {
     });
   });
 
-  /** Projects of organizations that the caller is not in, which were shared with the caller's address. */
+  /** Lists projects that were shared with the caller's address, in organizations that the caller is not a member of. */
   api.get('/projects/shared', (c) => {
     const { userId: user } = requirePersonal(c.get('principal'));
     const where = `deleted_at is null
@@ -40,7 +40,9 @@ export function projectListRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-/** A personal key names the organization; an organization key is of one; a project-scoped key acts for none. */
+/**
+ * Returns the organization of a request. A personal key names it, and an organization key belongs to one; a project-scoped key acts for none.
+ */
 export function organizationOf(c: Context<Env>, named: string | undefined): string {
   const principal = c.get('principal');
   if (principal.kind === 'project') throw outsideProject(principal.projectId);
@@ -49,7 +51,9 @@ export function organizationOf(c: Context<Env>, named: string | undefined): stri
   throw new Refusal(400, 'org_id is required, you can find it on your organization settings page');
 }
 
-/** One page, newest first. Its cursor is the id of the last row; elsewhere that row's time as well, and on full pages alone. */
+/**
+ * Reads one page, newest first. Its cursor is the id of the last row; under other settings it includes that row's time, and only full pages have one.
+ */
 function readProjects(
   c: Context,
   { db, settings }: State,
@@ -58,7 +62,7 @@ function readProjects(
   const limit = readLimit(c, { max: 400, fallback: 10 });
   const cursor = c.req.query('cursor');
   const id = cursor?.split('/').at(-1) ?? '';
-  // A project that was deleted since has its place still.
+  // A project that was deleted since still has its position.
   const known = cursor === undefined ? undefined : db.get('select created_at from project where id = ?', id);
   if (cursor !== undefined && known === undefined) throw new Refusal(400, 'invalid cursor');
   const before = known === undefined ? Number.MAX_SAFE_INTEGER : Number(known.created_at);

@@ -11,7 +11,9 @@ import type { Row } from '../store/database.ts';
 
 const roleBody = z.object({ role: z.enum(['viewer', 'editor', 'admin']) });
 const levels: Record<string, string> = { viewer: 'VIEWER', editor: 'EDITOR', admin: 'ADMIN' };
-/** What a role of the organization opens in each of its projects; a collaborator has access to the projects that name them. */
+/**
+ * The access that a role of the organization gives in each of its projects. A collaborator has access to the projects that name them.
+ */
 const defaults: Record<string, string> = { admin: 'ADMIN', member: 'EDITOR', editor: 'EDITOR', viewer: 'VIEWER' };
 
 const members = `select m.id, m.user_id, m.role, m.joined_at, u.email, u.name, r.role as project_role
@@ -19,7 +21,7 @@ const members = `select m.id, m.user_id, m.role, m.joined_at, u.email, u.name, r
     left join project_role r on r.project_id = :project and r.member_id = m.id
   where m.organization_id = :organization and m.left_at is null`;
 
-/** Who of the organization may do what in one project. */
+/** Adds the routes for the roles of an organization's members in one project. */
 export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
   const role = '/projects/:project_id/members/:member_id/role';
 

@@ -12,9 +12,9 @@ import { formatIfSet } from '../store/time.ts';
 
 const grantBody = z.object({ email: z.email() });
 
-/** Projects that are shared with people outside their organization. */
+/** Adds the routes that share projects with people outside their organization. */
 export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void {
-  /** A key of one project must not let others in. */
+  /** Refuses project-scoped keys: a key of one project must not give access to others. */
   const requireSharer = (c: Context<Env>, projectId: string) => {
     requireProject(db, c.get('principal'), projectId);
     if (c.get('principal').kind === 'project')

@@ -6,7 +6,7 @@ interface Listed {
   pagination?: { cursor: string };
 }
 
-test('projects come newest first in pages, none skipped or twice, and searched by a part of the name or id', async () => {
+test('projects are listed newest first in pages, without gaps or duplicates, and searched by a part of the name or id', async () => {
   const { api, control } = await openFixture();
   await control('/generate', { body: { organizations: 1, projects: 23, keys: 0, operations: 0 } });
   const { body: truth } = await control<{ id: string; organization_id: string }[]>('/projects');
@@ -36,7 +36,7 @@ test('a plan’s number of projects is a quota', async () => {
   expect(answer).toMatchObject({ status: 422, body: { code: 'PROJECTS_LIMIT_EXCEEDED' } });
 });
 
-test('a deleted project is listed as recoverable for seven days, comes back whole, and then is gone for good', async () => {
+test('a deleted project is listed as recoverable for seven days, is recovered completely, and then is deleted for good', async () => {
   const { api, organization, project, advance, settle } = await projectFixture();
   const recoverable = async () =>
     (await api<Listed>(`/projects?org_id=${organization}&recoverable=true`)).body.projects.map(({ id }) => id);
@@ -54,7 +54,7 @@ test('a deleted project is listed as recoverable for seven days, comes back whol
   expect((await api(`/projects/${project}/recover`, { method: 'POST' })).status).toBe(404);
 });
 
-test('a project that goes to another organization ends the keys scoped to it, also when it comes back', async () => {
+test('transferring a project to another organization ends the keys scoped to it, even if it returns', async () => {
   const { api, organization, other, project } = await projectFixture();
   const minted = await api<{ id: number; key: string }>(`/organizations/${organization}/api_keys`, {
     body: { key_name: 'scoped', project_id: project },
@@ -76,7 +76,7 @@ test('a project that goes to another organization ends the keys scoped to it, al
   expect((await api<unknown[]>(`/organizations/${organization}/api_keys`)).body).toEqual([]);
 });
 
-test('what becomes of a project ends its offers, and it does not go where it is', async () => {
+test('deleting or transferring a project ends its offers, and a project is not transferred to its own organization', async () => {
   const { api, organization, other, project, settle } = await projectFixture();
   const offers = `/projects/${project}/transfer_requests`;
   const offer = async () => (await api<{ id: string }>(offers, { method: 'POST' })).body.id;
@@ -96,7 +96,7 @@ test('what becomes of a project ends its offers, and it does not go where it is'
   expect(await accept(second, organization)).toBe(404);
 });
 
-test('a project that is deleted while a compute starts stays at rest, and its keys are not used any more', async () => {
+test('a project that is deleted while a compute starts stays at rest, and its keys are no longer used', async () => {
   const { api, control, organization, project, endpoint, advance } = await projectFixture();
   const keys = `/organizations/${organization}/api_keys`;
   await api(keys, { body: { key_name: 'scoped', project_id: project } });
@@ -113,7 +113,7 @@ test('a project that is deleted while a compute starts stays at rest, and its ke
   expect(key?.revoked_at).not.toBeNull();
 });
 
-test('an offer of a project is accepted once, and only while it lasts', async () => {
+test('an offer of a project is accepted once, and only before it expires', async () => {
   const { api, other, project, advance } = await projectFixture();
   const offers = `/projects/${project}/transfer_requests`;
   const offer = async () => (await api<{ id: string }>(offers, { body: { ttl_seconds: 60 } })).body.id;
@@ -126,7 +126,7 @@ test('an offer of a project is accepted once, and only while it lasts', async ()
   expect([await accept(good), await accept(good), await accept(taken)]).toEqual([204, 404, 404]);
 });
 
-test('a member who is removed keeps the personal keys, and loses the organization’s projects with all of them', async () => {
+test('a removed member keeps the personal keys, and loses the organization’s projects with all of them', async () => {
   const secrets: string[] = [];
   const { api, sandbox } = await companyFixture({ onSecret: (secret) => secrets.push(secret) });
   interface Organizations {
@@ -156,7 +156,7 @@ test('a member who is removed keeps the personal keys, and loses the organizatio
   expect((await api(list, { key })).status).toBe(404);
 });
 
-test('an organization keeps an administrator, and an invitation of somebody who has an account is a membership', async () => {
+test('an organization keeps an administrator, and an invitation of a person with an account is a membership', async () => {
   const { api, organization, other } = await projectFixture();
   interface Seen {
     members: { member: { id: string; role: string; user_id: string }; user: { email: string } }[];
@@ -179,7 +179,7 @@ test('an organization keeps an administrator, and an invitation of somebody who 
   expect(await invite(stranger, 'member')).toBe(409);
 });
 
-test('a project is shared with somebody outside, who then works on it and sees it in a list of its own', async () => {
+test('a project is shared with a person outside, who then works on it and sees it in a separate list', async () => {
   const secrets: string[] = [];
   const fixture = await companyFixture({ onSecret: (secret) => secrets.push(secret) });
   const people = [];
@@ -202,7 +202,7 @@ test('a project is shared with somebody outside, who then works on it and sees i
   expect(await shared()).toEqual([]);
 });
 
-test('a project has settings of which nobody has said anything, and what is said stands over them', async () => {
+test('a project has default settings, and explicit ones override them', async () => {
   const { api, project } = await projectFixture();
   const settingsOf = async () =>
     (await api<{ project: { settings: object } }>(`/projects/${project}`)).body.project.settings;

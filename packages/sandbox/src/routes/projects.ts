@@ -16,7 +16,7 @@ import { create, mutate } from './mutate.ts';
 const quota = z.int().min(0);
 const suspendTimeout = z.int().min(-1).max(604_800);
 
-/** What the sandbox keeps of settings, and what of it is looked at. */
+/** The settings that the sandbox stores, and the parts that it validates. */
 export const settingsSchema = z.looseObject({
   allowed_ips: z.looseObject({ ips: z.array(z.string().refine(isAddress, 'no address')).optional() }).optional(),
   quota: z
@@ -31,7 +31,7 @@ export const settingsSchema = z.looseObject({
   suspend_timeout_seconds: suspendTimeout.optional(),
 });
 
-/** An address, a block of them, or a range from one to another. */
+/** Returns whether the text is an address, an address block, or a range. */
 function isAddress(text: string): boolean {
   const [from = '', to = from] = text.split('-');
   const [address = '', bits] = from.split('/');
@@ -51,7 +51,7 @@ const updateBody = z.object({
   }),
 });
 
-/** One project: read, changed, deleted, recovered. */
+/** Adds the routes of one project: read, change, delete, recover. */
 export function projectRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
 
@@ -77,7 +77,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
         id,
       );
       const isStored = wanted.history_retention_seconds !== undefined;
-      // A running compute hears of new settings at once; one that is idle, when it starts.
+      // A running compute applies new settings at once; an idle one applies them when it starts.
       const active = listEndpoints(db, { projectId: id }).filter((endpoint) => endpoint.state === 'active');
       const operations = order([
         ...(isStored ? [{ action: 'apply_storage_config' }] : []),

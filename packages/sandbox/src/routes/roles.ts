@@ -81,7 +81,7 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-/** 404 in the control plane's words, for which some clients look. */
+/** Returns a role. Throws 404 in the control plane's words, because some clients match them. */
 export function requireRole({ db }: State, branchId: string, roleName: string): Row {
   const row = findRole(db, branchId, roleName);
   if (row === undefined) {

@@ -1,11 +1,13 @@
 import { type Database, readSetting, writeSetting } from './database.ts';
 import { type Micros, SECOND } from './time.ts';
 
-/** The sandbox's time: the machine's, plus what was added through the control route. It goes back only where nothing has happened yet. */
+/**
+ * The sandbox's time: the machine's, plus what was added through the control route. It goes back only if nothing has happened yet.
+ */
 export interface Clock {
   now(): Micros;
   advance(seconds: number): void;
-  /** To an earlier start, for a sandbox without a company. */
+  /** Sets an earlier start, for a sandbox without a company. */
   setBack(seconds: number): void;
 }
 

@@ -4,13 +4,13 @@ import { upgrade } from './upgrade.ts';
 
 export type Row = Record<string, string | number | bigint | null>;
 
-/** Values for `?` in their order, or one object for `:name`. */
+/** Values for `?` in order, or one object for `:name`. */
 type Values = SQLInputValue[] | [Record<string, SQLInputValue>];
 
 /** SQLite with cached statements. State lives in memory, or in a file that survives restarts and a killed process. */
 export interface Database {
   all(sql: string, ...values: Values): Row[];
-  /** The same as `all`, each row an array in the order of its columns: a third cheaper, for long lists. */
+  /** Does the same as `all`, but each row is an array in the order of its columns: a third cheaper, for long lists. */
   arrays(sql: string, ...values: Values): Row[string][][];
   get(sql: string, ...values: Values): Row | undefined;
   run(sql: string, ...values: Values): number;
@@ -21,7 +21,7 @@ export interface Database {
 export function openDatabase(file: string): Database {
   const sqlite = new DatabaseSync(file);
   sqlite.exec(
-    // Exclusive: a second sandbox on one file would serve another clock and other faults.
+    // Exclusive: a second sandbox on one file would have another clock and other faults.
     'pragma busy_timeout = 2000; pragma locking_mode = exclusive; pragma journal_mode = wal; pragma synchronous = off; pragma cache_size = -65536;',
   );
   upgrade(sqlite);
@@ -38,7 +38,7 @@ export function openDatabase(file: string): Database {
   return {
     // SQLite's columns hold only these types: the schema is strict and has no blob.
     all: (sql, ...values) => prepare(sql).all(...(values as SQLInputValue[])) as Row[],
-    // In the form that the statement was told to answer in; its type does not know.
+    // The statement was prepared to return arrays, which its type does not express.
     arrays: (sql, ...values) => prepare(sql, true).all(...(values as SQLInputValue[])) as unknown as Row[string][][],
     get: (sql, ...values) => prepare(sql).get(...(values as SQLInputValue[])) as Row | undefined,
     run: (sql, ...values) => Number(prepare(sql).run(...(values as SQLInputValue[])).changes),

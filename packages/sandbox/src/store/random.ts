@@ -1,4 +1,6 @@
-/** A repeatable source of chance, so that one seed makes one company. Mulberry32: 32 bits of state, even enough for data. */
+/**
+ * A repeatable random source, so that one seed makes one company. Mulberry32: 32 bits of state, uniform enough for data.
+ */
 export interface Random {
   next(): number;
   below(max: number): number;
@@ -37,7 +39,7 @@ export function createRandom(seed: number): Random {
 
 const step = 0x6d2b79f5;
 
-/** 32 bits that look like chance, always the same for one seed: the first that `createRandom` would give. */
+/** Returns 32 bits that look random, always the same for one seed: the first that `createRandom` would return. */
 export function bitsOf(seed: number): number {
   return mix(((seed >>> 0) + step) >>> 0);
 }
@@ -48,7 +50,7 @@ function mix(state: number): number {
   return (mixed ^ (mixed >>> 14)) >>> 0;
 }
 
-/** A seed that belongs to a text. */
+/** Returns a seed that belongs to a text. */
 export function seedOf(text: string): number {
   let seed = 7;
   for (const character of text) seed = (Math.imul(seed, 31) + (character.codePointAt(0) ?? 0)) >>> 0;
@@ -58,7 +60,9 @@ export function seedOf(text: string): number {
 const adjectives = 'quiet misty bold late crimson silent green lucky icy proud round soft'.split(' ');
 const nouns = 'river field dawn moon lake breeze tree cloud star hill brook sun'.split(' ');
 
-/** An id as the control plane makes them: two words and digits, after `br`, `ep` or `snap` for what is not a project. */
+/**
+ * Returns an id as the control plane makes them: two words and digits, after `br`, `ep` or `snap` unless it is for a project.
+ */
 export function makeId(random: Random, prefix?: string): string {
   const id = `${random.pick(adjectives)}-${random.pick(nouns)}-${random.hex(8)}`;
   return prefix === undefined ? id : `${prefix}-${id}`;
@@ -66,7 +70,7 @@ export function makeId(random: Random, prefix?: string): string {
 
 const alphabet = 'abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
-/** A role's password, in the control plane's form. It opens nothing: behind the sandbox there is no database. */
+/** Returns a role's password in the control plane's form. It gives no access: the sandbox has no database behind it. */
 export function makePassword(random: Random): string {
   return `npg_${Array.from({ length: 16 }, () => alphabet[random.below(alphabet.length)]).join('')}`;
 }

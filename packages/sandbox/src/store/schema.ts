@@ -1,4 +1,4 @@
-/** The indexes that hold every operation. */
+/** The indexes of the operation table. */
 export const operationIndexes = {
   operation_by_id: 'create unique index if not exists operation_by_id on operation (id)',
   operation_by_time:
@@ -6,8 +6,8 @@ export const operationIndexes = {
 };
 
 /**
- * The tables of a sandbox. Instants are integers of microseconds, truth values 0 or 1, JSON is kept as text. What is deleted but can be
- * recovered bears deleted_at and purge_at; every column that ends in _at and is indexed by itself is something that comes due.
+ * The tables of a sandbox. Instants are integers of microseconds, booleans are 0 or 1, JSON is text. A deleted row that can be recovered has
+ * deleted_at and purge_at. Every column that ends in _at and has an index of its own is a due time.
  */
 export const schema = `
 create table if not exists setting (name text primary key, value text not null) strict;

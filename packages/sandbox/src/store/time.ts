@@ -7,10 +7,10 @@ export const MINUTE: Micros = 60 * SECOND;
 export const HOUR: Micros = 60 * MINUTE;
 export const DAY: Micros = 24 * HOUR;
 
-/** The sandbox keeps to the years that its integers hold exactly, and well before their end. */
+/** The last accepted instant. The sandbox stays within the years that its integers hold exactly, with a margin. */
 export const lastInstant: Micros = Date.UTC(2200, 0, 1) * 1000;
 
-/** Renders as the control plane does: RFC 3339 in UTC, fraction without trailing zeros. */
+/** Renders an instant as the control plane does: RFC 3339 in UTC, fraction without trailing zeros. */
 export function formatInstant(at: Micros): string {
   const fraction = at % SECOND;
   if (fraction === 0) return `${formatSeconds(at)}Z`;
@@ -20,7 +20,7 @@ export function formatInstant(at: Micros): string {
   return `${formatSeconds(at)}.${digits}Z`;
 }
 
-// Lists render millions of instants, so that their parts come from tables.
+// Lists render millions of instants, so their parts come from tables.
 const threeDigits = Array.from({ length: 1000 }, (_, value) => String(value).padStart(3, '0'));
 const trimmed = threeDigits.map((digits) => digits.replace(/0+$/, ''));
 const twoDigits = Array.from({ length: 60 }, (_, value) => String(value).padStart(2, '0'));
@@ -39,17 +39,17 @@ function formatSeconds(at: Micros): string {
   return `${date}T${twoDigits[Math.floor(minute / 60)]}:${twoDigits[minute % 60]}:${twoDigits[second % 60]}`;
 }
 
-/** The same for a column that may be null. */
+/** Renders a column that may be null. */
 export function formatIfSet(at: unknown): string | null {
   return at === null || at === undefined ? null : formatInstant(Number(at));
 }
 
-/** Renders a cursor: always six digits. */
+/** Renders a cursor, always with six digits. */
 export function formatCursor(at: Micros): string {
   return `${formatSeconds(at)}.${String(at % SECOND).padStart(6, '0')}Z`;
 }
 
-/** The inverse of both; undefined when the text is no instant. */
+/** Parses what both render; returns undefined if the text is not an instant. */
 export function parseInstant(text: string): Micros | undefined {
   const match = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z$/.exec(text);
   if (!match) return undefined;
@@ -57,7 +57,9 @@ export function parseInstant(text: string): Micros | undefined {
   return Number.isNaN(seconds) ? undefined : seconds * 1000 + Number((match[2] ?? '').padEnd(6, '0'));
 }
 
-/** Months back by the calendar, as the retention of operations counts them; a day that is not there becomes the month's last. */
+/**
+ * Returns the instant this many calendar months earlier, as the retention of operations counts them. A missing day becomes the month's last.
+ */
 export function monthsBefore(at: Micros, months: number): Micros {
   const date = new Date(Math.floor(at / 1000));
   const day = date.getUTCDate();

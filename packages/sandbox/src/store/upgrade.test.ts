@@ -6,7 +6,7 @@ import { type Operation, openFixture } from '@keywarden/testkit/sandbox/fixture'
 import { expect, test } from 'vitest';
 import { openDatabase } from './database.ts';
 
-/** A file as version 1 wrote it: projects without branches, an operation that goes on. */
+/** Returns the path of a file as version 1 wrote it: projects without branches, an operation in progress. */
 function oldFile(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const sqlite = new DatabaseSync(file);
@@ -37,7 +37,7 @@ function oldFile(): string {
   return file;
 }
 
-test('a file of version 1 is brought up to date: nothing is lost, and its projects get the branches that operations name', async () => {
+test('a file of version 1 is upgraded without loss, and its projects get the branches that operations name', async () => {
   const { api, control } = await openFixture({ file: oldFile(), adminKey: 'napi_old' });
   const { operations } = (await api<{ operations: Operation[] }>('/projects/old-project/operations')).body;
   expect(operations.at(-1)).toMatchObject({ branch_id: 'br-known', status: 'finished' });
@@ -49,7 +49,7 @@ test('a file of version 1 is brought up to date: nothing is lost, and its projec
   expect((await control<unknown[]>('/keys')).body).toHaveLength(1);
 });
 
-test('a file of a later version is left alone', () => {
+test('a file of a later version is not changed', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const sqlite = new DatabaseSync(file);
   sqlite.exec('pragma user_version = 99');

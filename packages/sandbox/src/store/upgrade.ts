@@ -3,8 +3,8 @@ import type { DatabaseSync } from 'node:sqlite';
 const version = 2;
 
 /**
- * Brings a file of an earlier version up to date, before the schema is applied. Version 1 knew neither branches nor computes as
- * resources: they come from the operations that name them, each project's first one as its root.
+ * Upgrades a file of an earlier version before the schema is applied. Version 1 had no branches or computes as resources. They are derived from the
+ * operations that name them, each project's first one as its root.
  */
 export function upgrade(sqlite: DatabaseSync): void {
   const isNew = sqlite.prepare("select 1 from sqlite_schema where name = 'operation'").get() === undefined;

@@ -6,7 +6,7 @@ import { createSandbox, type SandboxOptions } from '@keywarden/sandbox';
 import { expect, onTestFinished } from 'vitest';
 import { createControls } from '../sandbox/controls.ts';
 
-/** A sandbox for one test, with a client whose waits are only written down, in ms. */
+/** Returns a sandbox for one test and a client that records its waits, in ms, instead of waiting. */
 export async function clientFixture(options: SandboxOptions = {}) {
   const sandbox = await createSandbox(options);
   onTestFinished(async () => await sandbox.close());
@@ -22,12 +22,12 @@ export async function clientFixture(options: SandboxOptions = {}) {
   return { sandbox, slept, client, controls: createControls(sandbox.controlUrl) };
 }
 
-/** Real time, but waiting is only written down. */
+/** Returns a clock with real time whose sleeps are only recorded. */
 function writtenDown(slept: number[]) {
   return { now: Date.now, sleep: async (ms: number) => void slept.push(ms) };
 }
 
-/** A server that answers as it is told, for one test; answers with its base URL. */
+/** Starts a server for one test that responds as `listener` decides. Returns its base URL. */
 export async function answering(listener: RequestListener): Promise<string> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -39,18 +39,20 @@ export async function answering(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v2`;
 }
 
-/** The typed error of a call that must fail. */
+/** Returns the typed error of a call that must fail. */
 export async function failure(call: Promise<unknown>): Promise<ControlPlaneError> {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,
   );
   expect(error).toBeInstanceOf(ControlPlaneError);
-  // The line above has just checked it.
+  // The previous line has checked the type.
   return error as ControlPlaneError;
 }
 
-/** Rows as a database has them: read and saved in turns of their own, refused where another saved meanwhile. */
+/**
+ * Returns rows that behave like a database's: each read and each save is a separate step. A save is refused if another save came in between.
+ */
 export function memoryRows(now: () => number, trip: () => Promise<void> = () => Promise.resolve()) {
   const saved = new Map<string, { version: number; text: string }>();
   const counts = { reads: 0, writes: 0, refused: 0 };

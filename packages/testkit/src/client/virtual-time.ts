@@ -1,6 +1,6 @@
 /**
- * A clock that waiting alone moves on, and only while no request is on its way: those take no time at all. Sleeps end in the order of
- * their times, as real ones do.
+ * Returns a clock that advances only through sleeps, and only while no request is in flight: requests take no time. Sleeps end in the order of their
+ * times, as real ones do.
  */
 export function virtualTime(startMs = Date.parse('2026-06-15T12:00:07.300Z')) {
   const onTheirWay = { count: 0 };
@@ -10,7 +10,7 @@ export function virtualTime(startMs = Date.parse('2026-06-15T12:00:07.300Z')) {
   const move = async () => {
     isMoving = true;
     while (sleepers.length > 0) {
-      // Whatever can go on without waiting does so before time moves.
+      // Everything that can proceed without waiting proceeds before time advances.
       do await new Promise((resolve) => setImmediate(resolve));
       while (onTheirWay.count > 0);
       sleepers.sort((a, b) => a.at - b.at);

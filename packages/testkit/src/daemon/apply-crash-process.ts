@@ -4,14 +4,16 @@ import { openStore } from '@keywarden/db/store';
 import type { ConnectionConfig } from '@keywarden/runtime/config';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that applies a plan and is killed at a step of it, by itself or by whoever started it. It ends with that one.
+// A process that applies a plan and is killed at one step, by itself or by its parent. It exits when its parent exits.
 
 export interface Order {
   databaseUrl: string;
   connection: ConnectionConfig;
   policy: object;
   planId: string;
-  /** The request at which it kills itself, counted among those of a method; without one it is killed from outside. */
+  /**
+   * The request at which the process kills itself, counted among the requests of one method. If null, the test kills it from outside.
+   */
   killAt: KillAt | null;
 }
 
@@ -20,7 +22,7 @@ process.on('message', (order: Order) => {
   apply(order).then(
     () => process.exit(0),
     (error: unknown) => {
-      console.error(error); // seen with TEST_VERBOSE=1
+      console.error(error); // shown with TEST_VERBOSE=1
       process.exit(1);
     },
   );

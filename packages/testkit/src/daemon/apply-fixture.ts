@@ -12,15 +12,15 @@ import {
   neverUsedRule,
 } from './fixture.ts';
 
-/** What the tests of applying share: bindings that each test finds new. */
-/** The program of a process that applies a plan and dies where it is told. */
+/** Bindings that the tests of applying share; each test gets new values. */
+/** The program of a process that applies a plan and dies at the configured step. */
 export const applyCrashProcess = new URL('apply-crash-process.ts', import.meta.url);
 
 export let store: TestStore;
 export let fixture: Fixture;
 export let organization: string;
 
-/** A store for each test of a file; `prepare` makes the rest. */
+/** Opens a store for each test of a file; `prepare` makes the rest. */
 export function useApplyFixture(): void {
   beforeEach(async () => {
     store = await createTestStore(inject('postgresUrl'));
@@ -39,7 +39,9 @@ export interface Minted {
 export const mint = (name: string) =>
   fixture.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name });
 
-/** An organization with these keys, minted 40 days ago and never used but for the one named `busy`, which was just used. */
+/**
+ * Prepares an organization with these keys, minted 40 days ago. None was ever used except `busy`, which was just used.
+ */
 export async function prepare(names: string[], options: FixtureOptions = {}): Promise<Record<string, Minted>> {
   fixture = await makeFixture(store, { policy: neverUsedPolicy, ...options });
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
@@ -77,13 +79,13 @@ export async function revokedNames(): Promise<string[]> {
   return keys.filter((key) => key.revoked_at !== null).map((key) => key.name);
 }
 
-/** By name, what an apply did. */
+/** Returns what an apply did, by key name. */
 export const outcomes = (applied: Awaited<ReturnType<typeof apply>>) =>
   Object.fromEntries(
     applied.items.map(({ item, outcome, why }) => [item.key.name, why === null ? outcome : `${outcome}: ${why}`]),
   );
 
-/** A policy that revokes by itself, everywhere. */
+/** Returns a policy with automatic revocation everywhere. */
 export const enforced = (change: object = {}) =>
   policySchema.parse({
     enforcement: { organizations: { '*': { mode: 'enforce' } } },
@@ -91,7 +93,7 @@ export const enforced = (change: object = {}) =>
     ...change,
   });
 
-/** One run of the schedule, an hour or so after the one before. */
+/** Makes one scheduled run, about an hour after the previous one. */
 export async function pass(seconds = 3700) {
   await fixture.controls.advance(seconds);
   await fixture.reconnect();
@@ -99,7 +101,7 @@ export async function pass(seconds = 3700) {
   return await enforce(fixture.context, fixture.connections);
 }
 
-/** Surely more than a day, in seconds: times of the control plane are whole. */
+/** Slightly more than a day, in seconds: the control plane's times are whole seconds. */
 export const day = 86_460;
 
 export const openIncidents = async () =>

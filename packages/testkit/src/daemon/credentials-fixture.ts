@@ -4,7 +4,7 @@ import { credentialList, readPage } from '@keywarden/db/report';
 import { day, fixture, prepare, store } from './apply-fixture.ts';
 import { connectionOf } from './fixture.ts';
 
-// What the tests of credentials that are no API keys share: bindings that each test finds new.
+// Bindings that the tests of credentials other than API keys share; each test gets new values.
 
 interface Issued {
   token_id: string;
@@ -16,10 +16,10 @@ export let project: string;
 export let branch: string;
 export let list: string;
 let beforeDelete: () => Promise<unknown>;
-/** Changes answers on their way. */
+/** Changes responses on their way to the daemon. */
 let answer: (url: string, response: Response) => Promise<Response>;
 
-/** An organization with one project, whose generated credentials are revoked long since. */
+/** Prepares an organization with one project, whose generated credentials were revoked long ago. */
 export async function prepareProject(policy: object = {}): Promise<void> {
   beforeDelete = () => Promise.resolve();
   answer = (_url, response) => Promise.resolve(response);
@@ -51,7 +51,7 @@ export const issue = (name: string) =>
 
 export const use = (id: string) => fixture.controls.useCredential(id);
 
-/** A day later, with the credentials listed. */
+/** Advances by a day and lists the credentials. */
 export async function listed() {
   await fixture.controls.advance(day);
   await fixture.reconnect();
@@ -77,12 +77,12 @@ export async function shown(filter: Parameters<typeof credentialList>[0] = {}): 
   return items.map((item) => JSON.parse(item) as Shown);
 }
 
-/** What is done right before each DELETE. */
+/** Sets the action that runs right before each DELETE. */
 export function setBeforeDelete(act: typeof beforeDelete): void {
   beforeDelete = act;
 }
 
-/** How answers are changed on their way. */
+/** Sets how responses are changed on their way. */
 export function setAnswer(change: typeof answer): void {
   answer = change;
 }

@@ -16,12 +16,12 @@ export interface Fixture {
   sandbox: Sandbox;
   context: Context;
   connections: Connection[];
-  /** The store as its owner: what a test changes behind the daemon's back. */
+  /** The store in its owner's role, for changes that a test makes without the daemon. */
   owner: Store;
   controls: Controls;
-  /** A request to the control plane as its administrator. */
+  /** Sends a request to the control plane as its administrator. */
   ask<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Authenticates again, as every command does: connections know the control plane's time. */
+  /** Authenticates again, as every command does. This gives connections the control plane's time. */
   reconnect(): Promise<Connection[]>;
   close(): Promise<void>;
 }
@@ -31,25 +31,25 @@ export interface FixtureOptions {
   policy?: Policy;
   /** The connection's clock, sleep and fetch. */
   client?: Pick<OpenOptions, 'time' | 'fetch'>;
-  /** Where notices go. */
+  /** Where notifications go. */
   channels?: ChannelConfig[];
-  /** Where successors go. */
+  /** Where successors are delivered. */
   sinks?: Sink[];
-  /** The id of the connection's own key; null leaves it unknown. */
+  /** The id of the connection's own key; null leaves the id unset. */
   keyId?: string | null;
 }
 
-/** The waits of retries are left out: nothing depends on them. */
+/** Skips the waits between retries: no test depends on them. */
 export const hurried = { now: Date.now, sleep: () => Promise.resolve() };
 
-/** A request at which a process kills itself, counted among those of a method. */
+/** The request at which a process kills itself, counted among the requests of one method. */
 export interface KillAt {
   method: string;
   nth: number;
   when: 'before' | 'after';
 }
 
-/** A fetch that does so. */
+/** Returns a fetch that kills the process at that request. */
 export function deadlyFetch(killAt: KillAt | null): typeof fetch {
   const seen = new Map<string, number>();
   return async (input, init) => {
@@ -67,7 +67,7 @@ export function deadlyFetch(killAt: KillAt | null): typeof fetch {
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
-/** What a command works with, on a store. */
+/** Returns a command's context on a store. */
 export function makeContext(
   store: Store,
   config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks' | 'retention'>>,
@@ -86,7 +86,7 @@ export function makeContext(
   };
 }
 
-/** A sandbox of its own and a context on a store, as one command would have them: as the daemon's role. */
+/** Returns a sandbox of its own and a context on a store in the daemon's role, as one command would have them. */
 export async function makeFixture(
   store: TestStore,
   {
@@ -147,7 +147,7 @@ export async function makeFixture(
   return fixture;
 }
 
-/** The only connection of a fixture. */
+/** Returns the only connection of a fixture. */
 export function connectionOf({ connections: [connection] }: Fixture): Connection {
   if (connection === undefined) throw new Error('the fixture has no connection');
   return connection;

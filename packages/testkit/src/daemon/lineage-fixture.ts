@@ -20,11 +20,14 @@ import {
   use,
 } from './rotate-fixture.ts';
 
-// A lineage under faults: weeks of a daemon and of a consumer, and what must be so in the end.
+// A key lineage under faults: weeks of a daemon and a consumer, and the conditions that must hold at the end.
 
 export const path = '/organizations/{org_id}/api_keys';
 
-/** Intents are decided by listings that begin a minute after them, and more takes its time by our own clock: the tests do not wait for that. */
+/**
+ * Ages everything that is measured by the local clock, so that tests do not wait. For example, an intent is decided by listings that begin a minute
+ * after it.
+ */
 export async function age(): Promise<void> {
   for (const table of ['rotation_mint', 'revocation_intent'])
     await store.sql.unsafe(`update keywarden.${table} set created_at = created_at - interval '2 minutes'`);
@@ -32,7 +35,10 @@ export async function age(): Promise<void> {
   await store.sql`update keywarden.revocation_outcome set at = at - interval '1 day'`;
 }
 
-/** Weeks of a daemon and of a consumer that reads its sink once a day and uses what it finds. Never does it hold only dead keys. */
+/**
+ * Simulates weeks of a daemon and a consumer that reads its sink once a day and uses what it finds. Checks that the consumer never holds only dead
+ * keys.
+ */
 export async function live(bot: Minted, days = 24): Promise<void> {
   await fixture.controls.setFaults([]);
   let held = bot.key;
@@ -54,7 +60,7 @@ function readSink(bot: Minted): string | undefined {
   }
 }
 
-/** T2: no live key is unknown to the store after a run. */
+/** T2: checks that the store has every live key after a run. */
 async function expectKnown(): Promise<void> {
   const known = await store.sql`
     select id from keywarden.key where gone_at is null
@@ -63,7 +69,9 @@ async function expectKnown(): Promise<void> {
   expect(live.filter(({ id }) => !known.some((row) => Number(row.id) === id))).toEqual([]);
 }
 
-/** In the end the lineage has one live key, the one that its sink has, and whatever else was minted is gone, unused. */
+/**
+ * Checks the end state. The lineage has one live key, the one in its sink. Every other minted key is gone and unused.
+ */
 export async function expectWhole(bot: Minted): Promise<void> {
   const keys = (await everyKey()).filter(({ name }) => name.startsWith('bot'));
   const live = keys.filter(({ revoked_at: revoked }) => revoked === null);
@@ -77,7 +85,7 @@ export async function expectWhole(bot: Minted): Promise<void> {
   expect((await states()).filter((state) => state.startsWith('bot: re'))).toEqual(['bot: retired']);
 }
 
-/** A sink whose command stores and says what it has, and one that only stores. */
+/** Returns a sink whose command stores secrets and lists them, and a sink that only stores. */
 export function commandSinks({ reads, store: storing }: { reads: boolean; store: string }): Sink[] {
   const script = join(folder, 'store.sh');
   writeFileSync(script, `#!/bin/sh\nset -e\nfile="${folder}/key-$KEYWARDEN_LINE"\n${storing}\n`);
@@ -98,7 +106,7 @@ export const list = { method: 'GET', path };
 
 export const revocation = { method: 'DELETE', path: `${path}/{key_id}`, times: 1 };
 
-/** Only the bot is rotated. */
+/** Exempts a key, by name, so that only the bot is rotated. */
 export async function exempt(name: string): Promise<void> {
   await store.sql`
     with granted as (

@@ -8,7 +8,7 @@ import { createLogger } from '@keywarden/runtime';
 import type { ConnectionConfig, Sink } from '@keywarden/runtime/config';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that makes one pass over rotations and is killed at a step of it, by itself or by the sink's command. It ends with whoever started it.
+// A process that makes one pass over rotations and is killed at one step, by itself or by the sink's command. It exits when its parent exits.
 
 export interface Order {
   databaseUrl: string;
@@ -16,9 +16,11 @@ export interface Order {
   connection: ConnectionConfig;
   policy: object;
   sinks: Sink[];
-  /** The request at which it kills itself, counted among those of a method; without one something else kills it, or nothing. */
+  /**
+   * The request at which the process kills itself, counted among the requests of one method. If null, something else kills it, or nothing does.
+   */
   killAt: KillAt | null;
-  /** Where it leaves an image of its memory when it is done. */
+  /** Where the process leaves an image of its memory when it is done. */
   snapshot?: string;
 }
 
@@ -27,7 +29,7 @@ process.on('message', (order: Order) => {
   run(order).then(
     () => process.exit(0),
     (error: unknown) => {
-      console.error(error); // seen with TEST_VERBOSE=1
+      console.error(error); // shown with TEST_VERBOSE=1
       process.exit(1);
     },
   );
@@ -57,7 +59,7 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
   if (snapshot !== undefined) writeHeapSnapshot(snapshot);
 }
 
-/** Kills this process at a rename, counted from the first: files are put into their places by it. */
+/** Kills this process at a rename, counted from the first. Renames move finished files into place. */
 function dieAtRename({ nth, when }: NonNullable<Order['killAt']>): void {
   const rename = fs.rename.bind(fs);
   let seen = 0;

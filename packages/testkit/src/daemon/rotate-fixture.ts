@@ -13,14 +13,14 @@ import { afterEach, beforeEach, inject } from 'vitest';
 import { type Fixture, type FixtureOptions, makeFixture } from './fixture.ts';
 import type { Order } from './rotate-crash-process.ts';
 
-/** What the tests of rotations share: bindings that each test finds new. */
+/** Bindings that the tests of rotations share; each test gets new values. */
 export let store: TestStore;
 export let fixture: Fixture;
 export let organization: string;
 export let project: string;
 export let folder: string;
 
-/** A store and a folder for each test of a file; `prepare` makes the rest. */
+/** Opens a store and a folder for each test of a file; `prepare` makes the rest. */
 export function useRotateFixture(): void {
   beforeEach(async () => {
     store = await createTestStore(inject('postgresUrl'));
@@ -38,7 +38,7 @@ export interface Minted {
   key: string;
 }
 
-/** Sinks as a configuration has them. */
+/** Returns sinks as a configuration describes them. */
 export const parseSinks = (sinks: object[]): Sink[] => parseConfig(JSON.stringify({ sinks }), 'test').sinks;
 
 export const fileSinks = () => parseSinks([{ name: 'files', kind: 'file', path: join(folder, 'key-{line}') }]);
@@ -50,10 +50,10 @@ const rotatingText = (rotation: object = {}) => ({
   ],
 });
 
-/** A policy that rotates what is older than 90 days, by itself. */
+/** Returns a policy with automatic rotation of keys older than 90 days. */
 export const rotating = (rotation: object = {}) => policySchema.parse(rotatingText(rotation));
 
-/** An organization with these keys, minted 100 days ago, and a store that may act by itself. */
+/** Prepares an organization with these keys, minted 100 days ago, and a store that may act automatically. */
 export async function prepare<const Name extends string>(
   names: Name[],
   options: FixtureOptions = {},
@@ -73,17 +73,17 @@ export async function prepare<const Name extends string>(
   return Object.fromEntries(minted) as Record<Name, Minted>;
 }
 
-/** A request of a consumer; answers with the status. */
+/** Sends a request as a consumer and returns the status. */
 export async function use(secret: string): Promise<number> {
   const response = await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
   await response.body?.cancel();
   return response.status;
 }
 
-/** Surely more than a day, in seconds: times of the control plane are whole. */
+/** Slightly more than a day, in seconds: the control plane's times are whole seconds. */
 export const day = 86_460;
 
-/** One run of the schedule, so many seconds after the one before. */
+/** Makes one scheduled run, this many seconds after the previous one. */
 export async function pass(seconds = 3700, { acts = true } = {}) {
   await fixture.controls.advance(seconds);
   await fixture.reconnect();
@@ -91,7 +91,7 @@ export async function pass(seconds = 3700, { acts = true } = {}) {
   return acts ? await rotate(fixture.context, fixture.connections) : undefined;
 }
 
-/** A pass in a process of its own: the signal that ended it, and what it logged. */
+/** Makes a pass in a separate process. Returns the signal that ended it and its log. */
 export async function passElsewhere(
   order: Pick<Order, 'sinks' | 'killAt' | 'snapshot'>,
 ): Promise<{ signal: unknown; log: string }> {
@@ -110,7 +110,7 @@ export async function passElsewhere(
   return { signal, log };
 }
 
-/** A person asks for the rotation of keys, by their names. */
+/** Requests the rotation of keys, by name, as a person does. */
 export async function ask(names: string[], sink?: string) {
   const keys = await listLiveKeys(fixture.context.store.db);
   const chosen = keys.filter(({ name }) => names.includes(name));
@@ -124,10 +124,10 @@ export async function ask(names: string[], sink?: string) {
 export const states = async () =>
   (await listRotations(fixture.context.store.db, 100)).map(({ state, key }) => `${key.name}: ${state}`);
 
-/** The secret that a file sink has for a lineage. */
+/** Returns the secret that a file sink has for a key lineage. */
 export const secretOf = (lineage: number | string) => readFileSync(join(folder, `key-${lineage}`), 'utf8');
 
-/** Every key of the control plane that was ever minted, but for the administrator's. */
+/** Lists every key that the control plane ever minted, except the administrator's. */
 export const everyKey = async () => (await fixture.controls.keys()).filter(({ id }) => id !== 1);
 
 export const liveNames = async () =>

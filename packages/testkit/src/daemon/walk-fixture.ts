@@ -3,7 +3,7 @@ import { type WireOperation } from '@keywarden/core/wire';
 import type { WalkedClient } from '@keywarden/daemon';
 import { proofOf, type Walk, type WalkedPage, walkOperations } from '@keywarden/daemon';
 
-// What tests of walks are made of: lists of operations as services give them, and what a walk made of them.
+// Parts of walk tests: operation lists as different services return them, and the results of a walk over them.
 
 export type Row = Pick<WireOperation, 'id' | 'createdAt'>;
 
@@ -16,17 +16,17 @@ export type ReadPage = Awaited<ReturnType<WalkedClient['operationsPage']>>;
 export type Lister = Pick<WalkedClient, 'operationsPage'>;
 
 interface ListStyle {
-  /** The service's own size of pages. */
+  /** The service's page size. */
   size?: number;
-  /** A cursor on every page with rows; otherwise on full ones. */
+  /** Whether every page with rows has a cursor; otherwise only full pages have one. */
   everyPage?: boolean;
-  /** Digits below the second in rows' times; cursors have all. */
+  /** Fraction digits in the times of rows; cursors have all digits. */
   digits?: 0 | 6;
-  /** May add or take rows before each request. */
+  /** Runs before each request and may add or remove rows. */
   change?: (asked: PageRequest) => void;
 }
 
-/** The operations of one project, newest first; a page begins strictly below its cursor. */
+/** Returns a list of one project's operations, newest first. A page begins strictly below its cursor. */
 export function listOf(
   rows: () => Row[],
   { size = Number.POSITIVE_INFINITY, everyPage = false, digits = 6, change = () => undefined }: ListStyle = {},
@@ -45,10 +45,10 @@ export function listOf(
   };
 }
 
-/** A time with so many digits below the second. */
+/** Returns a time with this many fraction digits. */
 export const shownWith = (digits: 0 | 6, at: string) => (digits === 0 ? `${at.slice(0, 19)}Z` : at);
 
-/** A walk of that project from its newest operation to the end. */
+/** Returns a walk of that project from its newest operation to the end. */
 export const walkOf = (change: Partial<Walk> = {}): Walk => ({
   projectId: 'p',
   from: null,
@@ -81,7 +81,7 @@ export const withEnds = ({ operationsPage }: Lister): WalkedClient => ({
   },
 });
 
-/** The same list; some of its rows cannot be read. */
+/** Returns the same list with some rows that cannot be read. */
 export function unreadableIn({ operationsPage }: Lister, odd: ReadonlySet<string>): WalkedClient {
   return {
     async operationsPage(projectId, asked) {
@@ -99,7 +99,9 @@ export function unreadableIn({ operationsPage }: Lister, odd: ReadonlySet<string
   };
 }
 
-/** The same client; the first end of each page is of a row that the page does not have, as where rows come and go. */
+/**
+ * Returns the same client, except that the first end of each page belongs to a row that the page lacks. This happens where rows come and go.
+ */
 export function unsteadyEnds({ operationsPage, operationsPageEnd }: WalkedClient): WalkedClient {
   const seen = new Set<string>();
   return {
@@ -121,7 +123,9 @@ export const idsOf = (pages: WalkedPage[]) =>
   new Set(pages.flatMap(({ operations }) => operations.map(({ id }) => id)));
 export const unprovedOf = (pages: WalkedPage[]) => pages.flatMap(({ unprovedAt }) => unprovedAt ?? []);
 
-/** Whether the pages' proofs claim a time, the walk having begun at the newest instant and nothing being late. */
+/**
+ * Returns whether the pages' proofs cover a time. It assumes that the walk began at the newest instant and that no row is late.
+ */
 export function claims(pages: WalkedPage[], at: string): boolean {
   return pages.some((page) => {
     const asked = { createdAt: instant(10_000), walkedAt: null, settleMs: 0 };

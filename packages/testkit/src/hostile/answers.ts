@@ -1,6 +1,6 @@
 import { copy, type Distortion } from './exchange.ts';
 
-// What happens to whole answers: other statuses, redirects, bodies, and times, with or without the work done.
+// Distortions of whole responses: other statuses, redirects, bodies and times, with or without the work done.
 
 const statuses = [
   200, 204, 205, 400, 401, 402, 403, 404, 405, 408, 409, 410, 418, 422, 423, 425, 429, 451, 499, 500, 501, 502, 503,
@@ -14,7 +14,7 @@ const answer = (status: number, body: string, headers: Record<string, string>) =
 
 const dateOf = (nowMs: number) => ({ date: new Date(nowMs).toUTCString() });
 
-/** A status of a gateway, before anything is done or after all of it. */
+/** Responds with a gateway's status, before any work or after all of it. */
 export const anyStatus: Distortion = async ({ random, nowMs }, forward) => {
   if (random.chance(0.5)) await drain(await forward());
   const status = random.pick(statuses);
@@ -29,7 +29,7 @@ export const redirected: Distortion = async ({ random, nowMs, url }, forward) =>
   return answer(random.pick(redirects), '', { location, ...dateOf(nowMs) });
 };
 
-/** It was done, and the body is not what was asked for. */
+/** Does the work and responds with an unexpected body. */
 export const oddBody: Distortion = async ({ random }, forward) => {
   const response = await forward();
   const text = await response.text();
@@ -46,13 +46,13 @@ export const oddBody: Distortion = async ({ random }, forward) => {
   return copy(response, bodyless.has(response.status) ? null : body);
 };
 
-/** The line is cut before anything is done, or after. */
+/** Cuts the connection before any work, or after it. */
 export const lostLine: Distortion = async ({ random }, forward) => {
   if (random.chance(0.5)) await drain(await forward());
   throw new TypeError('fetch failed', { cause: Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }) });
 };
 
-/** A wrong Date, by the same amount each time, or by another; or none. */
+/** Returns a distortion of the Date header: a constant offset, a varying one, or no header. */
 export function createWrongDate(offsetMs: number | null): Distortion {
   return async ({ random, nowMs }, forward) => {
     const response = await forward();
@@ -64,7 +64,9 @@ export function createWrongDate(offsetMs: number | null): Distortion {
   };
 }
 
-/** A revocation that was done says otherwise: that it was not, or that another key was revoked. */
+/**
+ * Carries out a revocation, but its response claims otherwise: that the key was not revoked, or that another key was.
+ */
 export const contrary: Distortion = async ({ random }, forward) => {
   const response = await forward();
   const text = await response.text();
@@ -74,11 +76,11 @@ export const contrary: Distortion = async ({ random }, forward) => {
   return copy(response, JSON.stringify({ ...body, ...change }));
 };
 
-/** The service was too busy, and did nothing. */
+/** Responds that the service is too busy, without doing anything. */
 export const busy: Distortion = async ({ random, nowMs }) =>
   answer(random.pick([423, 429, 503]), '{"message":"busy"}', { 'retry-after': '25', ...dateOf(nowMs) });
 
-/** A new key bears the id of another that is there. */
+/** Gives a new key the id of another existing key. */
 export const mintOfAnother: Distortion = async ({ random }, forward) => {
   const response = await forward();
   const text = await response.text();

@@ -1,6 +1,6 @@
 import { copy, type Distortion, type Exchange, type Forward, type Row } from './exchange.ts';
 
-// What stands between: caches that keep answers, replicas that lag, and identities that come again.
+// Intermediaries: caches that keep responses, replicas that lag, and ids that are reused.
 
 interface Kept {
   text: string;
@@ -9,17 +9,17 @@ interface Kept {
   atMs: number;
 }
 
-/** Everything that origins have answered to reads, by address, for caches and replicas. */
+/** Every origin response to a read, by address, for caches and replicas. */
 export interface Memory {
   remember: (exchange: Exchange, response: Response) => Promise<Response>;
-  /** Asks everything again that was asked of late: from then on replicas that lag show that. */
+  /** Repeats all recent reads. From then on lagging replicas show these responses. */
   refresh: (forward: (url: URL, init: RequestInit | undefined) => Promise<Response>, nowMs: number) => Promise<void>;
   cache: Distortion;
   replica: Distortion;
 }
 
 const mostReplicated = 40;
-/** A replica is never further behind than this, in ms: nothing in its answers shows that it lags. */
+/** The largest lag of a replica, in ms. Nothing in its responses shows that it lags. */
 export const mostLagMs = 300_000;
 
 export function createMemory(): Memory {
@@ -36,7 +36,7 @@ export function createMemory(): Memory {
     async remember({ method, url, init, nowMs }, response) {
       if (method !== 'GET') return response;
       asked.delete(url.href);
-      // A caller's signal may have ended by the time it is asked again.
+      // A caller's signal may have ended before the request is repeated.
       asked.set(url.href, { ...init, signal: null });
       return await keep(kept, url.href, response, nowMs);
     },
@@ -50,7 +50,7 @@ export function createMemory(): Memory {
       const ageMs = old === undefined ? 0 : exchange.nowMs - old.atMs;
       if (old === undefined || ageMs < 60_000) return await forward();
       const { random } = exchange;
-      // Honest in one way at least: by its Age, its Date, or both.
+      // The response shows its age in at least one way: by Age, Date, or both.
       const how = random.pick(['age', 'date', 'both']);
       const age = how === 'date' ? {} : { age: String(Math.floor(ageMs / 1000)) };
       const date = how === 'age' ? { date: new Date(exchange.nowMs).toUTCString() } : {};
@@ -66,8 +66,8 @@ export function createMemory(): Memory {
 }
 
 /**
- * New keys that others made show the ids of keys that are gone from their list. Lists and revocations agree about it, as those of a service would
- * that counts anew after a restore.
+ * Returns a distortion in which new keys made by others show the ids of keys that are gone from their list. Lists and revocations agree about these
+ * ids, as in a service that restarts its numbering after a restore.
  */
 export function createReusedIds(): Distortion {
   const shown = new Map<string, string>(); // true id to shown id
@@ -79,7 +79,7 @@ export function createReusedIds(): Distortion {
     const place = places.get(path) ?? { seen: new Set(ids), live: new Set(ids) };
     places.set(path, place);
     const taken = new Set([...shown.values(), ...ids]);
-    // What another distortion has made of an id is none that a key had.
+    // An id that another distortion changed never belonged to a key.
     const free = [...place.seen].filter((id) => /^\d+$/.test(id) && !taken.has(id) && !place.live.has(id));
     for (const id of ids) {
       const alias = place.seen.has(id) || ownMints.has(id) || !random.chance(0.7) ? undefined : free.pop();

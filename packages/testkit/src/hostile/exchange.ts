@@ -1,22 +1,24 @@
 import type { Random } from '@keywarden/sandbox';
 
-/** One request of the client under test, on its way to the control plane. */
+/** One request of the client under test to the control plane. */
 export interface Exchange {
   method: string;
   url: URL;
   init: RequestInit | undefined;
   /** The control plane's time in ms. */
   nowMs: number;
-  /** Decided by the seed and by the request, so that the order of requests that are under way together does not matter. */
+  /**
+   * A random source that depends on the seed and the request only. The order of concurrent requests does not matter.
+   */
   random: Random;
 }
 
 export type Forward = (change?: { url?: URL; init?: RequestInit }) => Promise<Response>;
 
-/** One way in which answers differ from what the description promises. It forwards the request, or answers instead. */
+/** One way in which responses differ from the API description. It forwards the request, or responds itself. */
 export type Distortion = (exchange: Exchange, forward: Forward) => Promise<Response>;
 
-/** What a request is about; distortions name the kinds that they apply to. */
+/** The subject of a request. Each distortion names the topics that it applies to. */
 export type Topic =
   | 'identity'
   | 'organizations'
@@ -47,13 +49,13 @@ const lists: [Topic, RegExp][] = [
 ];
 
 export type Row = Record<string, unknown>;
-/** A list as its answer holds it; `cursor` is null where the answer has none. */
+/** A list in a response; `cursor` is null if the response has none. */
 export interface List {
   rows: Row[];
   cursor: string | null;
 }
 
-/** Changes the rows or the cursor of a list's answer; other answers, and those that are no list, pass as they are. */
+/** Changes the rows or the cursor of a list response. Other responses pass unchanged. */
 export async function changeList(
   response: Response,
   change: (list: List) => Partial<List> | Promise<Partial<List>>,
@@ -74,7 +76,7 @@ export async function changeList(
   return copy(response, JSON.stringify({ ...rest, [name]: changed.rows, ...page }));
 }
 
-/** Changes each record of an answer: the rows of a list, or the one that it is about. */
+/** Changes each record of a response: the rows of a list, or the single record. */
 export async function changeRecords(response: Response, change: (row: Row) => Row): Promise<Response> {
   if (!response.ok) return response;
   const text = await response.text();
@@ -102,11 +104,11 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // an answer that is no JSON has no list
+    return undefined; // a response that is not JSON has no list
   }
 }
 
-/** The same answer with another body. */
+/** Returns the same response with another body. */
 export function copy(
   { status, headers }: Response,
   body: string | null,

@@ -27,15 +27,15 @@ import {
 export interface HostileControlPlane {
   /** For the client under test. */
   fetch: typeof fetch;
-  /** Something else goes wrong from now on: some distortions, each for some topics and with a chance of its own. */
+  /** Draws new distortions: some kinds, each with some topics and its own chance. */
   worsen(): void;
-  /** From now on everything is answered as the control plane does. */
+  /** From now on responses are the control plane's own. */
   calm(): void;
-  /** What replicas that lag show from now on is the present of this moment. */
+  /** Lagging replicas show the state of this moment from now on. */
   refresh(): Promise<void>;
-  /** What goes wrong at present, in words. */
+  /** Describes the current distortions. */
   describe(): string;
-  /** How often each distortion had its chance and took it. */
+  /** How often each distortion was applied. */
   struck: Map<string, number>;
 }
 
@@ -47,23 +47,23 @@ export interface HostileOptions {
   forward?: typeof fetch;
   /** Only these kinds; all by default. */
   only?: readonly string[];
-  /** Only what the client under test asks for; all by default. */
+  /** Only requests about these topics; all by default. */
   topics?: readonly Topic[];
 }
 
 interface Kind {
   name: string;
   distort: Distortion;
-  /** Which requests it may meet. */
+  /** The requests that it may be applied to. */
   topics: readonly Topic[];
   /**
-   * Nothing in an answer shows it, so that it may strike a request once and for so long after that, in ms, and then not before the same request was
-   * answered whole.
+   * Set if nothing in a response shows the distortion. It may strike a request once and for this long after that, in ms. Then it may strike again
+   * only after the same request got an unchanged response.
    */
   hiddenForMs?: number;
-  /** Where it strikes it strikes always: half of it would contradict itself. */
+  /** Whether it always strikes once drawn: a distortion of half the requests would contradict itself. */
   isSteady?: boolean;
-  /** Once there it stays: ids that were given out are not taken back. */
+  /** Whether it stays once drawn: ids that were given out are not withdrawn. */
   isForGood?: boolean;
 }
 
@@ -79,8 +79,8 @@ const all: Topic[] = [...reads, 'mint', 'revoke'];
 const hour = 3_600_000;
 
 /**
- * A control plane that is not as its description says, between a client and a true one: what the seed decides goes wrong. No distortion tells a
- * lie that nothing could show, but for the bounds in each kind: those are what docs/INVARIANTS.md assumes of the control plane.
+ * Returns a layer between a client and a real control plane that deviates from the API description, as the seed decides. Every distortion is
+ * detectable, except within the bounds given for each kind. docs/INVARIANTS.md assumes these bounds of the control plane.
  */
 export function createHostileControlPlane({
   random,
@@ -100,7 +100,7 @@ export function createHostileControlPlane({
   let salt = random.below(2 ** 32);
   const asked = new Map<string, number>();
 
-  /** Chance for one request: the same for the same request, the same number of times asked. */
+  /** Returns the chance for one request. It is equal for equal requests that were sent equally often. */
   const chanceOf = (method: string, url: URL): Random => {
     const request = `${method} ${url.pathname}${url.search}`;
     const times = (asked.get(request) ?? 0) + 1;
@@ -108,7 +108,7 @@ export function createHostileControlPlane({
     return createRandom(seedOf(`${salt} ${times} ${request}`));
   };
 
-  /** Whether a kind may strike this list now, where nothing would show it. */
+  /** Returns whether an undetectable kind may be applied to this list now. */
   const mayHide = ({ name, hiddenForMs }: Kind, { url, nowMs }: Exchange): boolean => {
     if (hiddenForMs === undefined) return true;
     const list = `${name} ${url.href}`;
@@ -191,7 +191,7 @@ function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kin
       name: 'capped',
       distort: createCapped(random.pick([1, 2, 7, 100])),
       topics: ['members', 'projects', 'operations'],
-      // A service has one size of pages.
+      // Every service has one page size.
       ...steady,
     },
     { name: 'capped silently', distort: cappedSilently, topics: lists, ...steady },
@@ -219,7 +219,9 @@ function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kin
   ];
 }
 
-/** A sandbox's answer without what shows it to be one: where clocks may be moved on purpose, guards of time are off. */
+/**
+ * Removes what identifies a response as a sandbox's. Against a sandbox, whose clock may be moved on purpose, the time guards are off.
+ */
 function bare(response: Response): Response {
   const headers = new Headers(response.headers);
   headers.delete('server');

@@ -1,6 +1,6 @@
 import { changeList, type Distortion, type Exchange, type List } from './exchange.ts';
 
-// What happens to whole lists: other orders, rows too many or too few, pages that end otherwise than described.
+// Distortions of whole lists: other orders, too many or too few rows, pages that end in unexpected ways.
 
 const onList =
   (change: (list: List, exchange: Exchange) => Partial<List>): Distortion =>
@@ -14,16 +14,16 @@ export const reordered = onList(({ rows }, { random }) => ({
     .map(({ row }) => row),
 }));
 
-/** Some rows come twice, and of keys one of both does not know the last use. */
+/** Duplicates some rows. For keys, one of the two rows lacks the last use. */
 export const duplicated = onList(({ rows }, { random }) => ({
   rows: rows.flatMap((row) => {
     if (!random.chance(0.3)) return [row];
-    const twin = 'last_used_at' in row ? { ...row, last_used_at: null, last_used_from_addr: '' } : row;
-    return random.chance(0.5) ? [row, twin] : [twin, row];
+    const unused = 'last_used_at' in row ? { ...row, last_used_at: null, last_used_from_addr: '' } : row;
+    return random.chance(0.5) ? [row, unused] : [unused, row];
   }),
 }));
 
-/** One row is missing: of a page of operations only where more pages follow. */
+/** Drops one row. On a page of operations it does so only if more pages follow. */
 export const dropped: Distortion = async ({ random, url }, forward) => {
   const follow = async (cursor: string | null) => {
     if (cursor === null) return false;
@@ -43,13 +43,13 @@ export const dropped: Distortion = async ({ random, url }, forward) => {
   });
 };
 
-/** Less than half of the rows, or none, and no next page. */
+/** Returns less than half of the rows, or none, and no next page. */
 export const cutShort = onList(({ rows }, { random }) => ({
   rows: rows.slice(0, random.below(Math.ceil(rows.length / 2))),
   cursor: null,
 }));
 
-/** Rows of another list of the same kind among its own. */
+/** Adds rows of another list of the same kind. */
 export function createForeign(): Distortion {
   const others = new Map<string, List['rows']>();
   return async (exchange, forward) => {
@@ -68,7 +68,7 @@ export function createForeign(): Distortion {
   };
 }
 
-/** An empty page before the true one: its cursor brings the same request again. */
+/** Inserts an empty page before the true one; its cursor leads to the same request again. */
 export function createEmptyPages(): Distortion {
   const waiting = new Map<string, string>();
   let number = 0;
@@ -89,7 +89,7 @@ export function createEmptyPages(): Distortion {
   };
 }
 
-/** Pages have fewer rows than were asked for, and go on. */
+/** Returns pages with fewer rows than requested, with more pages to follow. */
 export function createCapped(cap: number): Distortion {
   return async ({ url: asked }, forward) => {
     const url = new URL(asked);
@@ -98,12 +98,12 @@ export function createCapped(cap: number): Distortion {
   };
 }
 
-/** Lists end at a round number of rows, and say that this is all. */
+/** Ends lists at a round number of rows, as if they were complete. */
 export const cappedSilently = onList(({ rows }) =>
   rows.length > 100 ? { rows: rows.slice(0, 100), cursor: null } : {},
 );
 
-/** Cursors that are times have fewer digits: three of the second, or none. */
+/** Shortens the fractions of cursors that are times to three digits, or to none. */
 export function createCoarseCursors(digits: 0 | 3): Distortion {
   return onList(({ cursor }) => {
     if (cursor === null || !/^\d{4}-\d\d-\d\dT/.test(cursor)) return {};

@@ -1,12 +1,12 @@
 import { changeList, changeRecords, copy, type Row, topicOf } from './exchange.ts';
 
-// For counter-tests: each hides from a client exactly what one of its protections looks at, which is to take that protection out. What the client
-// then does wrong is what the protection is for.
+// For counter-tests: each mask hides from a client exactly what one of its guards checks, which disables that guard. The harm that follows is what
+// the guard prevents.
 
 type Fetch = typeof fetch;
 export type Mask = (way: Fetch) => Fetch;
 
-/** Changes what reads of some topics are answered. */
+/** Changes the responses to reads of some topics. */
 const masked =
   (topics: readonly string[], change: (response: Response, url: URL) => Promise<Response>): Mask =>
   (way) =>
@@ -17,7 +17,7 @@ const masked =
     return response.ok && topics.includes(topic) ? await change(response, url) : response;
   };
 
-/** Answers do not say how old they are. */
+/** Removes the age of responses. */
 export const hideAge = (now: () => number): Mask =>
   masked(['members', 'keys', 'organizations', 'projects', 'operations', 'identity'], async (response) => {
     const fresh = copy(response, await response.text(), { date: new Date(now()).toUTCString() });
@@ -25,13 +25,13 @@ export const hideAge = (now: () => number): Mask =>
     return fresh;
   });
 
-/** An empty page has no cursor: the list seems to end. */
+/** Removes the cursor of empty pages, so that the list seems to end. */
 export const hideCursorsOfEmptyPages: Mask = masked(
   ['members', 'keys', 'organizations', 'projects', 'operations'],
   async (response) => await changeList(response, ({ rows }) => (rows.length === 0 ? { cursor: null } : {})),
 );
 
-/** A list that is cut off at a round number of rows is of another number. */
+/** Changes the length of a list that is cut off at a round number of rows. */
 export const hideRoundNumbers: Mask = masked(
   ['operations'],
   async (response) =>
@@ -40,7 +40,7 @@ export const hideRoundNumbers: Mask = masked(
     ),
 );
 
-/** Records with one id keep the creation time and creator that they had first. */
+/** Keeps the first creation time and creator of each record id. */
 export function hideIdentity(): Mask {
   const first = new Map<unknown, Row>();
   return masked(
@@ -53,7 +53,7 @@ export function hideIdentity(): Mask {
   );
 }
 
-/** Creation times that cannot be are ones that may be, for the same record from then on. */
+/** Replaces impossible creation times with plausible ones, consistently for each record. */
 export function hideImpossibleTimes(topics: readonly string[], plausible: () => string): Mask {
   const changed = new Set<unknown>();
   return masked(
@@ -66,14 +66,14 @@ export function hideImpossibleTimes(topics: readonly string[], plausible: () => 
   );
 }
 
-/** Rows of operations say that they are of the project that was asked for. */
+/** Replaces the project of operation rows with the requested project. */
 export const hideProjects: Mask = masked(
   ['operations'],
   async (response, url) =>
     await changeRecords(response, (row) => ({ ...row, project_id: url.pathname.split('/').at(-2) })),
 );
 
-/** The same request again is answered as it was just before. */
+/** Repeats the previous response when the same request is repeated. */
 export const hideDifferences: Mask = (way) => {
   let last: { href: string; text: string; response: Response } | null = null;
   return async (input, init) => {
@@ -87,7 +87,7 @@ export const hideDifferences: Mask = (way) => {
   };
 };
 
-/** Lists of members are answered for some time, in ms, as they were. */
+/** Repeats responses to member lists for a time, in ms. */
 export function hideChangesOfMembers(now: () => number, forMs: number): Mask {
   const kept = new Map<string, { text: string; response: Response; atMs: number }>();
   return (way) => async (input, init) => {
@@ -103,10 +103,10 @@ export function hideChangesOfMembers(now: () => number, forMs: number): Mask {
   };
 }
 
-/** Longer than answers ask for, in ms. */
+/** Longer than the waits that responses request, in ms. */
 const longestWaitMs = 310_000;
 
-/** A revocation that the control plane was too busy for is sent again, below the client. */
+/** Repeats a revocation below the client when the control plane was too busy for it. */
 export const repeatRevocations =
   (sleep: (ms: number) => Promise<void>): Mask =>
   (way) =>

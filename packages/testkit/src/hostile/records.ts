@@ -1,6 +1,6 @@
 import { changeRecords, type Distortion, type Exchange, type Row } from './exchange.ts';
 
-// What happens to single records: times of another precision or zone, fields that are missing or of another type, values that cannot be.
+// Distortions of single records: times of another precision or zone, missing fields, wrong types, impossible values.
 
 const onRecords =
   (change: (row: Row, exchange: Exchange) => Row): Distortion =>
@@ -9,7 +9,7 @@ const onRecords =
 
 const isTime = (value: unknown): value is string => typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*Z$/.test(value);
 
-/** Every time of a record, also those of records within it, written otherwise. */
+/** Rewrites every time of a record, including those in nested records. */
 function withTimes(row: Row, write: (at: string) => string): Row {
   return Object.fromEntries(
     Object.entries(row).map(([name, value]) => {
@@ -37,23 +37,23 @@ export const otherZone = onRecords((row, { random }) => {
   });
 });
 
-/** Now and then a record lacks a field. */
+/** Removes a field of some records. */
 export const missingFields = onRecords((row, { random }) => {
   if (!random.chance(0.2)) return row;
   const lost = random.pick(Object.keys(row));
   return Object.fromEntries(Object.entries(row).filter(([name]) => name !== lost));
 });
 
-/** Now and then a field is of another type. */
+/** Changes the type of a field of some records. */
 export const otherTypes = onRecords((row, { random }) => {
   if (!random.chance(0.2)) return row;
   const field = random.pick(Object.keys(row).filter((name) => name !== 'last_used_at'));
   const others = [null, 7, 'seven', true, [], {}, -1.5, '9223372036854775808', 2 ** 70];
-  // A value of the right type would be a lie that nothing shows.
+  // A wrong value of the right type would be undetectable.
   return { ...row, [field]: random.pick(others.filter((each) => typeof each !== typeof row[field])) };
 });
 
-/** Times that cannot be, of creation: zero, to come, not in the calendar, beyond what is stored. */
+/** Sets impossible creation times: zero, in the future, not in the calendar, beyond the storable range. */
 export const oddCreation = onRecords((row, { random, nowMs }) => {
   if (!('created_at' in row) || !random.chance(0.3)) return row;
   const soon = new Date(nowMs + 400 * 86_400_000).toISOString();
@@ -63,7 +63,7 @@ export const oddCreation = onRecords((row, { random, nowMs }) => {
   };
 });
 
-/** The time of the last use is left out where the address says that there was one, or is before the creation. */
+/** Removes the time of the last use while the address shows a use, or sets it before the creation. */
 export const oddUse = onRecords((row, { random }) => {
   if (typeof row.last_used_at !== 'string' || !random.chance(0.3)) return row;
   return { ...row, last_used_at: random.pick([null, '0001-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) };

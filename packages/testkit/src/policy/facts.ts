@@ -4,12 +4,12 @@ import { evaluate, explain } from '@keywarden/core/policy';
 const now = '2026-06-01T00:00:00Z';
 export const nowMs = Date.parse(now);
 
-/** An instant some days before the tests' present. */
+/** Returns an instant this many days before the tests' current time. */
 export function daysAgo(days: number): string {
   return new Date(nowMs - days * 86_400_000).toISOString();
 }
 
-/** A key of organization `acme` that is a year old and was never used, unless told otherwise. */
+/** Returns a year-old key of organization `acme` that was never used, with the given changes. */
 export function makeKey(number: number, change: Partial<KeyFacts> = {}): KeyFacts {
   return {
     number: String(number),
@@ -39,7 +39,7 @@ export function usedDaysAgo(days: number): KeyFacts['use'] {
   return { state: 'used', at: daysAgo(days), from: '203.0.113.7' };
 }
 
-/** Facts about keys whose scopes were listed just now by a connection whose own key is 1. */
+/** Returns facts about keys. A connection whose own key is 1 has just listed their scopes. */
 export function makeFacts(
   keys: KeyFacts[],
   change: Partial<ScopeFacts> = {},
@@ -62,7 +62,7 @@ export function makeFacts(
   return { keys, scopes, ownKeys, revokedLastDay: 0 };
 }
 
-/** What the rules find, key by key: the rule, the reason in words and the evidence. */
+/** Returns the findings of the rules by key: the rule, the reason in words and the evidence. */
 export function findAll(policy: Policy, facts: Facts) {
   return evaluate(policy, facts).flatMap(({ findings }) =>
     findings.map((finding) => ({

@@ -1,12 +1,12 @@
 import type { Condition, Facts, KeyFacts, Rule } from '@keywarden/core/policy';
 import { nowMs } from './facts.ts';
 
-// What tests hold the policy against: it looks at one key at a time, and is slow and plain.
+// The reference that tests compare the policy with. It looks at one key at a time, and is slow and plain.
 
 /** A time in ms. */
 export const msOf = (at: string) => Date.parse(at);
 
-/** The second judge: whether a condition holds for a key; undefined where nobody can tell. */
+/** Returns whether a condition holds for a key; undefined if it is unknown. */
 function holds(of: Condition, key: KeyFacts, keys: KeyFacts[]): boolean | undefined {
   const every = (parts: (boolean | undefined)[]) =>
     parts.includes(false) ? false : parts.includes(undefined) ? undefined : true;
@@ -60,7 +60,7 @@ const isOnUse = (of: Condition): boolean =>
   [of.unused_for, of.never_used_for, of.more_than].some((each) => each !== undefined) ||
   [...(of.all ?? []), ...(of.any ?? []), ...(of.not ? [of.not] : [])].some(isOnUse);
 
-/** Whether one rule alone may revoke a key, by each invariant in its own words. */
+/** Returns whether one rule alone may revoke a key. Each invariant is restated independently here. */
 export function mayRevoke(rule: Rule, key: KeyFacts, { keys, scopes }: Facts): boolean {
   const scope = scopes.find((each) => each.scope === key.scope);
   const isSeenTwice =

@@ -4,19 +4,19 @@ import { chromiumPath, openBrowser } from './browser.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 import { listen } from './served.ts';
 
-/** Whether this machine has a Chromium; says so on standard error when it has none, for then the tests of pages do not run. */
+/** Whether this machine has a Chromium. If not, prints to standard error that the page tests do not run. */
 export const hasBrowser = chromiumPath !== undefined;
 if (!hasBrowser)
   console.error(
     'The tests of the dashboard in a browser did not run: there is no Chromium here. Install it, or name it in CHROMIUM.',
   );
 
-/** What the tests of pages share: bindings that `useBrowser` fills before the first of them. */
+/** Bindings that page tests share; `useBrowser` sets them before the first test. */
 export let fixture: Fixture;
 export let browser: Browser;
 export let url: string;
 
-/** Serves a report over a store of its own and opens one browser, for all tests of a `describe`. */
+/** Serves a report over its own store and opens one browser, for all tests of a `describe`. */
 export function useBrowser(): void {
   let server: Awaited<ReturnType<typeof listen>>;
   beforeAll(async () => {
@@ -32,7 +32,7 @@ export function useBrowser(): void {
   });
 }
 
-/** Signs in with one of the fixture's tokens, by its name. */
+/** Signs in with one of the fixture's tokens, given by name. */
 export async function signIn(page: Page, token: string): Promise<void> {
   await page.goto(`${url}/`);
   await page.getByLabel('Report token').fill(fixture.tokens[token] ?? '');
@@ -40,5 +40,5 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.waitForURL(`${url}/`);
 }
 
-/** The text of a page's main part, when it has one. */
+/** Returns the text of a page's main part, if it has one. */
 export const mainText = async (page: Page) => (await page.locator('main').innerText()).replaceAll(/\s+/g, ' ');

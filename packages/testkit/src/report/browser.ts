@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-// A real browser for the tests of pages: the machine's own, for none is downloaded.
+// A real browser for the page tests: the one installed on the machine, since none is downloaded.
 
 const places = [
   '/usr/bin/chromium',
@@ -11,7 +11,7 @@ const places = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Where the machine's Chromium is; undefined where there is none. */
+/** The path of the machine's Chromium; undefined if there is none. */
 export const chromiumPath = [process.env.CHROMIUM, ...places].find((path) => path !== undefined && existsSync(path));
 
 export async function openBrowser(): Promise<Browser> {
@@ -20,7 +20,9 @@ export async function openBrowser(): Promise<Browser> {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What a page does that it should not: errors, and requests to others. It is filled as the page lives. */
+/**
+ * Collects what a page should not do: errors, and requests to other origins. The returned list grows while the page is open.
+ */
 export function watch(page: Page, origin: string): string[] {
   const complaints: string[] = [];
   page.on('console', (message) => {
@@ -34,11 +36,11 @@ export function watch(page: Page, origin: string): string[] {
   return complaints;
 }
 
-/** The serious violations of accessibility that axe finds on a page. */
+/** Returns the serious accessibility violations that axe finds on a page. */
 export async function violations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe);
   const found = await page.evaluate(async () => {
-    // The library has put itself there.
+    // The library has defined this global.
     const { axe: library } = globalThis as unknown as {
       axe: {
         run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: unknown[] }[] }[] }>;
@@ -55,7 +57,7 @@ export async function violations(page: Page): Promise<string[]> {
     .map(({ id, at }) => `${id}: ${at.slice(0, 3).join(', ')}`);
 }
 
-/** Whether the page is wider than its window. */
+/** Returns whether the page is wider than its window. */
 export async function isTooWide(page: Page): Promise<boolean> {
   return await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth');
 }

@@ -22,29 +22,29 @@ import { createLogger } from '@keywarden/runtime';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 
-// What the report's tests stand on: a store with two organizations, and the app as it is served, in the report's own role.
+// The basis of the report's tests: a store with two organizations, and the app as it is served, in the report's own role.
 
 const present = '2026-06-01T00:00:00Z';
 export const operationCount = 25;
 
 export interface Fixture {
-  /** As its owner: what a test changes behind the apps' backs. */
+  /** The store in its owner's role, for changes that a test makes without the apps. */
   store: TestStore;
-  /** As the daemon, which fills it. */
+  /** The store in the daemon's role, which fills it. */
   daemon: Store;
   app: ReturnType<typeof createApp>;
-  /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees that organization alone). */
+  /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees only that organization). */
   tokens: Record<string, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
   makeToken(name: string, role: 'viewer' | 'auditor' | 'operator', organizationIds?: string[] | null): Promise<string>;
   planId: string;
-  /** The store's numbers of the keys, by id: 9007199254740993 and 12 of acme, 13 of other. */
+  /** The store's key numbers by id: 9007199254740993 and 12 belong to acme, 13 to other. */
   keys: Record<string, string>;
   close(): Promise<void>;
 }
 
 interface Asked {
-  /** A token's name, or its secret; null for none. */
+  /** A token's name or its secret; null for no token. */
   as?: string | null;
   method?: string;
   body?: unknown;
@@ -55,7 +55,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  // Tests look into answers of many shapes.
+  // Tests read responses of many shapes.
   body: { items: Record<string, never>[]; next_cursor: string | null } & Record<string, never>;
 }
 
@@ -114,7 +114,10 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   return fixture;
 }
 
-/** Two organizations: acme with a project of 25 operations and two keys, other with a project and a key. Answers with the plan's id. */
+/**
+ * Fills the store with two organizations and returns the plan's id. acme has a project with 25 operations and two keys; other has a project and a
+ * key.
+ */
 async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   const { sql } = daemon;
   const controlPlane = await makeControlPlane(sql);
@@ -143,11 +146,11 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
         : [makeWireKey('13')];
     const scope = `organization:${organizationId}`;
     const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
-    // Two listings in a row, the second begun after the first had ended.
+    // Two listings in a row: the second begins after the first has ended.
     for (const begunAt of [present, '2999-01-01T00:00:00Z'])
       await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
   }
-  // The connection's own key is one that its listings show.
+  // The connection's own key appears in its listings.
   await owner`update keywarden.connection set own_key_id = '12'`;
   const [row] = await owner`select number from keywarden.project where id = 'quiet-river'`;
   const rows = Array.from({ length: operationCount }, (_, index) =>
@@ -174,7 +177,7 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   return planId;
 }
 
-/** Judges the keys as they are stored, and stores the plan. */
+/** Evaluates the stored keys and stores the plan. */
 export async function plan(daemon: Store, settings: object = {}): Promise<string> {
   const policy = policySchema.parse({
     rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
@@ -196,7 +199,7 @@ export async function plan(daemon: Store, settings: object = {}): Promise<string
   return made.id;
 }
 
-/** A key of other's that was revoked by a plan, and a rotation that is under way. */
+/** Stores a plan that revoked a key of other, and an open rotation. */
 async function revokeOne({
   owner: sql,
   daemon,
@@ -230,7 +233,7 @@ async function revokeOne({
   });
 }
 
-/** A credential that is no API key, of branch br-main in acme's project, unless told otherwise. */
+/** Returns a credential that is not an API key. By default it belongs to branch br-main in acme's project. */
 export const makeCredential = (
   change: Pick<WireCredential, 'id' | 'kind'> & Partial<WireCredential>,
 ): WireCredential => ({
@@ -248,7 +251,7 @@ export const makeCredential = (
   ...change,
 });
 
-/** Saves a listing of credentials of one kind and project; answers with the store's numbers of those that are there, by id. */
+/** Saves a listing of credentials of one kind and project. Returns the store's numbers of the existing ones by id. */
 export async function listCredentials(
   { store, daemon }: Fixture,
   { organizationId, listedAt, keys }: { organizationId: string; listedAt: string; keys: WireCredential[] },

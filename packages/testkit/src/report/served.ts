@@ -1,7 +1,7 @@
 import { serve } from '@hono/node-server';
 import type { createApp } from '@keywarden/report';
 
-/** An app over a socket, for what only a connection shows. */
+/** Serves an app over a socket, for behaviour that only a connection shows. */
 export async function listen(app: ReturnType<typeof createApp>): Promise<{ url: string; close(): Promise<void> }> {
   return await new Promise((resolve) => {
     const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) =>

@@ -6,7 +6,7 @@ import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { readSdkTypes } from './sdk-types.ts';
 
-// For tests: the control plane's own OpenAPI 3.0 document, as its official client package ships it, and what the newer one declares.
+// For tests: the control plane's own OpenAPI 3.0 document, as its official client package ships it, and the newer package's declarations.
 
 interface OpenApi {
   paths: Record<string, Record<string, { responses?: Record<string, Response> }>>;
@@ -18,13 +18,13 @@ interface Response {
   content?: Record<string, { schema: object }>;
 }
 
-/** The contract of the service: which routes it has, and what is wrong with an answer of one. */
+/** The contract of the service: its routes, and a check of a route's responses. */
 export interface Contract {
-  /** `GET /projects/{project_id}` and so on, of either package. */
+  /** Routes of either package, such as `GET /projects/{project_id}`. */
   routes: string[];
-  /** Those that one of both has alone. */
+  /** Routes that only one of the two has. */
   onlyIn: { document: string[]; sdk: string[] };
-  /** Null when the status is documented for the route and the body is of its schema. */
+  /** Returns null if the status is documented for the route and the body matches its schema. */
   findFault(route: string, status: number, body: unknown): string | null;
 }
 
@@ -76,7 +76,9 @@ export function readContract(): Contract {
   };
 }
 
-/** OpenAPI 3.0 says `nullable` where JSON Schema has a type of null, and refers within its own document. */
+/**
+ * Converts an OpenAPI 3.0 schema to JSON Schema: `nullable` becomes a null type, and references stay within the document.
+ */
 function asJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asJsonSchema);
   if (typeof schema !== 'object' || schema === null) return schema;

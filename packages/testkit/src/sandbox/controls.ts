@@ -1,6 +1,6 @@
 import type { Company, CompanyCounts, Limits } from '@keywarden/sandbox';
 
-/** What goes wrong, as the sandbox's README lists it. The sandbox refuses a kind or a route that it does not know. */
+/** A fault, as the sandbox's README lists it. The sandbox refuses an unknown kind or route. */
 export interface Fault {
   kind: string;
   method?: string;
@@ -21,7 +21,7 @@ export interface AddedOperations {
   going_on_seconds?: number;
 }
 
-/** A key as it is, whatever lists show. */
+/** The true state of a key, regardless of what lists show. */
 export interface TrueKey {
   id: number | string;
   kind: string;
@@ -49,9 +49,9 @@ interface Requests {
 /** The sandbox's own controls, which packages/sandbox/README.md describes. Each throws when the sandbox refuses. */
 export interface Controls {
   generate(company?: Partial<Company>): Promise<CompanyCounts>;
-  /** The sandbox's time, RFC 3339. */
+  /** Returns the sandbox's time, RFC 3339. */
   now(): Promise<string>;
-  /** Lets so many seconds pass. Returns the time that it is then. */
+  /** Advances the sandbox's time by this many seconds. Returns the new time. */
   advance(seconds: number): Promise<string>;
   setWork(work: {
     operations_per_day?: number;
@@ -61,24 +61,24 @@ export interface Controls {
   }): Promise<void>;
   setSettings(settings: { pagination?: string; times?: string; project_keys?: string }): Promise<void>;
   setLimits(limits: Partial<Limits>): Promise<void>;
-  /** These from now on, and no other. */
+  /** Replaces all faults by these. */
   setFaults(faults: readonly Fault[]): Promise<void>;
   stats(): Promise<Requests & { by_route: Record<string, Requests> }>;
   resetStats(): Promise<void>;
   /** Returns the ids, group by group. */
   addOperations(projectId: string | undefined, groups: AddedOperations[]): Promise<string[][]>;
-  /** The operations that lists show, and those that they no longer do; with their times if asked for. */
+  /** Returns the operations that lists show and those that lists no longer show, with their times on request. */
   operations(
     projectId: string | undefined,
     options?: { withTimes?: boolean },
   ): Promise<{ served: string[]; pruned: string[]; created_at: Record<string, string> }>;
   keys(): Promise<TrueKey[]>;
   projects(): Promise<TrueProject[]>;
-  /** The credential of a branch was used just now. */
+  /** Records a use of a branch's credential now. */
   useCredential(tokenId: string): Promise<void>;
 }
 
-/** Returns the controls below an address, such as `sandbox.controlUrl`. `fetch` may be a way that takes no socket. */
+/** Returns the controls below an address, such as `sandbox.controlUrl`. `fetch` may be one that uses no socket. */
 export function createControls(controlUrl: string, fetch: typeof globalThis.fetch = globalThis.fetch): Controls {
   const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const response = await fetch(`${controlUrl}/${path}`, {

@@ -9,18 +9,21 @@ interface Answer<T> {
 interface Asking {
   method?: string;
   body?: unknown;
-  /** The administrator's when absent. */
+  /** The administrator's key if absent. */
   key?: string;
   headers?: Record<string, string>;
 }
 
-/** A sandbox for one test, and ways to ask it: `api` of the service, `control` of its controls. Callers say what shape they expect. */
+/**
+ * A sandbox for one test with two request functions: `api` for the service and `control` for its controls. Callers state the response shape that they
+ * expect.
+ */
 export interface Fixture {
   sandbox: Sandbox;
   api: <T = { message: string }>(path: string, asking?: Asking) => Promise<Answer<T>>;
   control: <T = unknown>(path: string, asking?: Omit<Asking, 'key'>) => Promise<Answer<T>>;
   advance: (seconds: number) => Promise<void>;
-  /** Advances until no operation of the project is going on, and answers with the list of them all. */
+  /** Advances until no operation of the project is in progress, and returns all of them. */
   settle: (projectId: string) => Promise<Operation[]>;
 }
 
@@ -37,7 +40,7 @@ export interface Operation {
   updated_at: string;
 }
 
-/** Opens a sandbox without limits that ends with the test. */
+/** Opens a sandbox without rate limits that closes when the test ends. */
 export async function openFixture(options: SandboxOptions = {}): Promise<Fixture> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
   onTestFinished(async () => await sandbox.close());
@@ -75,12 +78,14 @@ export function fixtureOf(sandbox: Sandbox): Fixture {
   return fixture;
 }
 
-/** What failed and is tried again says when; a failure of a made-up history does not. */
+/** A failure that is retried has `retry_at`; a failure of generated history has none. */
 function isGoingOn({ status, retry_at: retryAt }: Operation): boolean {
   return ['scheduling', 'running', 'cancelling'].includes(status) || retryAt !== undefined;
 }
 
-/** A company of two organizations with four projects; `organization` and `project` are the first that lists show. */
+/**
+ * Returns a company of two organizations with four projects. `organization` and `project` are the first that lists show.
+ */
 export async function companyFixture(options: SandboxOptions = {}) {
   const fixture = await openFixture(options);
   const company = { organizations: 2, projects: 4, keys: 40, operations: 6000, months: 9, seed: 3 };
@@ -92,7 +97,7 @@ export async function companyFixture(options: SandboxOptions = {}) {
   return { ...fixture, counts, organization, project: projects[0]?.id ?? '' };
 }
 
-/** A new project of the first organization of a small company, its first operations done. */
+/** Returns a new project of the first organization of a small company, with its first operations done. */
 export async function projectFixture(options: SandboxOptions = {}) {
   const fixture = await openFixture(options);
   await fixture.control('/generate', { body: { organizations: 2, projects: 0, keys: 0, operations: 0 } });

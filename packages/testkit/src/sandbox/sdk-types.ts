@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// For tests: what the service's newer client package declares of its routes, read out of its generated type declarations.
+// For tests: the route types of the service's newer client package, parsed from its generated type declarations.
 
-/** A type as generated declarations spell it, as far as answers need it. */
+/** A type of the generated declarations, as far as responses need it. */
 type Type =
   | { kind: 'object'; fields: Map<string, { type: Type; isOptional: boolean }> }
   | { kind: 'array'; of: Type }
@@ -15,9 +15,9 @@ type Type =
   | { kind: 'named'; name: string };
 
 export interface SdkTypes {
-  /** `GET /projects/{project_id}` and so on. */
+  /** Routes such as `GET /projects/{project_id}`. */
   routes: string[];
-  /** Null when the status is declared for the route and the body is of its type. */
+  /** Returns null if the status is declared for the route and the body matches its type. */
   findFault(route: string, status: number, body: unknown): string | null;
 }
 
@@ -146,7 +146,7 @@ function postfix(tokens: Tokens): Type {
   let type = primary(tokens);
   while (tokens.peek() === '[') {
     tokens.next();
-    // `Responses[keyof Responses]` is of no use here.
+    // `Responses[keyof Responses]` is not useful here.
     const isArray = tokens.peek() === ']';
     while (tokens.next() !== ']');
     type = isArray ? { kind: 'array', of: type } : { kind: 'plain', name: 'any' };
@@ -194,7 +194,7 @@ function object(tokens: Tokens): Type {
     if (name === '[') {
       while (tokens.next() !== ']');
       tokens.next();
-      union(tokens); // fields of any name: none is looked at
+      union(tokens); // fields of any name are not checked
     } else {
       const isOptional = tokens.peek() === '?';
       if (isOptional) tokens.next();

@@ -3,24 +3,24 @@ import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 import { readContract } from './contract.ts';
 
-/** Stands between a client and a service, and holds each answer against the contract of both client packages. */
+/** A proxy between a client and a service that checks each response against the contract of both client packages. */
 export interface ValidatingProxy {
-  /** In the place of the service's: with the version. */
+  /** Replaces the service's base URL; includes the version. */
   url: string;
   requests: number;
-  /** What answers were not as the contract has them, in words. */
+  /** Deviations of responses from the contract, in words. */
   faults: string[];
   close(): Promise<void>;
 }
 
-/** `beforeEach` runs before a request is passed on. Headers of hops are left out. */
+/** Starts the proxy. `beforeEach` runs before each request is forwarded. Hop-by-hop headers are left out. */
 export async function openValidatingProxy(
   target: string,
   beforeEach: (route: string) => Promise<void> = async () => {},
 ): Promise<ValidatingProxy> {
   const contract = readContract();
   const patterns = contract.routes
-    // Where two match, the one with fewer names is meant.
+    // If two patterns match, the one with fewer names applies.
     .toSorted((a, b) => a.split('{').length - b.split('{').length)
     .map((route) => ({ route, pattern: new RegExp(`^${route.replace(/\{\w+\}/g, '[^/]+')}$`) }));
   const app = new Hono();
@@ -63,6 +63,6 @@ function jsonOf(text: string): unknown {
   try {
     return text === '' ? null : JSON.parse(text);
   } catch {
-    return text; // no JSON is what the contract will say
+    return text; // the contract check reports a body that is not JSON
   }
 }

@@ -1,13 +1,13 @@
 import { distributedTables, referenceTables } from '@keywarden/db/citus';
 import { type DeleteStmt, type Node, parseSync, type SelectStmt, type UpdateStmt } from 'libpg-query';
 
-// By Postgres's own parser: what a cluster asks of a statement on more than one project. For tests.
+// What a cluster requires of a statement on more than one project, checked with Postgres's own parser. For tests.
 
-/** Why a select stands where it does: within another's FROM, as one side of a union, or as an expression. */
+/** The position of a select: in another select's FROM, as one side of a union, or as an expression. */
 interface Step {
   within: SelectStmt;
   as: 'from' | 'side' | 'expression';
-  /** Nothing stands beside it in the FROM. */
+  /** Whether it is the only item in the FROM. */
   isAlone: boolean;
   isLateral: boolean;
 }
@@ -16,7 +16,10 @@ const inner = (table: string) => table.replace(/_\d{4}_\d\d$/, '');
 export const isDistributed = (table: string) => distributedTables.some((each) => each === inner(table));
 export const isReference = (table: string) => referenceTables.some((each) => each === table);
 
-/** What a cluster would refuse of a statement that is not bound to one project; see docs/adr/0017. Empty where it would take it. */
+/**
+ * Lists what a cluster would refuse in a statement that is not bound to one project; see docs/adr/0017. Returns an empty list if the cluster would
+ * accept it.
+ */
 export function findRefusals(statement: string): string[] {
   const refusals: string[] = [];
   for (const { stmt } of parseSync(statement).stmts ?? [])
@@ -26,7 +29,7 @@ export function findRefusals(statement: string): string[] {
 
 type Refuse = (text: string) => void;
 
-/** What stands in another's FROM beside something else: it must be cut before that. */
+/** The step into a subquery that has other items beside it in the FROM. Its rows must be cut before that step. */
 const beside: Step = { within: {}, as: 'from', isAlone: false, isLateral: false };
 
 function visitStatement(node: Node, refuse: Refuse): void {
@@ -78,7 +81,7 @@ function visitSelect(select: SelectStmt, path: Step[], refuse: Refuse): void {
   for (const subquery of subqueriesOf(expressionsOf(select))) visitSelect(subquery, into('expression'), refuse);
 }
 
-/** A select that has a distributed table in its own FROM. */
+/** Checks a select that has a distributed table in its own FROM. */
 function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse): void {
   for (const item of items) {
     const table = 'RangeVar' in item ? (item.RangeVar.relname ?? '') : undefined;
@@ -101,12 +104,12 @@ function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse):
   }
 }
 
-/** Its rows are put together on the coordinator, as a result of their own, before anything else is done with them. */
+/** Returns whether the coordinator must gather the rows as a separate result before it processes them further. */
 function isCutting({ limitCount, limitOffset, groupClause }: SelectStmt): boolean {
   return limitCount !== undefined || limitOffset !== undefined || groupClause !== undefined;
 }
 
-/** What stands in a FROM, without its joins. */
+/** Returns the items of a FROM, without their joins. */
 function itemsOf(item: Node): Node[] {
   if (!('JoinExpr' in item)) return [item];
   return [item.JoinExpr.larg, item.JoinExpr.rarg].flatMap((side) => (side === undefined ? [] : itemsOf(side)));
@@ -122,7 +125,7 @@ function conditionsOf(item: Node | undefined): unknown[] {
   return [quals, ...conditionsOf(larg), ...conditionsOf(rarg)];
 }
 
-/** The subqueries within an expression, not those within them. */
+/** Returns the subqueries within an expression, without their nested subqueries. */
 function subqueriesOf(expression: unknown): SelectStmt[] {
   if (typeof expression !== 'object' || expression === null) return [];
   if ('SubLink' in expression) {
@@ -133,8 +136,8 @@ function subqueriesOf(expression: unknown): SelectStmt[] {
 }
 
 /**
- * What a cluster would refuse of any change of its tables, bound or not: within a case or a coalesce nothing may depend on settings or the clock.
- * By form alone, for the parser knows no types: no function, no cast, no sum, and no interval that is taken from a time.
+ * Lists what a cluster would refuse in any change of its tables, bound or not. Nothing within a case or a coalesce may depend on settings or the
+ * clock. The check is by form only, because the parser has no types: no function, cast, sum, or arithmetic of a time and an interval.
  */
 export function findMutableCases(statement: string): string[] {
   return changesIn(parseSync(statement)).flatMap((change) =>
@@ -164,13 +167,15 @@ function isTimeAndInterval(expression: unknown): boolean {
   return JSON.stringify(name).includes('"sval":"-"') && [lexpr, rexpr].some(isInterval);
 }
 
-/** A parameter and a constant are of their type from the beginning; anything else is converted when it is asked for. */
+/**
+ * Returns whether a cast converts a column. A parameter or a constant has its type from the start; anything else is converted at run time.
+ */
 function isCastOfColumn(cast: unknown): boolean {
   const { arg } = cast as { arg?: Node };
   return arg !== undefined && !('ParamRef' in arg) && !('A_Const' in arg);
 }
 
-/** The parts of these kinds anywhere in a tree, in each other, too. */
+/** Returns the parts of these kinds anywhere in a tree, including nested ones. */
 function partsOf(tree: unknown, kinds: string[]): unknown[] {
   if (typeof tree !== 'object' || tree === null) return [];
   return Object.entries(tree).flatMap(([kind, part]) => [

@@ -5,12 +5,12 @@ interface Column {
   name: string;
   type: string;
   values: string[] | null;
-  /** Table and column that its foreign key points to. */
+  /** The table and column that its foreign key references. */
   refersTo: string | null;
   refersColumn: string | null;
 }
 
-/** What the checks of a table want otherwise than by the type of the column, as SQL. */
+/** Values, as SQL, for columns whose checks need more than the column's type. */
 const exceptions: Record<string, string> = {
   'exemption.until': "'2027-01-01'",
   'operation_retention.number': '1',
@@ -37,12 +37,14 @@ const byType: Record<string, string> = {
 
 const lastTable = 'review_signature';
 
-/** Puts a row into every table of a store, each with a value in every column that takes one, and foreign keys that hold. Returns the tables' names. */
+/**
+ * Inserts a row into every table of a store, with a value in every column that accepts one and valid foreign keys. Returns the tables' names.
+ */
 export async function fillEveryTable(sql: Sql): Promise<string[]> {
   await sql`select keywarden.make_operation_partitions('{2026-05-01}')`;
   const columns = await readColumns(sql);
   const byTable = Map.groupBy(columns, ({ table }) => table);
-  // A signed review takes no decision any more.
+  // A signed review accepts no more decisions.
   const waiting = new Set(byTable.keys());
   while (waiting.size > 0) {
     const ready = [...waiting].filter((table) =>

@@ -2,7 +2,7 @@ import type { WireKey, WireOperation } from '@keywarden/core/wire';
 import { saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 
-/** A control plane with one connection, whose number is the answer. */
+/** Creates a control plane with one connection and returns its number. */
 export async function makeControlPlane(sql: Sql): Promise<string> {
   return await saveConnection(sql, {
     name: 'main',
@@ -18,7 +18,7 @@ export async function makeControlPlane(sql: Sql): Promise<string> {
 
 let projects = 0;
 
-/** A project of the control plane, whose number is the answer. */
+/** Creates a project of the control plane and returns its number. */
 export async function makeProject(sql: Sql, controlPlane: string): Promise<string> {
   projects += 1;
   const [row] = await sql`

@@ -10,20 +10,20 @@ const options = { dataFolder: tmpdir(), applicationName: 'keywarden tests' };
 
 export interface TestStore extends Store {
   url: string;
-  /** The same database as an app sees it; closed with the store. */
+  /** Returns the same database in an app's role; it closes with the store. */
   as(role: 'keywarden_daemon' | 'keywarden_report'): Promise<Store>;
 }
 
 export interface TestPostgres {
   url: string;
-  /** Stops the server under whoever works with it; it starts again by itself. */
+  /** Stops the server while clients are connected; it restarts automatically. */
   interrupt(): Promise<void>;
   close(): Promise<void>;
 }
 
 /**
- * An embedded Postgres in a folder that goes with it, with a migrated database to copy. Tests do not wait for the disk; a benchmark says
- * `isDurable`, and has the settings that everybody has.
+ * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. Tests do not wait for the disk. A benchmark sets
+ * `isDurable` and gets the production settings.
  */
 export async function startTestPostgres({ isDurable = false } = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
@@ -48,7 +48,7 @@ export async function startTestPostgres({ isDurable = false } = {}): Promise<Tes
   };
 }
 
-/** A migrated database of its own for one test file, dropped when it is closed. */
+/** Creates a migrated database for one test file and drops it on close. */
 export async function createTestStore(postgresUrl: string): Promise<TestStore> {
   const administrator = await openStore({
     ...options,

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
 const prefix = 'keywarden-tests-';
-/** What the databases of one run take at most, with room to spare, in bytes. */
+/** The most space that the databases of one run take, with a margin, in bytes. */
 const roomBytes = 4 * 2 ** 30;
 
 /**
- * Makes the folder for everything that one test run writes, and returns its path. It is in memory where the machine has room there:
- * creating a database then takes a seventh of the time. Removes what killed runs left behind.
+ * Makes the folder for all files of one test run, and returns its path. The folder is in memory if the machine has room there: creating a database
+ * then takes a seventh of the time. Removes the remains of killed runs.
  */
 export function makeScratchFolder(): string {
   const parent = hasRoom('/dev/shm') ? '/dev/shm' : tmpdir();

@@ -1,9 +1,11 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take longest, most of it waiting for processes. Begun last, they would run alone at the end. */
+/**
+ * The slowest test files; most of their time is waiting for processes. If they began last, they would run alone at the end.
+ */
 const first = ['outages', 'dashboard', 'start', 'schedule/daemon', 'rotate-faults', 'rotate-kills', 'replicas'];
 
-/** The order of files: the longest first, then as vitest has it. */
+/** Orders test files: the slowest first, then in vitest's order. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ moduleId }: TestSpecification) => {

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { removeScratchFolder } from './scratch-folder.ts';
 
-/** Set up before all others, and so ended after them: removes the run's folder, which vitest.config.ts made. */
+/** Removes the run's folder, which vitest.config.ts made. It is set up before all others, so it is torn down last. */
 export default function setup(): () => void {
   return () => removeScratchFolder(tmpdir());
 }
