@@ -180,7 +180,7 @@ test.each([
   [['exempt', '--reason', 'x', '--until', '9d'], /^Name keys by their ids, or describe them/],
   [['exempt', '4711', '--reason', 'x', '--until', '9d'], /^There is no key 4711; keywarden plan/],
   [['exempt', '--name', 'zz*', '--reason', 'x', '--until', '9d'], /^No key is so;/],
-  [['exempt', '1', '--reason', ' ', '--until', '9d'], /^An exemption bears a reason/],
+  [['exempt', '1', '--reason', ' ', '--until', '9d'], /^An exemption needs a reason/],
   [['exempt', '1', '--reason', 'x', '--until', 'soon'], /^soon is neither a date nor a duration/],
   [['exempt', '1', '--reason', 'x', '--until', '2020-01-01'], /^2020-01-01 is over already/],
   [
@@ -225,10 +225,10 @@ test('enforce revokes nothing before resume, and reports that; then it carries o
     });
   const refused = await enforcing('enforce');
   expect(refused.stdout).toMatch(
-    /Nothing is revoked by itself: nobody has said on this machine that the store may enforce/,
+    /No key is revoked automatically: automatic enforcement is not permitted on this machine/,
   );
   expect(refused.code).toBe(3);
-  expect((await enforcing('resume')).stdout).toMatch(/From now on this store may enforce by itself/);
+  expect((await enforcing('resume')).stdout).toMatch(/From now on Keywarden enforces automatically/);
   const done = await enforcing('enforce');
   expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
   expect(done.stdout).toMatch(/keys wait: one key of its scope goes first, the others 24h later\./);

@@ -24,6 +24,10 @@ const words: { not: RegExp; use: string }[] = [
   { not: /\bgoesOn\b/, use: 'skipFailing' },
   { not: /\bsayings?\b/i, use: 'flash message' },
   { not: /\bwhoever\b/i, use: 'the person who, the process that' },
+  { not: /\bcondemns?\b/i, use: 'flag' },
+  { not: /\bhears\b/i, use: 'reads, is notified' },
+  { not: /\bbears\b/i, use: 'has' },
+  { not: /\bby (itself|themselves)\b/i, use: 'automatic, automatically' },
 ];
 
 /** Names that others rely on, and data of other versions. */

@@ -86,7 +86,7 @@ test('a key is rotated from the command line to its end, and each step shows its
 
 test('R10: without a key argument it is the daemon’s pass, which waits for resume', async () => {
   const waiting = await keywarden('rotate');
-  expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('keywarden resume says so') });
+  expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('to permit it, run keywarden resume') });
   await keywarden('resume');
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
 });

@@ -30,8 +30,8 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
     );
   return await sql.begin(async (tx) => {
     const missing: string[] = [];
-    for (const table of referenceTables) if (!(await stands(tx, table, 'copied'))) missing.push(table);
-    for (const table of distributedTables) if (!(await stands(tx, table, 'distributed'))) missing.push(table);
+    for (const table of referenceTables) if (!(await isPlaced(tx, table, 'copied'))) missing.push(table);
+    for (const table of distributedTables) if (!(await isPlaced(tx, table, 'distributed'))) missing.push(table);
     if (missing.length === 0) return [];
     if (missing.includes('project')) await prepareProjects(tx);
     await tx`alter table keywarden.completed_walk drop constraint if exists completed_walk_project_number_fkey`;
@@ -51,14 +51,14 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
 /**
  * Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way.
  */
-async function stands(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
+async function isPlaced(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
   const [row] = await tx`
     select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how
     from pg_catalog.pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
   if (row !== undefined && row.how !== as)
     throw new UserError(
       'store',
-      `keywarden.${table} stands in the cluster in another way than this version asks for; run select undistribute_table('keywarden.${table}') first.`,
+      `keywarden.${table} is not distributed in the cluster as this version requires; run select undistribute_table('keywarden.${table}') first.`,
       { exit: 2 },
     );
   return row !== undefined;

@@ -22,7 +22,7 @@ afterAll(async () => await store.close());
 const run = async (simulation: Omit<Simulation, 'store' | 'databaseUrl'>) =>
   await simulate({ ...simulation, store: daemon, databaseUrl: store.url });
 
-test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what coverage claims is there, as it was served`, async () => {
+test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; what coverage claims is there, as it was served`, async () => {
   const total = { claimed: 0, resumedWalks: 0, failedPasses: 0 };
   let mostlyClaimed = 0;
   const seeds = Array.from({ length: runs }, (_, index) => index + 1).values();
@@ -40,7 +40,7 @@ test(`A1 to A9: ${runs} seeded lives of a control plane and its archive; what co
   expect(total.resumedWalks).toBeGreaterThan(0);
 }, 1_800_000);
 
-test(`A3: ${killedRuns} lives of which each pass is a process that is killed with kill -9`, async () => {
+test(`A3: ${killedRuns} simulations in which each pass is a process that is killed with kill -9`, async () => {
   const total = { kills: 0, resumedWalks: 0 };
   for (let seed = 1_000_001; seed <= 1_000_000 + killedRuns; seed += 1) {
     const { kills, resumedWalks } = await run({ seed, isShort: true, kills: true });

@@ -79,6 +79,6 @@ export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: n
   if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
   throw new UserError(
     'clock',
-    `An answer to connection ${name} bears no Date, or one that does not fit the answers before it; nothing of it is stored.`,
+    `A response to connection ${name} has no Date, or a Date that does not fit the earlier responses. Nothing of it is stored.`,
   );
 }

@@ -11,8 +11,9 @@ export interface Gauge {
 export const gauges = {
   keywarden_sync_age_seconds: 'Since the last pass of a kind that finished through a connection',
   keywarden_operations_unknown_age_seconds:
-    'Age of the oldest time of which a connection’s walked projects may lack operations that the control plane still has',
-  keywarden_operations_known_ratio: 'Part of the life of a connection’s projects of which every operation is known',
+    'Age of the oldest gap in the coverage of a connection’s walked projects that the control plane can still fill',
+  keywarden_operations_known_ratio:
+    'Share of the time since its projects were created for which a connection’s archive has every operation',
   keywarden_projects: 'Projects of a connection by whether they were ever walked whole',
   keywarden_keys: 'Keys by kind and state',
   keywarden_credentials: 'Other credentials by kind and state',

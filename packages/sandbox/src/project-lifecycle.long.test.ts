@@ -30,9 +30,9 @@ test('@neon/sdk runs projects from creation to recovery, and at least 500 respon
     waitForReadiness: true,
     wait,
   });
-  const lives = 12;
-  for (let life = 0; life < lives; life += 1) {
-    const { project, connectionString } = await neon.projects.createAndConnect({ name: `life-${life}`, pooled: true });
+  const lifecycles = 12;
+  for (let lifecycle = 0; lifecycle < lifecycles; lifecycle += 1) {
+    const { project, connectionString } = await neon.projects.createAndConnect({ name: `lifecycle-${lifecycle}`, pooled: true });
     expect(connectionString).toMatch(/^postgresql:\/\/.*-pooler/);
     const projectId = project.id;
     const main = await neon.branches.getDefault({ projectId });

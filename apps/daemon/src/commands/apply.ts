@@ -38,7 +38,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
-        ? `Let go on by itself what ${breakers} open breakers hold, as plan ${planId} says?`
+        ? `Permit what ${breakers} open breakers hold, as in plan ${planId}?`
         : `Revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`} for good, as plan ${planId} says?`;
     if (!options.yes && !(await confirm(question, planId))) {
       print('Nothing was changed.');

@@ -79,7 +79,7 @@ async function describeEnforcement(
   const told = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${told}`;
   const why = await whyNotByItself({ ...context, config });
-  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but nothing goes by itself: ${why}`}${told}`;
+  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${told}`;
 }
 
 function ownKeyInWords({ keyId }: Config['connections'][number]): string {

@@ -55,7 +55,7 @@ export async function coverageCommand({
       if (project !== undefined && found.length === 0) {
         throw new UserError(
           'not_possible',
-          `The store knows no project ${project}; keywarden sync operations lists those that there are.`,
+          `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
         );
       }
       if (json) printJson({ projects: found.map(toJson) });
@@ -142,7 +142,7 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
 
 /** Returns one line for each project: its coverage, and the gaps within and before it. */
 function renderAll(projects: ProjectCoverage[]): string {
-  if (projects.length === 0) return 'The store knows no project yet; keywarden sync operations finds them.';
+  if (projects.length === 0) return 'The store has no project yet. Run keywarden sync operations to read the projects.';
   const rows = projects.map(({ known, unknown, ...project }) => [
     project.project_id,
     project.organization_id,

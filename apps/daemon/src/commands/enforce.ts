@@ -45,7 +45,7 @@ function render({ plan, announced, approved, byItself, why }: Enforced): string[
   return [
     `Plan ${plan.id}: ${plan.document.items.length} keys may go, ${plan.document.held.length} are held. Notices: ${announced.accepted} accepted, ${announced.pending} not yet.`,
     ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
-    ...(byItself === null ? [`Nothing is revoked by itself: ${why}.`] : []),
+    ...(byItself === null ? [`No key is revoked automatically: ${why}.`] : []),
     ...(byItself !== null && byItself.items.length > 0 ? [`By the policy itself:\n${renderApplied(byItself)}`] : []),
     ...(waiting.length > 0 ? [waiting.join('\n')] : []),
   ];

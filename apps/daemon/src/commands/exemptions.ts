@@ -25,7 +25,7 @@ export async function exemptCommand(
   return await withContext(async (context) => {
     const now = latestNow((await usableConnections(context)).connections);
     const end = parseUntil(until, { now, what: 'an exemption' });
-    if (reason.trim() === '') throw usageError('An exemption bears a reason; say it with --reason.');
+    if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
     const strange = rule?.find((each) => !known.includes(each));
     if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);

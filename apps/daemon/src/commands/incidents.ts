@@ -65,7 +65,7 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by ${by}`;
     }
     case 'breaker':
-      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing goes there by itself until a person applies a plan`;
+      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing is revoked there automatically until a person applies a plan`;
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
     case 'rotation_stalled':
@@ -76,12 +76,12 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `it was minted by rotation ${text('rotation')}, its secret is lost, and it stays: ${text('why')}`;
     case 'job_failed': {
       const error = detail.error as { code?: string; message?: string } | null | undefined;
-      return `the daemon's ${text('kind')} failed as often as it is tried: ${error?.message ?? error?.code ?? 'its process died'}; it ends by itself when one is done`;
+      return `the daemon's ${text('kind')} failed at every attempt: ${error?.message ?? error?.code ?? 'its process died'}; the incident closes when a later job succeeds`;
     }
     case 'configuration':
-      return `nothing is revoked by itself: ${text('why')}; it ends by itself when that is over`;
+      return `no key is revoked automatically: ${text('why')}; the incident closes when the cause is fixed`;
     case 'listing_doubted':
-      return `no list of its keys could be believed since ${text('since')}, and none of them is revoked: ${text('why')}; it ends by itself with one that can`;
+      return `every listing of its keys is suspect since ${text('since')}, and none of them is revoked: ${text('why')}; the incident closes with the first complete listing`;
     case 'key_changed':
       return `its id was another key's until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither is revoked before you have looked, and closed this`;
     default:

@@ -13,7 +13,7 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
       const lock = { signal, onWait };
       const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
       const pause = await readPause(store.db);
-      if (isNew) print('Paused: nothing is revoked any more, by whatever replica, until keywarden resume.');
+      if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
       else if (pause) print(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
       return exitCode.done;
     },
@@ -29,7 +29,9 @@ export async function resumeCommand(): Promise<number> {
       if (!mayEnforce) await resumeEnforcement(context, userName());
       const said = [
         wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
-        ...(mayEnforce ? [] : ['From now on this store may enforce by itself what the policy has in mode: enforce.']),
+        ...(mayEnforce
+          ? []
+          : ['From now on Keywarden enforces automatically on this store what the policy has in mode: enforce.']),
       ];
       print(said.join('\n'));
       return exitCode.done;

@@ -97,7 +97,7 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
 }
 
 function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {
-  return `The breaker of ${scope} is open: ${flagged} of ${active} keys are flagged, more than ${percent} percent. None goes there by itself until a person applies this plan.`;
+  return `The breaker of ${scope} is open: ${flagged} of ${active} keys are flagged, more than ${percent} percent. None is revoked there automatically until a person applies this plan.`;
 }
 
 function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {

@@ -86,7 +86,9 @@ function render({ opened, moved, orphans, why }: Rotated): string[] {
         `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
     ),
     ...(moved.some(({ rotation: { state } }) => state === 'stalled')
-      ? ['What stalls goes on by itself when its successor is used; keywarden rotations --give-up ROTATION ends one.']
+      ? [
+          'A stalled rotation continues when its successor is used. To end it, run keywarden rotations --give-up ROTATION.',
+        ]
       : []),
     ...(why === null ? [] : [`Nothing ${moved.length > 0 ? 'more ' : ''}was rotated: ${why}.`]),
   ];

@@ -48,7 +48,7 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     if (ended !== undefined) return ended;
     throw new UserError(
       'not_possible',
-      `Rotation ${id} has moved on meanwhile; keywarden rotations shows where it stands.`,
+      `Rotation ${id} has changed meanwhile. Run keywarden rotations to see its state.`,
     );
   });
 }

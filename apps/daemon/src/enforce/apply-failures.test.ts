@@ -194,7 +194,7 @@ test('two applies of one plan: the second one reports that the first has ended',
   const plan = await makeStoredPlan();
   const both = await Promise.all([apply(plan), apply(plan)]);
   expect((await revokedNames()).toSorted()).toEqual(['one', 'two']);
-  for (const { stopped } of both) expect(stopped ?? 'no approval of plan').toMatch(/^no approval of plan/);
+  for (const { stopped } of both) expect(stopped ?? 'the approval of plan').toMatch(/^the approval of plan/);
 });
 
 test('if the store is full during an apply, the outcome of each key is reported, and the next apply continues', async () => {

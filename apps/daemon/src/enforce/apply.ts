@@ -71,7 +71,7 @@ export async function applyPlan(
       break;
     }
     if (result.usedInFlight) {
-      applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; keywarden incidents tells what is known, look at what uses it before you apply again`;
+      applied.stopped = `key ${item.key.id} was used between its last listing and its revocation; run keywarden incidents to see the use, and find out what uses the key before you apply again`;
       break;
     }
   }

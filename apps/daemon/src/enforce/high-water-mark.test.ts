@@ -26,7 +26,7 @@ const markFile = () => join(fixture.context.environment.KEYWARDEN_DATA, 'high-wa
 test('R10: a new store enforces nothing automatically until a person runs resume; a plan that a person applies is carried out', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await pass();
-  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/nobody has said on this machine/) });
+  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/not permitted on this machine/) });
   expect(await revokedNames()).toEqual([]);
   await apply(await makeStoredPlan());
   expect(await revokedNames()).toEqual(['one', 'two']);

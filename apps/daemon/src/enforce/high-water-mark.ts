@@ -31,7 +31,7 @@ type Place = Pick<Context, 'store' | 'environment'>;
 export async function whyNotEnforcing({ store, environment }: Place): Promise<string | null> {
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held === null || !held.mayEnforce)
-    return 'nobody has said on this machine that the store may enforce by itself; keywarden resume says so';
+    return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden resume';
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
   const state = await readMark(store.db, held.mark);
   if (state === 'missing') await reportOlder({ store });

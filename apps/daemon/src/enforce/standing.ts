@@ -27,6 +27,6 @@ export async function whyNotApproved(
     return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
   if (via === 'enforcement' || approvers.length >= needed) return null;
   if (needed === 1)
-    return `no approval of plan ${planId} stands any more: another run of it has ended meanwhile, or a day has gone by; apply it again for what is left`;
+    return `the approval of plan ${planId} is no longer valid: another run of the plan has ended, or a day has passed. Apply the plan again for the remaining keys`;
   return `plan ${planId} takes approvals of ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `that of ${approvers.join(', ')}`}: let another operator approve it in the report, then apply again`;
 }

@@ -121,7 +121,7 @@ async function renderFigures({ figures, queues }: Figures): Promise<string> {
   }
   const jobs = new Gauge({
     name: 'keywarden_queue_jobs',
-    help: 'Jobs that wait or run, on whatever replica',
+    help: 'Jobs that wait or run, on any replica',
     labelNames: ['kind', 'state'],
     registers,
   });

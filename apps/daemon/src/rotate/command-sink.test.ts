@@ -24,7 +24,7 @@ function script(name: string, text: string): string {
   return place;
 }
 
-const stall = 'nobody can tell whether its sink has the secret of its successor';
+const stall = 'it is unknown whether its sink has the secret of its successor';
 
 test.each<[string, string, string | null, string[], string[]]>([
   ['hangs', 'sleep 600', null, ['bot: stalled'], [stall]],

@@ -57,7 +57,7 @@ export async function whyNotReady(
   sink: OpenSink,
 ): Promise<{ why: string; isFinal: boolean } | null> {
   if ((await countUnclear(store.db, name)) >= mostUnclear)
-    return notNow(`nobody can tell of ${mostUnclear} secrets whether it has them; see keywarden rotations`);
+    return notNow(`it is unknown for ${mostUnclear} secrets whether it has them; run keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
     const file = await realPath(sink.file);
     for (const { keyFile, name: connection } of config.connections)

@@ -103,7 +103,9 @@ test('T2: kill during a command without read_command: both keys stay, an inciden
   await age();
   await pass();
   expect(await states()).toEqual(['bot: stalled']);
-  expect(await openIncidents()).toEqual([['rotation_stalled', 'bot', expect.stringContaining('nobody can tell')]]);
+  expect(await openIncidents()).toEqual([
+    ['rotation_stalled', 'bot', expect.stringContaining('it is unknown whether')],
+  ]);
   await live(bot, 12);
   await expectWhole(bot);
 });

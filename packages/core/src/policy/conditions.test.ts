@@ -58,7 +58,7 @@ test.each([
   ['another IPv6 address is outside', '2001:db9::7', [], ['1']],
   ['an IPv4 address written as IPv6 is that IPv4 address', '::ffff:203.0.113.7', [], []],
   ['an earlier use from outside counts though the last was inside', '203.0.113.7', ['192.0.2.1'], ['1']],
-  ['an address that nobody can read is unknown', 'unix', [], []],
+  ['an unreadable address is unknown', 'unix', [], []],
 ])('used_outside: %s', (_name, from, others, expected) => {
   const rule = { used_outside: ['203.0.113.0/24', '2001:db8::/32'] };
   expect(numbers(rule, [usedFrom(1, from, others)])).toEqual(expected);
@@ -82,7 +82,7 @@ test('unscoped finds organization keys in use that one project key could replace
   ];
   const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
   expect(findings(two).map(({ number, reason }) => [number, reason])).toEqual([
-    ['1', 'it may do whatever its organization may, and its name names project quiet-river-123 alone'],
+    ['1', 'it may do everything that its organization may, and its name names project quiet-river-123 alone'],
   ]);
   expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3']);
 });

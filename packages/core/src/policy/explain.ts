@@ -39,8 +39,8 @@ function inWords(evidence: Evidence, told: Told): string {
       return `its name "${evidence.name}" is not of ${evidence.limit.join(' or ')}`;
     case 'unscoped':
       return evidence.by === 'name'
-        ? `it may do whatever its organization may, and its name names project ${evidence.project_id} alone`
-        : `it may do whatever its organization may, which has one project, ${evidence.project_id}`;
+        ? `it may do everything that its organization may, and its name names project ${evidence.project_id} alone`
+        : `it may do everything that its organization may, which has one project, ${evidence.project_id}`;
     case 'all':
     case 'any':
       return evidence.of.map((part) => inWords(part, told)).join('; ');

@@ -115,7 +115,7 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
       ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
     ),
   ];
-  const stands = new Set(
+  const current = new Set(
     standingFindings.filter(isCurrent).map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding))),
   );
   const unknown = new Set(
@@ -126,7 +126,7 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
     .filter(({ scope }) => judged.has(scope))
     .flatMap((key) =>
       key.announcements
-        .filter(({ rule, basis }) => !stands.has(nameOfOne(key, rule, basis)))
+        .filter(({ rule, basis }) => !current.has(nameOfOne(key, rule, basis)))
         .filter(({ rule }) => !unknown.has(JSON.stringify([key.number, rule])))
         .map(({ rule }) => ({ key, rule })),
     );

@@ -57,7 +57,7 @@ const ruleSchema = z
     preset: z.enum(presetNames).optional().describe('a condition that a published standard asks for'),
     ...conditionShape,
     action: actions.describe('what follows'),
-    mode: mode.default('plan').describe('enforce: by itself, where the organization is in mode: enforce too'),
+    mode: mode.default('plan').describe('enforce: automatic, if the organization is in mode: enforce, too'),
     notices: z.array(duration).min(1).optional().describe('how long ahead owners are told: 15d, 7d, 1d'),
     even_in_use: z.boolean().default(false).describe('also keys that were used within active_within'),
     rotation: rotationSchema.optional().describe('how keys are rotated; without it a plan only says that they are due'),
@@ -107,11 +107,10 @@ const ruleSchema = z
       'a successor has the same name and place, so that rotation does not belong to more_than and name_not_matching',
   })
   .refine((rule) => rule.mode === 'plan' || rule.action === 'revoke' || rule.rotation !== undefined, {
-    error:
-      'mode: enforce belongs to action: revoke, and to action: rotate with a rotation; nothing else is done by itself',
+    error: 'mode: enforce belongs to action: revoke, and to action: rotate with a rotation; nothing else is automatic',
   })
   .refine((rule) => rule.action === 'revoke' || rule.notices.length === 0, {
-    error: 'notices belong to action: revoke; an action: notify tells its owner once, by itself',
+    error: 'notices belong to action: revoke; an action: notify notifies the owner once, without them',
   })
   .refine((rule) => new Set(rule.notices.map(({ ms }) => ms)).size === rule.notices.length, {
     error: 'two notices are of the same time',

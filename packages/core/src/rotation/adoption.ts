@@ -50,7 +50,7 @@ export function whyLate(
   const within = daysInWords(rotation.adoptWithinMs);
   // An unknown use is not late, unless it stays unknown.
   if (successor.use === undefined || successor.use.state === 'unknown' || old.use?.state === 'unknown')
-    return nowMs > endMs + rotation.adoptWithinMs ? 'nobody can tell how both keys are used' : null;
+    return nowMs > endMs + rotation.adoptWithinMs ? 'it is unknown how both keys are used' : null;
   if (successor.use.state === 'never' || toMs(successor.use.at) <= deliveredMs)
     return `its successor was not seen used within ${within}`;
   if (old.use?.state !== 'used' || toMs(old.use.at) <= endMs) return null;

@@ -76,7 +76,7 @@ export function isOverdue(
 function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: RotationFacts): Step {
   if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), outcome: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
-  if (isOverdue(rotation, nowMs)) return move('failed', 'no listing tells whether a successor was minted', true);
+  if (isOverdue(rotation, nowMs)) return move('failed', 'no listing shows whether a successor was minted', true);
   return wait('a successor may have been minted; the next listings tell');
 }
 
@@ -119,17 +119,17 @@ function settleStall(rotation: Rotation, facts: RotationFacts): Step {
 const refused = 'the control plane refuses to revoke the old key';
 
 function successorIsGone(): Step {
-  return move('failed', 'somebody has revoked its successor, which its sink still has', true);
+  return move('failed', 'someone revoked its successor, which its sink still has', true);
 }
 
 /**
  * Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key.
  */
 function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
-  if (successor.use === undefined) return wait('the next listing tells whether its successor is there');
+  if (successor.use === undefined) return wait('the next listing shows whether its successor is there');
   const deliveredAt = currentMint(rotation)?.deliveredAt;
   const isUsed = successor.use.state === 'used' && deliveredAt != null && toMs(successor.use.at) > toMs(deliveredAt);
-  return move('retired', 'somebody else has revoked the old key', !isUsed);
+  return move('retired', 'someone else revoked the old key', !isUsed);
 }
 
 function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {

@@ -16,8 +16,8 @@ export function whyNoOrphan(
   { sink, ownUseUntil = null }: { sink: SinkAnswer; ownUseUntil?: string | null },
 ): string | null {
   if (intent.keyId !== null && intent.keyId !== key.id) return 'its intent was answered with another key';
-  if (key.name !== intent.name) return 'it bears another name';
-  if (key.creatorId !== intent.creatorId) return 'somebody else has created it';
+  if (key.name !== intent.name) return 'it has another name';
+  if (key.creatorId !== intent.creatorId) return 'someone else created it';
   if (!(toMs(key.createdAt) >= toMs(intent.listedAt))) return 'it is older than our intent to mint it';
   if (toMs(key.createdAt) > toMs(intent.listedAt) + longestCallMs)
     return 'it was made long after our intent to mint it';
@@ -26,5 +26,5 @@ export function whyNoOrphan(
   const isOurs = key.use.state === 'used' && ownUseUntil !== null && toMs(key.use.at) <= toMs(ownUseUntil);
   if (key.use.state !== 'never' && !isOurs) return 'it was used';
   if (sink === 'has') return 'its sink has it';
-  return sink === 'lacks' ? null : 'nobody can tell whether its sink has it';
+  return sink === 'lacks' ? null : 'it is unknown whether its sink has it';
 }

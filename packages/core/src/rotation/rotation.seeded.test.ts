@@ -63,7 +63,7 @@ test('T1: a successor counts as adopted if it was delivered and used since, and 
 });
 
 test.each<[string, Partial<RotationFacts>, RegExp]>([
-  ['a clock that nobody trusts', { nowMs: null }, /time is not known/],
+  ['an untrusted clock', { nowMs: null }, /time is not known/],
   ['a successor that was never used', { successor: unused }, /not seen used/],
   ['one that was used before its delivery only', { successor: used(20.5) }, /not seen used/],
   ['an old key used 6 days ago', { old: used(6) }, /quiet for 7 days/],
@@ -126,7 +126,7 @@ test.each([
   ['a creation hours after the intent', { createdAt: ago(20.9) }],
   ['another answer to the intent', { id: '3' }],
   ['a use', { use: { state: 'used', at: ago(1), from: null } as const }],
-  ['a use that nobody can tell', { use: { state: 'unknown' } as const }],
+  ['an unknown use', { use: { state: 'unknown' } as const }],
 ])('T2: a key with %s is not an orphan', (_name, change) => {
   expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, { sink: 'lacks' })).not.toBeNull();
 });

@@ -126,7 +126,7 @@ export function deliveryMove(answer: SinkAnswer, why: string | null = null): Mov
     case 'lacks':
       return { ...move('orphaned', `its secret did not reach its sink${because}`), outcome: 'lost' };
     case 'unknown': {
-      const reason = `nobody can tell whether its sink has the secret of its successor${because}`;
+      const reason = `it is unknown whether its sink has the secret of its successor${because}`;
       return { ...move('stalled', reason, true), outcome: 'unclear' };
     }
     default:

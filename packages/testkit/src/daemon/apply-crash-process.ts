@@ -4,7 +4,7 @@ import { openStore } from '@keywarden/db/store';
 import type { ConnectionConfig } from '@keywarden/runtime/config';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that applies a plan and is killed at one step, by itself or by its parent. It exits when its parent exits.
+// A process that applies a plan and is killed at one step, by its own code or by its parent. It exits when its parent exits.
 
 export interface Order {
   databaseUrl: string;

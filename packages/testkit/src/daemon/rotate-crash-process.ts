@@ -8,7 +8,7 @@ import { createLogger } from '@keywarden/runtime';
 import type { ConnectionConfig, Sink } from '@keywarden/runtime/config';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that makes one pass over rotations and is killed at one step, by itself or by the sink's command. It exits when its parent exits.
+// A process that makes one pass over rotations and is killed at one step, by its own code or by the sink's command. It exits when its parent exits.
 
 export interface Order {
   databaseUrl: string;

@@ -41,7 +41,7 @@ export async function openValidatingProxy(
     });
     const text = await answer.text();
     const fault =
-      route === undefined ? 'no package knows the route' : contract.findFault(route, answer.status, jsonOf(text));
+      route === undefined ? 'no package has the route' : contract.findFault(route, answer.status, jsonOf(text));
     if (fault !== null) proxy.faults.push(`${asked} ${answer.status}: ${fault}`);
     const passed = new Headers(answer.headers);
     for (const name of ['content-length', 'connection', 'transfer-encoding', 'keep-alive']) passed.delete(name);

@@ -86,7 +86,7 @@ function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse):
   for (const item of items) {
     const table = 'RangeVar' in item ? (item.RangeVar.relname ?? '') : undefined;
     if (table === undefined || !(isDistributed(table) || isReference(table)))
-      refuse(`${table ?? Object.keys(item)[0]} stands beside a distributed table`);
+      refuse(`${table ?? Object.keys(item)[0]} is used beside a distributed table`);
   }
   if (items.filter((item) => 'RangeVar' in item && isDistributed(item.RangeVar.relname ?? '')).length > 1)
     refuse('distributed tables are joined');

@@ -179,7 +179,7 @@ function isRunning(pid: number): boolean {
 }
 
 test('a file that Keywarden did not write is not overwritten, nor is one of its notes', async () => {
-  writeFileSync(path(), 'a certificate of somebody else');
+  writeFileSync(path(), 'a certificate of someone else');
   expect(await file().check()).toMatch(/is there, and Keywarden did not write what it holds/);
   rmSync(path());
   const sink = file();
