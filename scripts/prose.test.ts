@@ -13,7 +13,7 @@ test('no file of the project has a word that the word list replaces, and no page
 test('a planted word and a planted sentence are found', () => {
   const root = mkdtempSync(join(tmpdir(), 'keywarden-prose-'));
   execFileSync('git', ['init', '--quiet'], { cwd: root });
-  writeFileSync(join(root, 'code.ts'), `// The unatt${'ended'} run.\n`);
+  writeFileSync(join(root, 'code.ts'), `// The ${['un', 'attended'].join('')} run.\n`);
   writeFileSync(join(root, 'README.md'), `One sentence ${'that goes on '.repeat(12)}.\n`);
   expect(findFaults(root).map(({ place }) => place)).toEqual(['README.md', 'README.md', 'code.ts:1']);
 });

@@ -32,7 +32,10 @@ test('@neon/sdk runs projects from creation to recovery, and at least 500 respon
   });
   const lifecycles = 12;
   for (let lifecycle = 0; lifecycle < lifecycles; lifecycle += 1) {
-    const { project, connectionString } = await neon.projects.createAndConnect({ name: `lifecycle-${lifecycle}`, pooled: true });
+    const { project, connectionString } = await neon.projects.createAndConnect({
+      name: `lifecycle-${lifecycle}`,
+      pooled: true,
+    });
     expect(connectionString).toMatch(/^postgresql:\/\/.*-pooler/);
     const projectId = project.id;
     const main = await neon.branches.getDefault({ projectId });
