@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, isNull, sql as raw } from 'drizzle-orm';
+import { and, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { incident } from '../schema/incidents.ts';
 import type { Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
@@ -106,5 +106,7 @@ export async function closeIncidentsOfScope(
 /** Closes the incidents of breakers that are now shut in these scopes. Another flood is then another incident. */
 export async function closeSettledBreakers(db: Db, shutScopes: string[]): Promise<void> {
   const note = 'the breaker is shut';
-  await close(db, [eq(incident.kind, 'breaker'), inArray(incident.scope, shutScopes)], { note });
+  // One parameter: a scope a parameter would be more than a statement takes.
+  const isShut = raw`${incident.scope} = any(${raw.param(shutScopes)}::text[])`;
+  await close(db, [eq(incident.kind, 'breaker'), isShut], { note });
 }

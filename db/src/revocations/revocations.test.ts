@@ -1,6 +1,7 @@
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { closeSettledBreakers } from '../incidents/incidents.ts';
 import { saveKeyListing } from '../keys/listing.ts';
 import type { Store } from '../store.ts';
 import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
@@ -159,4 +160,10 @@ test('R1: a key whose id is, or may be, another key’s gets no intent for any r
   expect(await begin()).toBeUndefined();
   await store.sql`update keywarden.key set superseded_at = null where number = ${key}`;
   expect(await begin()).toBeDefined();
+});
+
+test('more keys or scopes than a statement takes parameters are one parameter', async () => {
+  const many = Array.from({ length: 70_000 }, (_, index) => String(index + 1_000_000));
+  expect(await listGoneKeys(daemon.db, many)).toEqual(new Set());
+  await expect(closeSettledBreakers(daemon.db, many)).resolves.toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNotNull, isNull } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, isNull, sql as raw } from 'drizzle-orm';
 import { type Lease, withFence } from '../locks.ts';
 import { connectionScope } from '../schema/connections.ts';
 import { credential } from '../schema/keys.ts';
@@ -122,10 +122,12 @@ export async function reconcileIntents(
 /** Returns those of these keys that are gone, for any reason. */
 export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>> {
   const { number, goneAt } = credential;
+  // One parameter: a key a parameter would be more than a statement takes.
+  const isOne = raw`${number} = any(${raw.param(keys)}::bigint[])`;
   const rows = await db
     .select({ number })
     .from(credential)
-    .where(and(inArray(number, keys), isNotNull(goneAt)));
+    .where(and(isOne, isNotNull(goneAt)));
   return new Set(rows.map((row) => row.number));
 }
 

@@ -205,7 +205,11 @@ export async function firstPart<S extends z.ZodObject>(
 }
 
 /** Returns links to the export of the list. */
-function exportLinks(name: string, filters: Record<string, unknown>, query: Record<string, string>): Html {
+export function exportLinks(
+  name: string,
+  filters: Record<string, unknown> = {},
+  query: Record<string, string> = {},
+): Html {
   const asked = Object.entries(query).filter(([key]) => key in filters);
   const address = (format: string) =>
     `/v1/exports/${name}?${new URLSearchParams([...asked, ['format', format]]).toString()}`;

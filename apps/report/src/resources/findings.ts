@@ -6,8 +6,10 @@ import {
   listInventoryHoles,
   readControlPlaneNow,
 } from '@keywarden/db/report';
+import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
+import { link } from '../dashboard/html.ts';
 import { digits, word } from '../parameters.ts';
 import type { Question } from '../question.ts';
 import type { Resource } from '../resource.ts';
@@ -24,7 +26,12 @@ const filters = {
 };
 
 export const findingColumns = columnsFor(findingItem, {
-  key: 'Key',
+  key: {
+    label: 'Key',
+    is: 'text',
+    cell: ({ key }) =>
+      html`${link(`/keys/${key.number}`, key.name)} <small>${key.id}, ${key.organization_id ?? 'personal'}</small>`,
+  },
   rule: 'Rule',
   reason: 'Why',
   action: 'Action',

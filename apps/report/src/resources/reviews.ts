@@ -13,7 +13,7 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
-import type { Pages } from '../dashboard/page.ts';
+import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { camelled } from '../question.ts';
@@ -74,7 +74,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
         },
       }),
       empty: 'No matching access reviews.',
-      below: ({ principal }) => (mayAct(principal, 'auditor') ? openForm() : ''),
+      below: ({ principal }) => (mayAct(principal, 'auditor') ? html`${exportLinks('reviews')}${openForm()}` : ''),
     },
   });
   addFile(app, services, {
@@ -95,6 +95,10 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
   reviewRoutes(app, services);
   reviewPages(pages, services);
 }
+
+/** The filter on expiry as it was asked: a review keeps that. */
+const expiryOf = ({ expires }: { expires?: boolean | undefined }) =>
+  expires === undefined ? {} : { expires: String(expires) };
 
 function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db, sql } = services;
@@ -120,7 +124,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
         of: credentials === undefined ? ('keys' as const) : ('credentials' as const),
         // A key that one listing lacked may still exist, so it is reviewed too.
         filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
-        asked: credentials === undefined ? keys : { credentials },
+        asked: credentials === undefined ? keys : { credentials: { ...credentials, ...expiryOf(credentials) } },
       };
       return await show(await openReview(services, { principal, review }));
     },

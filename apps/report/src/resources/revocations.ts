@@ -1,7 +1,7 @@
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { link } from '../dashboard/html.ts';
+import { link, time } from '../dashboard/html.ts';
 import { digits, range, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 
@@ -17,7 +17,7 @@ const filters = {
 };
 
 export const revocationColumns = columnsFor(revocationItem, {
-  judged_at: 'When',
+  judged_at: { label: 'When', cell: (each) => time(each.judged_at ?? each.intended_at) },
   key: 'Key',
   outcome: 'Outcome',
   reasons: { label: 'Why', is: 'text', cell: ({ reasons }) => reasons.map((each) => each.reason).join('; ') },
