@@ -13,8 +13,8 @@ const questions = 4000;
 /** The part of a driver's interface that the benchmark uses: its tagged templates. */
 type Tag = (strings: TemplateStringsArray, ...values: unknown[]) => Query;
 
-/** A statement that is sent when it is awaited, or a fragment of another. */
-interface Query extends PromiseLike<unknown[]> {
+/** A statement, or a fragment of another. */
+interface Query extends Promise<unknown[]> {
   strings: TemplateStringsArray;
   values: unknown[];
 }
@@ -82,6 +82,7 @@ async function questionRate(sql: Sql, atOnce: number): Promise<number> {
 /** Provides the templates of postgres.js over a pool of pg: each text is prepared once per connection. */
 function templatesOf(pool: Pool): Sql {
   const names = new Map<string, string>();
+  const fragments = new WeakSet<Query>();
   const send = async (query: Query) => {
     const values: unknown[] = [];
     const text = textOf(query, values);
@@ -90,22 +91,21 @@ function templatesOf(pool: Pool): Sql {
     return (await pool.query({ name, text, values })).rows as unknown[];
   };
   const tag: Tag = (strings, ...values) => {
-    const query: Query = {
-      strings,
-      values,
-      // oxlint-disable-next-line unicorn/no-thenable -- as the driver's own are
-      then: (resolve, reject) => send(query).then(resolve, reject),
-    };
+    for (const value of values) if (isQuery(value)) fragments.add(value);
+    // By the next turn, a template that contains this one has marked it.
+    const sent = Promise.resolve().then(async () => (fragments.has(query) ? [] : await send(query)));
+    const query: Query = Object.assign(sent, { strings, values });
     return query;
   };
   return tag as unknown as Sql; // the part of it that pages and queries use
 }
 
+const isQuery = (value: unknown): value is Query => typeof value === 'object' && value !== null && 'strings' in value;
+
 function textOf({ strings, values }: Query, into: unknown[]): string {
   return strings.reduce((text, part, index) => {
     const value = values[index - 1];
-    if (typeof value === 'object' && value !== null && 'strings' in value)
-      return text + textOf(value as Query, into) + part;
+    if (isQuery(value)) return text + textOf(value, into) + part;
     into.push(value);
     return `${text}$${into.length}${part}`;
   });

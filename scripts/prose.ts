@@ -27,6 +27,8 @@ const words: { not: RegExp; use: string }[] = [
   { not: /\bcondemns?\b/i, use: 'flag' },
   { not: /\bhears\b/i, use: 'reads, is notified' },
   { not: /\bbears\b/i, use: 'has' },
+  { not: /\bwhatever\b/i, use: 'any, every, even if' },
+  { not: /\bof which\b/i, use: 'whose, each' },
   { not: /\bby (itself|themselves)\b/i, use: 'automatic, automatically' },
 ];
 

@@ -76,7 +76,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   };
 
   /**
-   * Sends a heartbeat. A server that does not answer for that long has ended the session on its side, whatever the connection shows.
+   * Sends a heartbeat. A server that does not answer for that long has ended the session on its side, even if the connection still looks open.
    */
   const showLife = async () => {
     const sql = open();

@@ -1,4 +1,5 @@
 import { codeOf } from '@keywarden/runtime';
+import { type Column, sql as raw, type SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { PostgresJsDatabase, PostgresJsSession } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
@@ -13,6 +14,19 @@ const dialect = new PgDialect();
 export function builderOf(tx: Tx): Db {
   // A session calls only `unsafe` on its client, which a transaction also has. drizzle creates its own transactions in the same way.
   return new PostgresJsDatabase(dialect, new PostgresJsSession(tx as unknown as Sql, dialect, undefined), undefined);
+}
+
+/**
+ * Returns the condition that a column is one of the values. The values are one parameter, an array: drizzle's `inArray` makes a parameter of
+ * each, and Postgres takes at most 65,535 in a statement.
+ */
+export function anyOf<T extends Column>(column: T, values: readonly T['_']['data'][]): SQL {
+  return raw`${column} = any(${raw.param([...values])}::${raw.raw(column.getSQLType())}[])`;
+}
+
+/** Returns the condition that a column is none of the values, as `anyOf` does. */
+export function noneOf<T extends Column>(column: T, values: readonly T['_']['data'][]): SQL {
+  return raw`${column} <> all(${raw.param([...values])}::${raw.raw(column.getSQLType())}[])`;
 }
 
 /** Options of a pool beside the store's own. */

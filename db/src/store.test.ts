@@ -26,7 +26,7 @@ test('an embedded database with the migrations of another version is refused, an
   }
 });
 
-test('R4: what is committed is on disk before a call is made, whatever the default of the server or database is', async () => {
+test('R4: what is committed is on disk before a call is made, under any default of the server or database', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;
   await store.sql.unsafe(`alter database ${String(name)} set synchronous_commit = off`);

@@ -135,7 +135,7 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
-      // Intents and approvals must be there after a crash, whatever the server's default is (R4).
+      // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
       ...(role ? { role } : {}),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),

@@ -13,7 +13,7 @@ export interface Company {
   now: () => number;
   sleep: (ms: number) => Promise<void>;
   advance(ms: number): Promise<void>;
-  /** Runs whatever may happen when a sleep begins. */
+  /** Called when a sleep begins; scenarios put their events here. */
   onSleep: () => Promise<void>;
   /** The fetch to the sandbox itself. */
   direct: typeof fetch;

@@ -86,7 +86,7 @@ async function checkSlots({ store, times, kills, beganMs }: Scene): Promise<stri
       if (slot === undefined) wrong.push(`${time} was not enqueued`);
       else if (slot.jobs !== 1 || slot.done !== 1)
         wrong.push(
-          `${time} has ${slot.jobs} jobs, of which ${slot.done} were done, ${slot.failed} failed, ${slot.cut} were cut short`,
+          `${time} has ${slot.jobs} jobs: ${slot.done} were done, ${slot.failed} failed, ${slot.cut} were cut short`,
         );
     }
   // Before that the store was new, and its clock advanced on its own.

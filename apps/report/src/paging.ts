@@ -19,19 +19,22 @@ export function listOf(item: z.ZodType, more?: z.ZodRawShape) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable(), ...more });
 }
 
-export interface Asked {
+export interface ListAddress {
   /** The route; a cursor belongs to one list. */
   path: string;
   query: Record<string, unknown> & { cursor?: string | undefined };
 }
 
 /** Returns the position in a cursor. A cursor is bound to its list and filters; with others it would skip rows. Throws a Problem (400). */
-export function openCursor(asked: Asked, { order }: { order: Pick<List['order'][number], 'type'>[] }): Position | null {
-  const { cursor } = asked.query;
+export function openCursor(
+  address: ListAddress,
+  { order }: { order: Pick<List['order'][number], 'type'>[] },
+): Position | null {
+  const { cursor } = address.query;
   if (cursor === undefined) return null;
   const [bound, ...position] = decode(cursor);
   if (bound === undefined || position.length === 0) throw badCursor('is invalid');
-  if (bound !== fingerprint(asked)) throw badCursor('was made for other filters');
+  if (bound !== fingerprint(address)) throw badCursor('was made for other filters');
   const isWhole = position.length === order.length;
   if (!isWhole || order.some(({ type }, index) => !looksLike[type](position[index] ?? '')))
     throw badCursor('is invalid');
@@ -39,8 +42,8 @@ export function openCursor(asked: Asked, { order }: { order: Pick<List['order'][
 }
 
 /** Returns the cursor of a position in a list. */
-export function sealCursor(asked: Asked, position: Position): string {
-  return Buffer.from(JSON.stringify([fingerprint(asked), ...position])).toString('base64url');
+export function sealCursor(address: ListAddress, position: Position): string {
+  return Buffer.from(JSON.stringify([fingerprint(address), ...position])).toString('base64url');
 }
 
 const looksLike: Record<List['order'][number]['type'], (text: string) => boolean> = {
@@ -65,7 +68,7 @@ function badCursor(what: string): Problem {
   return new Problem(400, 'Bad cursor', `The cursor ${what}; start again without a cursor.`);
 }
 
-function fingerprint({ path, query: { cursor: _cursor, limit: _limit, ...filters } }: Asked): string {
+function fingerprint({ path, query: { cursor: _cursor, limit: _limit, ...filters } }: ListAddress): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));

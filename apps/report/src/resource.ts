@@ -7,7 +7,7 @@ import type { Column, Part } from './dashboard/html.ts';
 import { listPart, type Pages, type Visit } from './dashboard/page.ts';
 import type { Env, Services } from './environment.ts';
 import { contentTypes, encode, formats } from './export/encode.ts';
-import { camelled, type Question } from './question.ts';
+import { camelled, type ListQuery } from './list-query.ts';
 import { addList, addRoute } from './route.ts';
 
 /** One declaration of a resource: the list /v1/NAME, the page /NAME and the file /v1/exports/NAME. */
@@ -20,10 +20,10 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   /** The fields that the list can be sorted by. */
   sorts?: readonly [O, ...O[]];
   /** Throws a Problem for an invalid query. */
-  check?: (asked: Question<F, O>) => Promise<void>;
-  list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
+  check?: (asked: ListQuery<F, O>) => Promise<void>;
+  list: (asked: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   /** Further fields beside `items`. */
-  more?: { shape: z.ZodRawShape; read: (asked: Question<F, O>) => Promise<object | undefined> };
+  more?: { shape: z.ZodRawShape; read: (asked: ListQuery<F, O>) => Promise<object | undefined> };
   page?: {
     title: string;
     /** The labels of the filters in the page's form. */
@@ -36,7 +36,7 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   file?: {
     summary: string;
     /** Returns further fields of the file's last line, beside its count: the coverage gaps. */
-    trailer: (asked: Question<F, O>) => Promise<object>;
+    trailer: (asked: ListQuery<F, O>) => Promise<object>;
   };
 }
 
@@ -57,7 +57,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
       order: direction,
       ...rest
     } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
-    const asked = { db, query: camelled(rest) as Question<F>['query'], organizations, sort, direction };
+    const asked = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
     await check?.(asked);
     return { list: await list(asked), more: await more?.read(asked) };
   });
@@ -83,18 +83,18 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   if (file !== undefined) addFile(app, services, { name, access, filters, item, check, list, ...file });
 }
 
-interface File<S extends z.ZodObject, F extends z.ZodRawShape>
+interface ListFile<S extends z.ZodObject, F extends z.ZodRawShape>
   extends Pick<Resource<S, F>, 'name' | 'access' | 'filters' | 'item' | 'list'> {
   summary: string;
   check?: Resource<S, F>['check'] | undefined;
-  trailer: (asked: Question<F>) => Promise<object>;
+  trailer: (asked: ListQuery<F>) => Promise<object>;
 }
 
 /** Adds the export of a list: a streamed file that ends with a line that proves it complete (P3). */
 export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
   app: OpenAPIHono<Env>,
   { db, streams }: Services,
-  { name, summary, access, filters, item, check, list, trailer }: File<S, F>,
+  { name, summary, access, filters, item, check, list, trailer }: ListFile<S, F>,
 ): void {
   addRoute(
     app,
@@ -107,7 +107,7 @@ export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
     },
     async ({ c, organizations, query }) => {
       const { format, ...rest } = query as z.output<z.ZodObject<F>> & { format: (typeof formats)[number] };
-      const asked = { query: camelled(rest) as Question<F>['query'], organizations };
+      const asked = { query: camelled(rest) as ListQuery<F>['query'], organizations };
       await check?.({ db, ...asked });
       return await streams.answer(c, {
         fileName: `keywarden-${name}.${format}`,

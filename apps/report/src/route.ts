@@ -35,7 +35,7 @@ export interface RouteOptions<P extends Schema, Q extends Schema, B extends z.Zo
 }
 
 /** What a handler receives: the validated request. */
-interface Asking<P extends Schema, Q extends Schema, B extends z.ZodType> {
+interface RouteRequest<P extends Schema, Q extends Schema, B extends z.ZodType> {
   c: Context<Env>;
   principal: Principal;
   /** The organizations that the principal can see; null means all. */
@@ -47,7 +47,7 @@ interface Asking<P extends Schema, Q extends Schema, B extends z.ZodType> {
 
 /** Returns JSON, as a text or an object, or its own Response. */
 type Handler<P extends Schema, Q extends Schema, B extends z.ZodType> = (
-  asking: Asking<P, Q, B>,
+  request: RouteRequest<P, Q, B>,
 ) => Response | string | object | Promise<Response | string | object>;
 
 const json = { 'content-type': 'application/json' };
@@ -147,8 +147,8 @@ interface Listing<S extends z.ZodObject> {
   more?: object | undefined;
 }
 
-type ListAsking<P extends Schema, Q extends z.ZodRawShape> = Pick<
-  Asking<P, z.ZodObject<Q>, z.ZodUndefined>,
+type ListRequest<P extends Schema, Q extends z.ZodRawShape> = Pick<
+  RouteRequest<P, z.ZodObject<Q>, z.ZodUndefined>,
   'params' | 'query' | 'principal' | 'organizations'
 >;
 
@@ -157,13 +157,13 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
   app: OpenAPIHono<Env>,
   db: Reader,
   { filters, item, more, ...options }: ListOptions<S, P, Q>,
-  listOfAsking: (asking: ListAsking<P, Q>) => Listing<S> | Promise<Listing<S>>,
+  listFor: (request: ListRequest<P, Q>) => Listing<S> | Promise<Listing<S>>,
 ): void {
   const query = z.strictObject({ ...filters, ...pagingQuery });
-  addRoute(app, { ...options, query, response: listOf(item, more) }, async (asking) => {
-    const { c } = asking;
-    const asked = asking.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
-    const { list, more: beside = {} } = await listOfAsking({ ...asking, query: asked });
+  addRoute(app, { ...options, query, response: listOf(item, more) }, async (request) => {
+    const { c } = request;
+    const asked = request.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
+    const { list, more: beside = {} } = await listFor({ ...request, query: asked });
     const bound = { path: c.req.path, query: asked };
     const page = { limit: asked.limit, after: openCursor(bound, list) };
     const { items, next } = await ('read' in list ? list.read(page) : readPage(db, list, page));

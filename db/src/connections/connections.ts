@@ -1,6 +1,6 @@
-import { and, eq, sql as fragment, isNull, notInArray } from 'drizzle-orm';
+import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
 import { connection, controlPlane, ownKey, replicaCredential, replicaPolicy } from '../schema/connections.ts';
-import { builderOf, type Db, type Sql } from '../sql.ts';
+import { builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 
 export interface SeenConnection {
   name: string;
@@ -74,5 +74,5 @@ export async function removeOtherConnections(db: Db, names: string[]): Promise<v
   await db
     .update(connection)
     .set({ removedAt: fragment`now()` })
-    .where(and(isNull(connection.removedAt), notInArray(connection.name, names)));
+    .where(and(isNull(connection.removedAt), noneOf(connection.name, names)));
 }

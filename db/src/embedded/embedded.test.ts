@@ -21,7 +21,7 @@ const opened: EmbeddedPostgres[] = [];
 const folders: string[] = [];
 afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
-  // After a clean stop no server is left, whatever the test did to it.
+  // After a clean stop no server is left, even one that the test broke.
   for (const folder of folders.splice(0)) expect(readPostmaster(planLaunch(folder))).toBeUndefined();
 });
 

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { incident } from '../schema/incidents.ts';
-import type { Db } from '../sql.ts';
+import { anyOf, type Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
 /**
@@ -106,7 +106,5 @@ export async function closeIncidentsOfScope(
 /** Closes the incidents of breakers that are now shut in these scopes. Another flood is then another incident. */
 export async function closeSettledBreakers(db: Db, shutScopes: string[]): Promise<void> {
   const note = 'the breaker is shut';
-  // One parameter: a scope a parameter would be more than a statement takes.
-  const isShut = raw`${incident.scope} = any(${raw.param(shutScopes)}::text[])`;
-  await close(db, [eq(incident.kind, 'breaker'), isShut], { note });
+  await close(db, [eq(incident.kind, 'breaker'), anyOf(incident.scope, shutScopes)], { note });
 }

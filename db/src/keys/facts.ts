@@ -1,13 +1,13 @@
 import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, eq, inArray, isNull, or } from 'drizzle-orm';
+import { and, asc, eq, isNull, or } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { credential } from '../schema/keys.ts';
 import { organization } from '../schema/organizations.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import {
@@ -37,8 +37,8 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
         isNull(credential.goneAt),
         isNull(credential.missingSince),
         or(
-          inArray(credential.kind, [...keyKinds, ...asked.otherKinds]),
-          inArray(credential.number, ['0', ...reviewedOut.keys()]),
+          anyOf(credential.kind, [...keyKinds, ...asked.otherKinds]),
+          anyOf(credential.number, [...reviewedOut.keys()]),
         ),
         asked.scope && eq(credential.controlPlaneNumber, asked.scope.controlPlane),
         asked.scope && eq(credential.scope, asked.scope.scope),

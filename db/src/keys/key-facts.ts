@@ -1,13 +1,13 @@
 import type { Announcement, Exemption, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, max, ne, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, isNotNull, isNull, max, ne, sql as raw } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { keyOwner, keyUse } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, type Sql } from '../sql.ts';
 
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
 export type LineageOf = (number: string) => Lineage | undefined;
@@ -152,7 +152,7 @@ export async function readFailedLately(db: Db): Promise<Set<string>> {
     .innerJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
     .where(
       and(
-        inArray(outcome, ['failed', 'not_revoked']),
+        anyOf(outcome, ['failed', 'not_revoked']),
         raw`coalesce(${detail} ->> 'sent', 'true') <> 'false'`,
         raw`${at} > now() - interval '3 days'`,
       ),

@@ -1,14 +1,14 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type OtherKind } from '@keywarden/core/wire';
-import { and, asc, count, eq, inArray, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, count, eq, isNull, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
 import { project } from '../schema/projects.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
 
@@ -197,7 +197,7 @@ async function readUnknownOwnKeys(
   const listed = await db
     .select({ controlPlane: key.controlPlaneNumber, id: key.id })
     .from(key)
-    .where(and(inArray(key.id, ownIds), isNull(key.goneAt)));
+    .where(and(anyOf(key.id, ownIds), isNull(key.goneAt)));
   // An id that no listing has shown, or that is gone, is not the key that the connection uses. The true id is unknown.
   const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
     listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);

@@ -69,7 +69,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
 
 /**
  * Sets how long operations are kept, in ms; null means forever. Only the owner may do that. The functions that drop months use this value,
- * whatever a daemon's configuration has.
+ * even if a daemon is configured with another one.
  */
 export async function setOperationRetention(sql: Sql, keepMs: number | null): Promise<void> {
   if (keepMs === null) {

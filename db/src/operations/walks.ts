@@ -1,8 +1,8 @@
 import { terminalStatuses } from '@keywarden/core/wire';
-import { and, asc, desc, eq, gte, inArray, isNotNull, isNull, lt, notInArray, or, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, isNotNull, isNull, lt, or, sql as raw } from 'drizzle-orm';
 import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, noneOf, type Sql } from '../sql.ts';
 
 /**
  * The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to.
@@ -86,7 +86,7 @@ export async function listProjectsToWalk(
     .where(
       and(
         eq(project.controlPlaneNumber, controlPlane),
-        inArray(project.organizationId, organizationIds),
+        anyOf(project.organizationId, organizationIds),
         or(isNull(project.missingSince), isUnwalkedSinceDeletion),
       ),
     )
@@ -147,8 +147,8 @@ export async function listOpenOperations(
       and(
         eq(operation.projectNumber, projectNumber),
         lt(operation.createdAt, before),
-        notInArray(operation.status, [...terminalStatuses]),
-        or(inArray(operation.status, activeStatuses), gte(operation.updatedAt, stillSince)),
+        noneOf(operation.status, terminalStatuses),
+        or(anyOf(operation.status, activeStatuses), gte(operation.updatedAt, stillSince)),
         isNull(operationPruned.id),
       ),
     )

@@ -1,7 +1,7 @@
 import { keyKinds } from '@keywarden/core/wire';
-import { and, asc, inArray, isNull } from 'drizzle-orm';
+import { and, asc, isNull } from 'drizzle-orm';
 import { credential } from '../schema/keys.ts';
-import { type Db, type Sql, toJson } from '../sql.ts';
+import { anyOf, type Db, type Sql, toJson } from '../sql.ts';
 
 export interface Assignment {
   /** The store's number of the key. */
@@ -37,6 +37,6 @@ export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise
   return await db
     .select({ number, controlPlane, scope, id, name, kind, organizationId })
     .from(credential)
-    .where(and(isNull(credential.goneAt), withOthers ? undefined : inArray(kind, [...keyKinds])))
+    .where(and(isNull(credential.goneAt), withOthers ? undefined : anyOf(kind, keyKinds)))
     .orderBy(asc(number));
 }

@@ -4,7 +4,7 @@ import { eq, sql as fragment } from 'drizzle-orm';
 import { insertExemption } from '../exemptions/exemptions.ts';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
-import { type List, select, toStatement } from '../list.ts';
+import { type List, select } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import { reviewSignature } from '../schema/reviews.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
@@ -33,8 +33,8 @@ export async function openReview(sql: Sql, review: NewReview): Promise<string | 
   const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, by } = review;
   const keys = select(inventoryList(of, filter, { organizations: null }), { limit: mostReviewed + 1 });
   return await sql.begin(async (tx) => {
-    const counting = toStatement(fragment`select count(*)::int as keys from (${keys}) k`);
-    const [counted] = await tx.unsafe(counting.text, counting.params);
+    const db = builderOf(tx);
+    const [counted] = await db.execute(fragment`select count(*)::int as keys from (${keys}) k`);
     const count = Number(counted?.keys);
     if (count === 0 || count > mostReviewed) return null;
     const [row] = await tx`
@@ -43,7 +43,7 @@ export async function openReview(sql: Sql, review: NewReview): Promise<string | 
         (select id from keywarden.plan order by last_made_at desc, sequence desc limit 1), ${keepForDays} * interval '1 day', ${by})
       returning number`;
     const number = String(row?.number);
-    const { text, params } = toStatement(fragment`
+    await db.execute(fragment`
       insert into keywarden.review_item (review_number, key_number, key, findings)
       select ${number}::bigint, k.at0::bigint, k.item::jsonb, coalesce((
         select jsonb_agg(jsonb_build_object('rule', f.rule, 'action', f.action, 'disposition', f.disposition, 'reason', f.reason)
@@ -51,7 +51,6 @@ export async function openReview(sql: Sql, review: NewReview): Promise<string | 
         from keywarden.finding f join keywarden.review v on v.plan_id = f.plan_id
         where v.number = ${number}::bigint and f.key_number = k.at0::bigint), '[]')
       from (${keys}) k`);
-    await tx.unsafe(text, params);
     return number;
   });
 }
@@ -144,11 +143,11 @@ interface ReviewDocument {
  * Returns what a signature covers: the review without the fields that the signature adds, and each key with its decision.
  */
 async function readDocument(tx: Tx, review: string): Promise<ReviewDocument> {
-  const [head] = await readItems(tx, reviewList({ number: review }));
+  const [head] = await readAll(tx, reviewList({ number: review }));
   const { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at } = head ?? {};
   return {
     review: { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at },
-    items: await readItems(tx, reviewItemList({ review })),
+    items: await readAll(tx, reviewItemList({ review })),
   };
 }
 
@@ -159,10 +158,9 @@ export async function readReviewDocument(sql: Sql, review: string): Promise<stri
   );
 }
 
-async function readItems(tx: Tx, list: List): Promise<Record<string, unknown>[]> {
-  const { text, params } = toStatement(select(list));
-  const rows = await tx.unsafe(text, params);
-  // Postgres wrote this JSON.
+/** Returns all items of a list as Postgres wrote them. A schema would drop fields that a signature covers. */
+async function readAll(tx: Tx, list: List): Promise<Record<string, unknown>[]> {
+  const rows = await builderOf(tx).execute(select(list));
   return rows.map((row) => JSON.parse(String(row.item)) as Record<string, unknown>);
 }
 

@@ -1,9 +1,9 @@
-import { and, asc, desc, eq, isNotNull, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, isNull } from 'drizzle-orm';
 import { type Lease, withFence } from '../locks.ts';
 import { connectionScope } from '../schema/connections.ts';
 import { credential } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { builderOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, builderOf, type Db, type Sql } from '../sql.ts';
 
 /** The cause of a revocation: an approved plan, or the key's rotation. */
 export type RevocationCause = { planId: string; approval: string } | { rotation: string };
@@ -122,12 +122,10 @@ export async function reconcileIntents(
 /** Returns those of these keys that are gone, for any reason. */
 export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>> {
   const { number, goneAt } = credential;
-  // One parameter: a key a parameter would be more than a statement takes.
-  const isOne = raw`${number} = any(${raw.param(keys)}::bigint[])`;
   const rows = await db
     .select({ number })
     .from(credential)
-    .where(and(isOne, isNotNull(goneAt)));
+    .where(and(anyOf(number, keys), isNotNull(goneAt)));
   return new Set(rows.map((row) => row.number));
 }
 

@@ -1,6 +1,6 @@
 import type { KeyFacts } from '@keywarden/core/policy';
 import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
-import { and, countDistinct, desc, eq, inArray, isNull, sql as raw } from 'drizzle-orm';
+import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -8,7 +8,7 @@ import { replicaCredential } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
 
@@ -25,7 +25,7 @@ export async function readRotationFacts(
     select key_number from keywarden.minted_key where rotation_number = ${rotation.number} and attempt = ${mint?.attempt ?? null}::int`;
   const numbers = { old: rotation.key.number, successor: minted === undefined ? null : String(minted.key_number) };
   const wanted = Object.values(numbers).filter((number) => number !== null);
-  const rows = await db.select().from(key).where(inArray(key.number, wanted));
+  const rows = await db.select().from(key).where(anyOf(key.number, wanted));
   const sight = (number: string | null) => toSighting(rows.find((row) => row.number === number));
   return {
     old: sight(numbers.old),
@@ -123,7 +123,7 @@ async function countReplicasBehind(
     .from(replicaCredential)
     .where(
       and(
-        inArray(connection, users),
+        anyOf(connection, users),
         isNull(endedAt),
         raw`${authenticatedAt} > now() - interval '1 day'`,
         raw`${keyId} is distinct from ${current}::text`,
@@ -169,7 +169,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
     .from(key)
     .where(
       and(
-        inArray(
+        anyOf(
           key.number,
           rows.map((row) => String(row.number)),
         ),

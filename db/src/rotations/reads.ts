@@ -1,9 +1,9 @@
-import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, or, sql as raw, type SQL } from 'drizzle-orm';
+import { and, asc, count, desc, eq, isNotNull, isNull, min, or, sql as raw, type SQL } from 'drizzle-orm';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { key, keyListing } from '../schema/keys.ts';
 import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
-import type { Db, Sql } from '../sql.ts';
+import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { StoredMint, StoredRotation } from './rotations.ts';
 
 /** Lists open rotations, the oldest first. */
@@ -90,7 +90,7 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
     })
     .from(rotationMint)
     .innerJoin(keyListing, eq(keyListing.number, lastListingNumber))
-    .where(inArray(rotationNumber, numbers))
+    .where(anyOf(rotationNumber, numbers))
     .orderBy(asc(rotationNumber), asc(attempt));
   const groups = Map.groupBy(rows, (row) => row.rotationNumber);
   return new Map(

@@ -5,7 +5,7 @@ import { credential } from './keys.ts';
 import { plan } from './plans.ts';
 
 /**
- * An access review: keys as they were at a time, each of which a person decides about. keep_for: how long the exemption of a key lasts that
+ * An access review: keys as they were at a time, with a person's decision about each. keep_for: how long the exemption of a key lasts that
  * is kept despite a rule's finding.
  */
 export const review = keywarden.table(

@@ -23,7 +23,7 @@ afterAll(async () => await sandbox.close());
 
 type Json = Record<string, unknown>;
 
-/** Requests a route by its pattern and checks the response against the contract, whatever its status. */
+/** Requests a route by its pattern and checks the response against the contract, for every status. */
 async function expectAnswer(
   route: string,
   {

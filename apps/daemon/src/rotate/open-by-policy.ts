@@ -7,7 +7,7 @@ import type { Run } from './run.ts';
 import { controlPlaneOf, endDueRules, readDueRules } from './slots.ts';
 
 /**
- * The default limit of open rotations, each of which adds a key. Stalled rotations wait for a person, and do not count.
+ * The default limit of open rotations. Each adds a key. Stalled rotations wait for a person, and do not count.
  */
 const mostOpen = 100;
 

@@ -5,9 +5,9 @@ import { html } from 'hono/html';
 import { authenticated, permitted } from '../access/pipeline.ts';
 import { type Access, mayAct } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
+import { camelled, type ListQuery } from '../list-query.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
-import { camelled, type Question } from '../question.ts';
 import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, filterForm, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage } from './layout.ts';
@@ -141,7 +141,7 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   /** The labels of the filters in the form. */
   fields: Fields<F>;
   sorts?: readonly [O, ...O[]] | undefined;
-  list: (asked: Question<F, O>) => List<S> | Promise<List<S>>;
+  list: (asked: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   caption: string;
   columns: Column<z.output<S>>[];
   empty: string;
@@ -163,7 +163,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   } = readQuery({ ...filters, ...paging }, query) as z.output<z.ZodObject<F>> & z.output<z.ZodObject<typeof paging>>;
   const list = await listOf({
     db,
-    query: camelled(given) as Question<F, O>['query'],
+    query: camelled(given) as ListQuery<F, O>['query'],
     organizations: principal.organizations,
     sort: sorts?.find((each) => each === sort),
     direction,

@@ -7,7 +7,7 @@ import { type Period, take } from './measures.ts';
 import { type EvidenceFile, type Manifest, summarize } from './summary.ts';
 import { createZip } from './zip.ts';
 
-export interface Asked {
+export interface EvidenceRequest {
   controls: Control[];
   period: Period;
   madeAt: Date;
@@ -17,7 +17,7 @@ export interface Asked {
 /** Writes the evidence for controls as one zip archive: a file per measure, the blind spots and gaps, a manifest with hashes, and a summary. */
 export async function* writeEvidence(
   snapshot: Snapshot,
-  { controls, period, madeAt, madeBy }: Asked,
+  { controls, period, madeAt, madeBy }: EvidenceRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
   const zip = createZip(madeAt);
   const files: EvidenceFile[] = [];

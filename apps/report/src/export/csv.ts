@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { unwrap } from '@keywarden/db/report';
 import { stringify } from 'csv-stringify/sync';
 
 /** A column's name, and the path of its value in an item. */
@@ -36,10 +37,6 @@ function columnsOf(shape: z.ZodObject, path: string[]): Column[] {
     const here = [...path, name];
     return inner instanceof z.ZodObject ? columnsOf(inner, here) : [{ name: here.join('_'), path: here }];
   });
-}
-
-function unwrap(field: unknown): unknown {
-  return field instanceof z.ZodNullable || field instanceof z.ZodOptional ? unwrap(field.unwrap()) : field;
 }
 
 function fieldOf(value: unknown, name: string): unknown {

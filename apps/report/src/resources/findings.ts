@@ -10,8 +10,8 @@ import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { link } from '../dashboard/html.ts';
+import type { ListQuery } from '../list-query.ts';
 import { digits, word } from '../parameters.ts';
-import type { Question } from '../question.ts';
 import type { Resource } from '../resource.ts';
 
 const { action, disposition } = findingItem.shape;
@@ -62,7 +62,7 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
   file: {
     summary: 'Findings of a plan as a file',
     // The current gaps of the inventory that the findings are based on.
-    async trailer({ db, organizations }: Pick<Question<z.ZodRawShape>, 'db' | 'organizations'>) {
+    async trailer({ db, organizations }: Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'>) {
       const at = await readControlPlaneNow(db);
       const holes = await listInventoryHoles(db, { from: at, to: at, organizations });
       return { holes, blind_spots: await listBlindSpots(db, organizations) };

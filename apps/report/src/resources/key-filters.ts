@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { credentialItem, type KeyFilter, keyItem, type Reader, readControlPlaneNow } from '@keywarden/db/report';
+import type { Camelled } from '../list-query.ts';
 import { flag, instant, lasting, word } from '../parameters.ts';
 import { Problem } from '../problem.ts';
-import type { Camelled } from '../question.ts';
 
 export const keyFilters = {
   organization_id: word.optional(),
@@ -41,11 +41,11 @@ export const credentialFilters = {
   as_of,
 };
 
-type KeyQuestion = Camelled<z.output<z.ZodObject<typeof keyFilters>>>;
-type CredentialQuestion = Camelled<z.output<z.ZodObject<typeof credentialFilters>>>;
+type KeyQuery = Camelled<z.output<z.ZodObject<typeof keyFilters>>>;
+type CredentialQuery = Camelled<z.output<z.ZodObject<typeof credentialFilters>>>;
 
 /** Returns filters of keys or credentials in the form that the store takes. */
-export function toKeyFilter(asked: KeyQuestion | CredentialQuestion): KeyFilter {
+export function toKeyFilter(asked: KeyQuery | CredentialQuery): KeyFilter {
   const { idleFor: idleMs, olderThan: ageMs, q: text, ...rest } = asked;
   return { ...rest, text, idleMs, ageMs, expiresWithinMs: 'expiresWithin' in asked ? asked.expiresWithin : undefined };
 }

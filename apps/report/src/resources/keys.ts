@@ -22,9 +22,9 @@ import { columnsFor } from '../dashboard/columns.ts';
 import { link, type Part, time } from '../dashboard/html.ts';
 import type { Pages, Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
+import type { ListQuery } from '../list-query.ts';
 import { digits } from '../parameters.ts';
 import { notFound } from '../problem.ts';
-import type { Question } from '../question.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireOne } from '../route.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
@@ -197,12 +197,12 @@ interface Then {
 }
 
 /** Returns the gaps of an inventory at a time; without `asOf`, now. */
-async function holesAt(db: Question<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
+async function holesAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
   const at = asOf ?? (await readControlPlaneNow(db));
   return { as_of: at, holes: await listInventoryHoles(db, { from: at, to: at, organizations, of }) };
 }
 
-type AsOf = Pick<Question<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
+type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** The gaps as further fields of a list, if the query has `as_of`. */
 function holesThen(of: Inventoried) {

@@ -13,9 +13,9 @@ import { columnsFor } from '../dashboard/columns.ts';
 import type { Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';
+import { camelled } from '../list-query.ts';
 import { instant, word } from '../parameters.ts';
 import { notFound, Problem } from '../problem.ts';
-import { camelled } from '../question.ts';
 import { addResource } from '../resource.ts';
 import { addList } from '../route.ts';
 

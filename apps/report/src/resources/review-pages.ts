@@ -7,8 +7,8 @@ import { columnsFor } from '../dashboard/columns.ts';
 import { type Column, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
+import { camelled } from '../list-query.ts';
 import { digits, reason, word } from '../parameters.ts';
-import { camelled } from '../question.ts';
 import { requireItem } from '../route.ts';
 import { keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 

@@ -15,8 +15,8 @@ import { columnsFor } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
+import { camelled } from '../list-query.ts';
 import { digits, reason, word } from '../parameters.ts';
-import { camelled } from '../question.ts';
 import { addFile, addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
@@ -86,8 +86,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     list: ({ query }) => reviewItemList(query),
     async trailer({ db, query: { review } }) {
       if (review === undefined) return { holes: [] };
-      const missing = ['review with this number', '/v1/reviews'] as const;
-      const found = await requireItem(db, reviewList({ number: review }), [...missing]);
+      const found = await requireItem(db, reviewList({ number: review }), ['review with this number', '/v1/reviews']);
       const { state, signed_by, signed_at, sha256, as_of, holes } = found;
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
     },
@@ -95,10 +94,6 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
   reviewRoutes(app, services);
   reviewPages(pages, services);
 }
-
-/** The filter on expiry as it was asked: a review keeps that. */
-const expiryOf = ({ expires }: { expires?: boolean | undefined }) =>
-  expires === undefined ? {} : { expires: String(expires) };
 
 function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db, sql } = services;
@@ -115,7 +110,8 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
       response: reviewItem,
       status: 201,
     },
-    async ({ body: { title, keys = {}, credentials, keep_for_days: keepForDays }, principal }) => {
+    async ({ c, body: { title, keys = {}, credentials, keep_for_days: keepForDays }, principal }) => {
+      const given = await c.req.json<z.input<typeof newReview>>();
       const chosen = credentials ?? keys;
       await requirePast(db, chosen.as_of);
       const review = {
@@ -124,7 +120,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
         of: credentials === undefined ? ('keys' as const) : ('credentials' as const),
         // A key that one listing lacked may still exist, so it is reviewed too.
         filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
-        asked: credentials === undefined ? keys : { credentials: { ...credentials, ...expiryOf(credentials) } },
+        asked: given.credentials === undefined ? (given.keys ?? {}) : { credentials: given.credentials },
       };
       return await show(await openReview(services, { principal, review }));
     },

@@ -17,7 +17,7 @@ export function camelled<T extends object>(parameters: T): Camelled<T> {
 }
 
 /** The query for a list, from a route, a page or an export. */
-export interface Question<F extends z.ZodRawShape, O extends string = never> {
+export interface ListQuery<F extends z.ZodRawShape, O extends string = never> {
   db: Reader;
   query: Camelled<z.output<z.ZodObject<F>>>;
   /** The organizations that the principal can see; null means all. */
