@@ -3,8 +3,8 @@
 -- sufficient, because the times of two listings come from the clocks of two servers. The view looks up the key of each mint by id.
 -- Otherwise a planner without statistics would start with all keys of a scope.
 create view keywarden.minted_key with (security_invoker = true) as
-  select k.rotation_number, k.attempt, k.fate, k.key_number
-  from (select m.rotation_number, m.attempt, m.fate, (
+  select k.rotation_number, k.attempt, k.outcome, k.key_number
+  from (select m.rotation_number, m.attempt, m.outcome, (
       select s.number from keywarden.key s
       where s.control_plane_number = o.control_plane_number and s.scope = o.scope and s.id = m.key_id
         and (normalize(btrim(s.name), NFKC) = normalize(btrim(m.name), NFKC)

@@ -10,7 +10,7 @@ create view keywarden.blind_spot with (security_invoker = true) as
   union all
   select l.control_plane_number, l.scope, null, 'listing_old', null, l.listed_at
   from (select control_plane_number, scope, max(listed_at) as listed_at from keywarden.key_listing
-      where doubt is null and split_part(scope, ':', 1) in ('user', 'organization') group by control_plane_number, scope) l
+      where why_suspect is null and split_part(scope, ':', 1) in ('user', 'organization') group by control_plane_number, scope) l
     join keywarden.control_plane_now p on p.control_plane_number = l.control_plane_number
   where l.listed_at < p.at - interval '1 day'
   union all

@@ -8,7 +8,7 @@ grant usage on schema keywarden to keywarden_daemon, keywarden_report;
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
-  keywarden.key, keywarden.key_line, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
+  keywarden.key, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
   keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
@@ -47,7 +47,7 @@ grant update (organization_id, name, region_id, pg_version, owner_id, updated_at
   listed_active_at, hole_tried_at, deleted_at, walk_refused_at) on keywarden.project to keywarden_daemon;
 grant update (why, record, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
 grant update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
-grant update (key_id, fate, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
+grant update (key_id, outcome, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
 grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
 grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
 grant execute on function keywarden.announce_operation_drops, keywarden.drop_operation_month, keywarden.forget_accesses,

@@ -33,8 +33,8 @@ export { type InventoryCoverage, listInventoryCoverage, listSuspectScopes } from
 export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
-export { isCutOff, staleWords } from './keys/listing-doubts.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
+export { isCutOff, staleWords } from './keys/suspect-listing.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
 export {

@@ -12,6 +12,9 @@ interface Repeatable {
   sha256: string;
 }
 
+/** Views of earlier versions. They may read views that are dropped. */
+const formerViews = ['keywarden.control_plane_present', 'keywarden.key_line'];
+
 const folder = new URL('../functions/', import.meta.url);
 let read: Repeatable[] | undefined;
 
@@ -41,7 +44,10 @@ export async function countStaleRepeatables(sql: Sql): Promise<number> {
 /** Applies all files in one transaction of a session. Throws a UserError if a foreign object depends on a view. */
 export async function applyRepeatables(session: Sql): Promise<void> {
   const files = readRepeatables();
-  const views = files.flatMap(({ text }) => /^create view (keywarden\.\w+)/m.exec(text)?.[1] ?? []);
+  const views = [
+    ...formerViews,
+    ...files.flatMap(({ text }) => /^create view (keywarden\.\w+)/m.exec(text)?.[1] ?? []),
+  ];
   const rows = files.map(({ name, sha256 }) => `('${name}', '${sha256}')`);
   const steps = [
     // A view with changed columns cannot be replaced.

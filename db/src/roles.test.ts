@@ -70,7 +70,7 @@ test.each(history)('neither role can write %s except through the functions that 
 
 test.each(addedTo)('%s only gets new rows, and existing rows never change', async (table) => {
   const column = {
-    key_listing: 'doubt',
+    key_listing: 'why_suspect',
     key_observation: 'event',
     finding: 'reason',
     plan_approval: 'approved_by',

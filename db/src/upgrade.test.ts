@@ -35,13 +35,20 @@ async function describeSchema(sql: Sql): Promise<string[]> {
   return rows.map((row) => String(row.line));
 }
 
+/** Returns rows as JSON with the names that later migrations gave their columns. */
+const withNewNames = (rows: string) =>
+  rows
+    .replaceAll('"doubt":', '"why_suspect":')
+    .replaceAll('"fate":', '"outcome":')
+    .replaceAll('"line_number":', '"lineage_number":');
+
 async function readRows(sql: Sql, tables: string[]): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = {};
   for (const table of tables) {
     const [row] = await sql.unsafe(
       `select json_agg(to_json(t) order by to_json(t)::text)::text as rows from keywarden.${table} t`,
     );
-    rows[table] = row?.rows;
+    rows[table] = withNewNames(String(row?.rows));
   }
   return rows;
 }
@@ -55,9 +62,9 @@ test('a store that the early migrations made keeps every row, and has the schema
   const tables = await fillEveryTable(old.sql);
   expect(tables.length).toBeGreaterThan(50);
   const before = await readRows(old.sql, tables);
-  expect(Object.values(before)).not.toContain(null);
+  expect(Object.values(before)).not.toContain('null');
 
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 0, functions: expect.any(Number) });
+  expect(await migrateStore(old.sql)).toEqual({ migrations: 1, functions: expect.any(Number) });
   expect(await readRows(old.sql, tables)).toEqual(before);
   expect(await describeSchema(old.sql)).toEqual(await describeSchema(fresh.sql));
   expect(await migrateStore(old.sql)).toEqual({ migrations: 0, functions: 0 });

@@ -75,7 +75,7 @@ async function readLeavers(db: Db): Promise<Map<string, string | null>> {
 async function readListingDays(sql: Sql, from: string): Promise<Map<string, string[]>> {
   const rows = await sql`
     select control_plane_number, scope, max(listed_at) as at from keywarden.key_listing
-    where doubt is null and listed_at > ${from}::timestamptz - interval '2 days'
+    where why_suspect is null and listed_at > ${from}::timestamptz - interval '2 days'
     group by control_plane_number, scope, date_trunc('hour', listed_at) order by 1, 2, 3`;
   const groups = Map.groupBy(rows, (row) => factScope(String(row.control_plane_number), String(row.scope)));
   return new Map([...groups].map(([scope, group]) => [scope, group.map((row) => toInstant(String(row.at)))]));

@@ -70,7 +70,7 @@ export async function listInventoryHoles(
   const { isListing, due, over, never } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
-      select control_plane_number, scope, listed_at from keywarden.key_listing where doubt is null and ${isListing}
+      select control_plane_number, scope, listed_at from keywarden.key_listing where why_suspect is null and ${isListing}
     ), gap as (
       select control_plane_number, scope, lag(listed_at) over w as opens, listed_at as closes from listing
       window w as (partition by control_plane_number, scope order by listed_at)

@@ -3,6 +3,8 @@ import { instant } from '../item.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
 
+const suspicion = z.strictObject({ since: instant, why: z.string() }).nullable();
+
 /** The times of a scope's complete listings, and the listings between which more than a day passed. */
 export const inventoryCoverage = z
   .strictObject({
@@ -14,9 +16,8 @@ export const inventoryCoverage = z
     gaps: z.array(z.strictObject({ from: instant, to: instant })).meta({
       description: 'A key that came and went within one of these times may never have been seen',
     }),
-    doubt: z.strictObject({ since: instant, why: z.string() }).nullable().meta({
-      description: 'Why the newest listings are suspect, and since when',
-    }),
+    suspect: suspicion.meta({ description: 'Why the newest listings are suspect, and since when' }),
+    doubt: suspicion.meta({ description: 'The former name of suspect', deprecated: true }),
   })
   .meta({ id: 'InventoryCoverage' });
 
@@ -25,19 +26,19 @@ export type InventoryCoverage = z.output<typeof inventoryCoverage>;
 /** Lists the scopes that a connection lists and whose newest listing is suspect, with the start and the reason. */
 export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
   const rows = await sql`
-    select s.scope, since.listed_at as since, newest.doubt as why from (
+    select s.scope, since.listed_at as since, newest.why_suspect as why from (
       select distinct s.control_plane_number, s.scope from keywarden.connection_scope s
         join keywarden.connection c on c.name = s.connection and c.removed_at is null) s
     cross join lateral (
-      select number, doubt from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
+      select number, why_suspect from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
       order by l.number desc limit 1) newest
     cross join lateral (
       select coalesce(max(number), 0) as number from keywarden.key_listing l
-      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null) believed
+      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.why_suspect is null) believed
     cross join lateral (
       select listed_at from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
         and l.number > believed.number order by l.number limit 1) since
-    where newest.doubt is not null order by s.scope`;
+    where newest.why_suspect is not null order by s.scope`;
   return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
 }
 
@@ -47,35 +48,39 @@ export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; sinc
 export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage[]> {
   const rows = await sql`
     with listing as (
-      select control_plane_number, scope, listed_at, doubt,
-        lag(listed_at) over (partition by control_plane_number, scope, doubt is null order by listed_at) as before
+      select control_plane_number, scope, listed_at, why_suspect,
+        lag(listed_at) over (partition by control_plane_number, scope, why_suspect is null order by listed_at) as before
       from keywarden.key_listing where split_part(scope, ':', 1) in ('user', 'organization')
     ), believed as (
-      select control_plane_number, scope, max(number) as last from keywarden.key_listing where doubt is null group by 1, 2
-    ), doubted as (
+      select control_plane_number, scope, max(number) as last from keywarden.key_listing where why_suspect is null group by 1, 2
+    ), suspect as (
       select d.control_plane_number, d.scope, (array_agg(d.listed_at order by d.number))[1] as since,
-        (array_agg(d.doubt order by d.number desc))[1] as why
+        (array_agg(d.why_suspect order by d.number desc))[1] as why
       from keywarden.key_listing d left join believed b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
-      where d.doubt is not null and d.number > coalesce(b.last, 0) group by 1, 2
+      where d.why_suspect is not null and d.number > coalesce(b.last, 0) group by 1, 2
     )
-    select c.base_url, l.scope, min(l.listed_at) filter (where l.doubt is null) as first,
-      max(l.listed_at) filter (where l.doubt is null) as last, count(*) filter (where l.doubt is null)::int as listings,
+    select c.base_url, l.scope, min(l.listed_at) filter (where l.why_suspect is null) as first,
+      max(l.listed_at) filter (where l.why_suspect is null) as last, count(*) filter (where l.why_suspect is null)::int as listings,
       coalesce(json_agg(json_build_object('from', l.before, 'to', l.listed_at) order by l.listed_at)
-        filter (where l.doubt is null and l.listed_at - l.before > interval '1 day'), '[]') as gaps, d.since, d.why
+        filter (where l.why_suspect is null and l.listed_at - l.before > interval '1 day'), '[]') as gaps, d.since, d.why
     from listing l join keywarden.control_plane c on c.number = l.control_plane_number
-      left join doubted d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
+      left join suspect d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
     group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`;
   const timeOf = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
-  return rows.map((row) => ({
-    control_plane: String(row.base_url),
-    scope: String(row.scope),
-    first_listed_at: timeOf(row.first),
-    last_listed_at: timeOf(row.last),
-    listings: Number(row.listings),
-    gaps: (row.gaps as { from: string; to: string }[]).map(({ from, to }) => ({
-      from: toInstant(from),
-      to: toInstant(to),
-    })),
-    doubt: row.why === null ? null : { since: toInstant(String(row.since)), why: String(row.why) },
-  }));
+  return rows.map((row) => {
+    const suspect = row.why === null ? null : { since: toInstant(String(row.since)), why: String(row.why) };
+    return {
+      control_plane: String(row.base_url),
+      scope: String(row.scope),
+      first_listed_at: timeOf(row.first),
+      last_listed_at: timeOf(row.last),
+      listings: Number(row.listings),
+      gaps: (row.gaps as { from: string; to: string }[]).map(({ from, to }) => ({
+        from: toInstant(from),
+        to: toInstant(to),
+      })),
+      suspect,
+      doubt: suspect,
+    };
+  });
 }

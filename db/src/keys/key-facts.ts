@@ -19,12 +19,12 @@ export async function readLineages(
 ): Promise<LineageOf> {
   const rows = await sql`
     with kin as (
-      select l.key_number, l.line_number from keywarden.key_line l
-      union select r.key_number, r.line_number from keywarden.rotation r)
-    select distinct on (n.key_number) n.key_number, n.line_number, f.creator_id, f.name, o.id, o.key_number = n.key_number as is_old
-    from kin n join keywarden.key f on f.number = n.line_number
-      left join keywarden.rotation o on o.line_number = n.line_number and o.ended_at is null and (o.key_number = n.key_number
-        or exists (select from keywarden.key_line l where l.key_number = n.key_number and l.rotation_number = o.number))
+      select l.key_number, l.lineage_number from keywarden.key_lineage l
+      union select r.key_number, r.lineage_number from keywarden.rotation r)
+    select distinct on (n.key_number) n.key_number, n.lineage_number, f.creator_id, f.name, o.id, o.key_number = n.key_number as is_old
+    from kin n join keywarden.key f on f.number = n.lineage_number
+      left join keywarden.rotation o on o.lineage_number = n.lineage_number and o.ended_at is null and (o.key_number = n.key_number
+        or exists (select from keywarden.key_lineage l where l.key_number = n.key_number and l.rotation_number = o.number))
     where ${one === undefined} or f.control_plane_number = ${one?.controlPlane ?? null}::bigint and f.scope = ${one?.scope ?? null}::text
     order by n.key_number, o.number`;
   const lineages = new Map(
@@ -32,7 +32,7 @@ export async function readLineages(
       const role: 'old' | 'successor' = row.is_old ? 'old' : 'successor';
       const rotation = row.id === null ? null : { id: String(row.id), role };
       const facts: Lineage = {
-        number: String(row.line_number),
+        number: String(row.lineage_number),
         creatorId: String(row.creator_id),
         name: String(row.name),
         rotation,

@@ -140,7 +140,7 @@ test('the owner shown in a list is the one that the policy judges', async () => 
   await assign('31', null);
   // A successor of key 30 belongs to its lineage, and so does its owner.
   await store.sql`
-    insert into keywarden.rotation (id, key_number, line_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
+    insert into keywarden.rotation (id, key_number, lineage_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
     select 'abcd2345', number, number, 's', '7 days', '7 days', 'command line', 'ada', 'x' from keywarden.key where id = '30'`;
   await list('owned', day(4), [
     makeWireKey('30'),
@@ -149,7 +149,7 @@ test('the owner shown in a list is the one that the policy judges', async () => 
     makeWireKey('33', { createdBy: { id: 'eve', name: 'Eve' } }),
   ]);
   await store.sql`
-    insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, fate)
+    insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, outcome)
     select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), '33', 'delivered'`;
   const ownerOf = await readOwners(daemon.db, await readLineages(daemon.sql, undefined));
   const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;

@@ -136,7 +136,7 @@ function inventoryQuery(
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
       owner: sql`w.owner`,
       last_seen_at: time(sql`(select l.listed_at from keywarden.key_listing l
-        where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.doubt is null
+        where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.why_suspect is null
           and l.listed_at < coalesce(k.missing_since, k.gone_at, ${filter.asOf ?? 'infinity'}::timestamptz + interval '1 microsecond')
         order by l.listed_at desc limit 1)`),
     },

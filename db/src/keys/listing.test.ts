@@ -85,11 +85,11 @@ test('a key that comes back after it was gone is back', async () => {
 test('A7: a listing that is suddenly empty or much shorter proves no absence until it has stayed so for a day', async () => {
   const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
   await list(all);
-  expect((await list([])).doubt).toBe('0 keys where 12 were expected');
-  expect((await list(['1', '2'])).doubt).toBe('2 keys where 12 were expected');
-  expect((await list(['1', '2'])).doubt).not.toBeNull();
+  expect((await list([])).whySuspect).toBe('0 keys where 12 were expected');
+  expect((await list(['1', '2'])).whySuspect).toBe('2 keys where 12 were expected');
+  expect((await list(['1', '2'])).whySuspect).not.toBeNull();
   expect(await gone()).toEqual([]);
-  expect((await list(['1', '2'], {}, 30)).doubt).toBeNull();
+  expect((await list(['1', '2'], {}, 30)).whySuspect).toBeNull();
   await list(['1', '2']);
   expect(await gone()).toHaveLength(10);
 });
@@ -141,7 +141,7 @@ test('a list whose pages shifted shows a key twice, and it is stored once', asyn
 test('A7: a shorter list proves no absence if its length is one at which services cut lists off, and any other length does prove it', async () => {
   const ids = Array.from({ length: 190 }, (_, index) => String(index + 1));
   await list(ids);
-  for (let listings = 0; listings < 3; listings += 1) expect((await list(ids.slice(0, 100))).doubt).not.toBeNull();
+  for (let listings = 0; listings < 3; listings += 1) expect((await list(ids.slice(0, 100))).whySuspect).not.toBeNull();
   expect(await gone()).toEqual([]);
   await list(ids.slice(0, 151));
   await list(ids.slice(0, 151));

@@ -7,13 +7,13 @@ import { connectionScope } from '../schema/connections.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { builderOf, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 import type { KeyListing } from './key-listing.ts';
-import { findDoubt, reportDoubt } from './listing-doubts.ts';
+import { findSuspicion, reportSuspect } from './suspect-listing.ts';
 
 export interface SavedListing {
   /** Null if a later listing of the scope is already stored. */
   number: string | null;
   /** Why absences in it prove nothing; null for a listing that is believed. */
-  doubt: string | null;
+  whySuspect: string | null;
   /** True for the first listing, or the first after a suspect one. Inactivity is judged on two listings in a row. */
   isAlone: boolean;
 }
@@ -31,15 +31,15 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     const db = builderOf(tx);
     const ofScope = and(eq(keyListing.controlPlaneNumber, listing.controlPlane), eq(keyListing.scope, listing.scope));
     const hasLater = (await db.$count(keyListing, and(ofScope, gt(keyListing.listedAt, listing.listedAt)))) > 0;
-    if (hasLater && listing.stale == null) return { number: null, doubt: null, isAlone: false };
-    const doubt = listing.stale ?? (await findDoubt(tx, listing, ids));
+    if (hasLater && listing.stale == null) return { number: null, whySuspect: null, isAlone: false };
+    const whySuspect = listing.stale ?? (await findSuspicion(tx, listing, ids));
     const [last] = await db
-      .select({ doubt: keyListing.doubt })
+      .select({ whySuspect: keyListing.whySuspect })
       .from(keyListing)
       .where(ofScope)
       .orderBy(desc(keyListing.number))
       .limit(1);
-    const number = await insertListing(tx, listing, doubt);
+    const number = await insertListing(tx, listing, whySuspect);
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
@@ -49,9 +49,9 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       await saveUse(tx, listing);
       await saveEnds(tx, listing);
     }
-    if (doubt === null) await markAbsent(tx, listing);
-    await reportDoubt(tx, listing, doubt);
-    return { number, doubt, isAlone: doubt === null && (last === undefined || last.doubt !== null) };
+    if (whySuspect === null) await markAbsent(tx, listing);
+    await reportSuspect(tx, listing, whySuspect);
+    return { number, whySuspect, isAlone: whySuspect === null && (last === undefined || last.whySuspect !== null) };
   });
 }
 
@@ -70,10 +70,10 @@ function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
 
 const never = '0001-01-01T00:00:00Z';
 
-async function insertListing(tx: Tx, listing: KeyListing, doubt: string | null): Promise<string> {
+async function insertListing(tx: Tx, listing: KeyListing, whySuspect: string | null): Promise<string> {
   const { controlPlane: controlPlaneNumber, scope, connection, run, listedAt, begunAt, keys } = listing;
   const db = builderOf(tx);
-  const listed = { controlPlaneNumber, scope, connection, listedAt, begunAt, doubt };
+  const listed = { controlPlaneNumber, scope, connection, listedAt, begunAt, whySuspect };
   const [row] = await db
     .insert(keyListing)
     .values({ ...listed, runNumber: run, keyCount: keys.length })

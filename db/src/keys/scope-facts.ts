@@ -124,11 +124,11 @@ async function readOwnKeys(
 async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
   const rows = await sql`
     with kin as (
-      select l.key_number, l.line_number from keywarden.key_line l
-      union select r.key_number, r.line_number from keywarden.rotation r)
-    select distinct k.id, of_line.id as own_id from keywarden.key k join kin n on n.key_number = k.number
-      join kin m on m.line_number = n.line_number join keywarden.key of_line on of_line.number = m.key_number
-    where of_line.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_line.id order by 1, 2`;
+      select l.key_number, l.lineage_number from keywarden.key_lineage l
+      union select r.key_number, r.lineage_number from keywarden.rotation r)
+    select distinct k.id, of_lineage.id as own_id from keywarden.key k join kin n on n.key_number = k.number
+      join kin m on m.lineage_number = n.lineage_number join keywarden.key of_lineage on of_lineage.number = m.key_number
+    where of_lineage.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_lineage.id order by 1, 2`;
   return rows.flatMap((row) =>
     own
       .filter(({ keyId }) => keyId === String(row.own_id))
@@ -151,7 +151,7 @@ async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<List
     ), last as (
       select l.* from scopes s cross join lateral (
         select * from keywarden.key_listing l
-        where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.doubt is null
+        where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.why_suspect is null
         order by l.number desc limit 1) l
     )
     select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior, size.missing, size.gone_lately
@@ -161,17 +161,17 @@ async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<List
         and (k.gone_at > l.listed_at - interval '1 day' or k.gone_at is null and k.missing_since is not null)) size
     left join lateral (
       select d.number from keywarden.key_listing d
-      where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.doubt is not null and d.number < l.number
-      order by d.number desc limit 1) doubted on true
+      where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.why_suspect is not null and d.number < l.number
+      order by d.number desc limit 1) suspect on true
     left join lateral (
       select p.listed_at from keywarden.key_listing p
       where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
-        and p.number > coalesce(doubted.number, 0) and p.received_at <= l.begun_at
+        and p.number > coalesce(suspect.number, 0) and p.received_at <= l.begun_at
       order by p.number desc limit 1) p on true
     left join lateral (
       select p.listed_at from keywarden.key_listing p
       where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
-        and p.number > coalesce(doubted.number, 0) and p.received_at <= l.begun_at
+        and p.number > coalesce(suspect.number, 0) and p.received_at <= l.begun_at
         and p.listed_at <= l.listed_at - interval '1 hour'
       order by p.number desc limit 1) h on true
     order by l.control_plane_number, l.scope`;

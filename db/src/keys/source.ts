@@ -42,7 +42,7 @@ export function keysAsOf(at: string, of: Inventoried): SQL {
       case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,
       case when e.event in ('gone', 'revoked') then 'gone' when e.event = 'missing' then 'missing'
         when x.event = 'missing' and not exists (select from keywarden.key_listing l
-          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.doubt is null
+          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
             and l.listed_at >= ${then} and l.listed_at < x.seen_at) then 'unknown'
         when n.created_at < '2000-01-01' and n.first_seen_at > ${then} then 'unknown'
         else 'active' end as state
@@ -50,7 +50,7 @@ export function keysAsOf(at: string, of: Inventoried): SQL {
       left join lateral (select o.record from keywarden.key_observation o where o.key_number = n.number and o.record is not null
         order by o.seen_at <= ${then} desc, case when o.seen_at <= ${then} then -o.number else o.number end limit 1) v on true
       left join lateral (select case when o.event = 'missing' and exists (select from keywarden.key_listing l
-          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.doubt is null
+          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
             and l.listed_at > o.seen_at and l.listed_at <= ${then}) then 'shown again' else o.event end as event, o.seen_at
         from keywarden.key_observation o where o.key_number = n.number and o.seen_at <= ${then} order by o.number desc limit 1) e on true
       left join lateral (select o.event, o.seen_at from keywarden.key_observation o where o.key_number = n.number

@@ -1,6 +1,6 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
-import { isSuddenDrop } from '../keys/listing-doubts.ts';
+import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing } from '../schema/organizations.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 

@@ -1,6 +1,6 @@
 import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
-import { isSuddenDrop } from '../keys/listing-doubts.ts';
+import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { project } from '../schema/projects.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 

@@ -57,7 +57,7 @@ export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome 
   or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
     select count(*) from (
       select from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
-        and l.doubt is null and l.number > i.last_listing_number and l.begun_at > i.created_at limit 2) later) < 2))`;
+        and l.why_suspect is null and l.number > i.last_listing_number and l.begun_at > i.created_at limit 2) later) < 2))`;
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
@@ -113,7 +113,7 @@ export async function reconcileIntents(
       and (k.gone_at is not null or k.missing_since is null and 1 < (
         select count(*) from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
-          and l.doubt is null and l.begun_at > i.created_at + interval '1 minute'))
+          and l.why_suspect is null and l.begun_at > i.created_at + interval '1 minute'))
     on conflict (intent_number) do nothing
     returning intent_number`;
   return rows.length;

@@ -64,7 +64,7 @@ async function readMintFacts(
     select array(select k.id from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
         and k.scope = ${rotation.key.scope} and ${bearsName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
-        and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.doubt is null
+        and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.why_suspect is null
         and l.begun_at > m.created_at + interval '1 minute') as listings
     from keywarden.rotation_mint m where m.rotation_number = ${rotation.number} and m.attempt = ${attempt}::int`;
   return {
@@ -162,7 +162,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
         and k.missing_since is null and (${bearsName(sql)} and k.id is distinct from m.key_id
           or k.number = (select n.key_number from keywarden.minted_key n where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
-            and (m.fate = 'lost' or m.fate is null and r.ended_at < now() - interval '45 minutes'))
+            and (m.outcome = 'lost' or m.outcome is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;
   const keys = await db
     .select()

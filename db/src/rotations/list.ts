@@ -61,8 +61,8 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
       when(filter.id, (id) => sql`r.id = ${id}`),
       when(
         filter.key,
-        (number) => sql`(r.key_number = ${number}::bigint or r.line_number = ${number}::bigint or exists (
-        select from keywarden.key_line l where l.key_number = ${number}::bigint and l.rotation_number = r.number))`,
+        (number) => sql`(r.key_number = ${number}::bigint or r.lineage_number = ${number}::bigint or exists (
+        select from keywarden.key_lineage l where l.key_number = ${number}::bigint and l.rotation_number = r.number))`,
       ),
       when(filter.state, (wanted) => sql`l.state = ${wanted}`),
       when(filter.open, (open) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`)),

@@ -31,7 +31,7 @@ async function readRotations(
   db: Db,
   { where, orderBy, limit = 1_000_000 }: { where?: SQL; orderBy: SQL[]; limit?: number },
 ): Promise<StoredRotation[]> {
-  const { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineNumber, quietFor, adoptWithin } =
+  const { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineageNumber, quietFor, adoptWithin } =
     rotation;
   const last = db
     .select({ state: rotationEvent.state, at: rotationEvent.at, why: rotationEvent.why })
@@ -42,7 +42,7 @@ async function readRotations(
     .as('last');
   const rows = await db
     .select({
-      rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineage: lineNumber },
+      rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineage: lineageNumber },
       last: { state: last.state, since: last.at, why: last.why },
       times: { quietForMs: inMs(quietFor), adoptWithinMs: inMs(adoptWithin) },
       key: {
@@ -102,8 +102,8 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
 export async function hasOpenOrphan(sql: Sql, key: string): Promise<boolean> {
   const [row] = await sql`
     select 1 from keywarden.incident c join keywarden.rotation r on r.id = c.detail ->> 'rotation'
-    where c.kind = 'orphan' and c.closed_at is null and r.line_number = coalesce((
-      select line_number from keywarden.key_line where key_number = ${key} limit 1), ${key}) limit 1`;
+    where c.kind = 'orphan' and c.closed_at is null and r.lineage_number = coalesce((
+      select lineage_number from keywarden.key_lineage where key_number = ${key} limit 1), ${key}) limit 1`;
   return row !== undefined;
 }
 
@@ -136,7 +136,7 @@ export async function isPlaceTaken(sql: Sql, { place, lineage }: { place: string
     select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
       left join keywarden.minted_key n on n.rotation_number = m.rotation_number and n.attempt = m.attempt
       left join keywarden.key k on k.number = n.key_number
-    where m.place = ${place} and m.fate is distinct from 'lost' and r.line_number <> ${lineage} and k.gone_at is null limit 1`;
+    where m.place = ${place} and m.outcome is distinct from 'lost' and r.lineage_number <> ${lineage} and k.gone_at is null limit 1`;
   return row !== undefined;
 }
 

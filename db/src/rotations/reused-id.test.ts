@@ -32,7 +32,7 @@ const rowsOf = async (id: string) =>
   );
 
 const lineages = async () =>
-  (await daemon.sql`select key_number from keywarden.key_line order by key_number`).map((row) =>
+  (await daemon.sql`select key_number from keywarden.key_lineage order by key_number`).map((row) =>
     String(row.key_number),
   );
 
@@ -103,9 +103,9 @@ test('another key that gets the id later belongs to no lineage, its use adopts n
   expect(other).toBeDefined();
   expect(await lineages()).toEqual([own]);
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'gone' });
-  await store.sql`update keywarden.rotation_mint set fate = 'lost'`;
+  await store.sql`update keywarden.rotation_mint set outcome = 'lost'`;
   expect(await listSuspectedOrphans(daemon)).toEqual([]);
-  await store.sql`update keywarden.rotation_mint set fate = 'delivered'`;
+  await store.sql`update keywarden.rotation_mint set outcome = 'delivered'`;
   // The owner of the lineage answers for its own keys only.
   await store.sql`insert into keywarden.key_owner (key_number, owner, assigned_by, source) values (${own ?? ''}, 'team-bots', 'ada', 'assignment')`;
   const owners =

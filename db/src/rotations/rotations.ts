@@ -70,12 +70,12 @@ export interface NewRotation {
 export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
   return await sql.begin(async (tx) => {
     const [row] = await tx`
-      insert into keywarden.rotation (id, key_number, line_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
-      select ${rotation.id}, ${rotation.key}, coalesce((select line_number from keywarden.key_line where key_number = ${rotation.key}
+      insert into keywarden.rotation (id, key_number, lineage_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
+      select ${rotation.id}, ${rotation.key}, coalesce((select lineage_number from keywarden.key_lineage where key_number = ${rotation.key}
           order by rotation_number desc limit 1), ${rotation.key}), ${rotation.rule}, ${rotation.sink},
         ${rotation.quietForMs} * interval '1 ms', ${rotation.adoptWithinMs} * interval '1 ms', ${rotation.via}, ${rotation.requestedBy},
         ${rotation.policySha256}
-      on conflict (line_number) where ended_at is null do nothing
+      on conflict (lineage_number) where ended_at is null do nothing
       returning number`;
     if (row === undefined) return undefined;
     const db = builderOf(tx);

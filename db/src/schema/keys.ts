@@ -7,7 +7,7 @@ import { syncRun } from './runs.ts';
 
 /**
  * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or
- * not believable have a doubt, and prove no absence.
+ * not believable have a `why_suspect`, and prove no absence.
  */
 export const keyListing = keywarden.table(
   'key_listing',
@@ -21,18 +21,18 @@ export const keyListing = keywarden.table(
     begunAt: instant('begun_at').notNull(),
     receivedAt: instant('received_at').notNull().default(sql`now()`),
     keyCount: integer('key_count').notNull(),
-    doubt: text('doubt'),
+    whySuspect: text('why_suspect'),
   },
   (t) => [
     reference(t.controlPlaneNumber, controlPlane.number),
     reference(t.runNumber, syncRun.number),
     index('key_listing_believed')
       .on(t.controlPlaneNumber, t.scope, t.listedAt.desc().nullsFirst())
-      .where(sql`doubt is null`),
+      .where(sql`why_suspect is null`),
     index('key_listing_by_scope').on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst()),
-    index('key_listing_doubted')
+    index('key_listing_suspect')
       .on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst())
-      .where(sql`doubt is not null`),
+      .where(sql`why_suspect is not null`),
   ],
 );
 

@@ -16,7 +16,7 @@ export const rotation = keywarden.table(
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     id: text('id').notNull().unique('rotation_id_key'),
     keyNumber: int64('key_number').notNull(),
-    lineNumber: int64('line_number').notNull(),
+    lineageNumber: int64('lineage_number').notNull(),
     rule: text('rule'),
     sink: text('sink').notNull(),
     quietFor: interval('quiet_for').notNull(),
@@ -30,12 +30,12 @@ export const rotation = keywarden.table(
   },
   (t) => [
     reference(t.keyNumber, credential.number),
-    reference(t.lineNumber, credential.number),
+    reference(t.lineageNumber, credential.number),
     oneOf(t.via, rotationVias),
     check('rotation_id_check', sql`id ~ '^[a-z0-9]{8}$'`),
     index('rotation_by_key').on(t.keyNumber),
-    index('rotation_by_line').on(t.lineNumber),
-    uniqueIndex('rotation_open').on(t.lineNumber).where(sql`ended_at is null`),
+    index('rotation_by_lineage').on(t.lineageNumber),
+    uniqueIndex('rotation_open').on(t.lineageNumber).where(sql`ended_at is null`),
   ],
 );
 
@@ -90,7 +90,7 @@ export const rotationMint = keywarden.table(
     lastListingNumber: int64('last_listing_number').notNull(),
     createdAt: instant('created_at').notNull().default(sql`now()`),
     keyId: text('key_id'),
-    outcome: text('fate', { enum: rotationMintOutcomes }),
+    outcome: text('outcome', { enum: rotationMintOutcomes }),
     deliveredAt: instant('delivered_at'),
     place: text('place'),
   },

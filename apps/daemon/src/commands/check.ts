@@ -30,7 +30,7 @@ export async function checkCommand(): Promise<number> {
   );
   let enforcement: string | undefined;
   let unsafe: string[] = [];
-  let doubted: Awaited<ReturnType<typeof listSuspectScopes>> = [];
+  let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -42,7 +42,7 @@ export async function checkCommand(): Promise<number> {
     try {
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
-      doubted = await listSuspectScopes(store.sql);
+      suspectScopes = await listSuspectScopes(store.sql);
     } finally {
       await store.close();
     }
@@ -50,8 +50,8 @@ export async function checkCommand(): Promise<number> {
   });
   for (const setting of unsafe) printError(`database       ${setting}`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
-  for (const { scope, since, why: doubt } of doubted) {
-    const why = `no list of the keys of ${scope} is believed since ${since}, and none of them is revoked: ${doubt}`;
+  for (const { scope, since, why: whySuspect } of suspectScopes) {
+    const why = `no list of the keys of ${scope} is believed since ${since}, and none of them is revoked: ${whySuspect}`;
     printError(`listings       ${why}`);
   }
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
@@ -65,7 +65,7 @@ export async function checkCommand(): Promise<number> {
     worst = Math.max(worst, code);
     if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
   }
-  const isSuspect = unsafe.length + doubted.length > 0;
+  const isSuspect = unsafe.length + suspectScopes.length > 0;
   return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
 }
 

@@ -116,15 +116,15 @@ function renderRejected(rows: StoredRejectedRow[]): string {
 
 function renderInventory(scopes: InventoryCoverage[]): string {
   if (scopes.length === 0) return 'No keys were listed so far; keywarden sync keys does.';
-  const rows = scopes.map(({ scope, listings, gaps, doubt, ...each }) => [
+  const rows = scopes.map(({ scope, listings, gaps, suspect, doubt: _former, ...each }) => [
     scope,
     each.first_listed_at ?? '-',
     each.last_listed_at ?? '-',
     String(listings),
     gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
-    doubt === null ? 'no' : `since ${doubt.since}: ${doubt.why}`,
+    suspect === null ? 'no' : `since ${suspect.since}: ${suspect.why}`,
   ]);
-  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'DOUBTED'], rows);
+  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'SUSPECT'], rows);
 }
 
 function toJson({ known, unknown, ...project }: ProjectCoverage) {

@@ -48,11 +48,11 @@ export async function findEnded(
   { scope, id }: { scope: Scope; id: string },
 ): Promise<Ended> {
   try {
-    const { keys, ended, doubt } = await listScope(context, connection, { scope, run: null });
+    const { keys, ended, whySuspect } = await listScope(context, connection, { scope, run: null });
     const found = ended.find((each) => each.id === id);
     const isAbsent = keys.every((each) => each.id !== id);
     if (found !== undefined) return { ...found, revoked: isAbsent };
-    return { ...notKnown(id), revoked: isAbsent && doubt === null };
+    return { ...notKnown(id), revoked: isAbsent && whySuspect === null };
   } catch (error) {
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     return notKnown(id);

@@ -182,7 +182,7 @@ async function rejudge(
     if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);
     return notNow(`its scope could not be listed again: ${error.message}`);
   }
-  if (listing.doubt !== null) return notNow(`its listing is doubted: ${listing.doubt}`);
+  if (listing.whySuspect !== null) return notNow(`its listing is suspect: ${listing.whySuspect}`);
   if (listing.number === null) return notNow('another process has listed its scope meanwhile; try again');
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };

@@ -192,8 +192,8 @@ test('A7: a response whose Date does not advance with time is from a cache, even
     return new Response(await answer.text(), { headers });
   });
   await syncKeys(fixture.context, connectionOf(fixture));
-  const [last] = await store.sql`select doubt from keywarden.key_listing order by number desc limit 1`;
-  expect(last?.doubt).toMatch(/^its Date lies 1\d\d s back/);
+  const [last] = await store.sql`select why_suspect from keywarden.key_listing order by number desc limit 1`;
+  expect(last?.why_suspect).toMatch(/^its Date lies 1\d\d s back/);
 });
 
 test('R1, A7: a response with the Date of the previous one, seconds later, is that cached response', async () => {
@@ -215,19 +215,19 @@ test('R1, A7: a response with the Date of the previous one, seconds later, is th
 test('A7: suspect listings are shown, and open an incident after more than a day; a trusted listing ends it', async () => {
   await prepareBetween(['one', 'busy']);
   await makeStoredPlan();
-  const doubts = async () => (await listInventoryCoverage(store.sql)).flatMap(({ doubt }) => doubt?.why ?? []);
+  const suspicions = async () => (await listInventoryCoverage(store.sql)).flatMap(({ suspect }) => suspect?.why ?? []);
   setBetween(async (request, forward) =>
     isKeyList(request) ? await changed(forward, (rows) => [{ ...rows[0], created_at: 'yesterday' }]) : await forward(),
   );
   await pass();
-  expect(await doubts()).toEqual([expect.stringMatching(/^1 of its rows cannot be read/)]);
+  expect(await suspicions()).toEqual([expect.stringMatching(/^1 of its rows cannot be read/)]);
   expect(await openIncidents()).toEqual([]);
   await pass(day);
   await pass(60);
   expect(await openIncidents()).toEqual(['listing_doubted']);
   setBetween(plain);
   await pass(60);
-  expect(await doubts()).toEqual([]);
+  expect(await suspicions()).toEqual([]);
   expect(await openIncidents()).toEqual([]);
 });
 

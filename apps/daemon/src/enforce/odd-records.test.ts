@@ -46,9 +46,9 @@ test('R7: an unreadable row stops every conclusion about its organization only; 
         : await forward(),
     );
     await syncKeys(fixture.context, connectionOf(fixture));
-    const listings = await store.sql`select scope, doubt from keywarden.key_listing`;
+    const listings = await store.sql`select scope, why_suspect from keywarden.key_listing`;
     expect(new Set(listings.map(({ scope }) => scope)).size).toBe(3);
-    expect(listings.flatMap(({ doubt }) => doubt ?? [])).toEqual([
+    expect(listings.flatMap(({ why_suspect: why }) => why ?? [])).toEqual([
       expect.stringMatching(/^1 of its rows cannot be read/),
     ]);
     expect((await makeStoredPlan()).document.items).toEqual([]);

@@ -87,7 +87,7 @@ export async function sendPending(
   let wasDown = false;
   for (const message of pending) {
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
-    // The control plane's clock times the grace period. While that clock is in doubt, nothing is announced.
+    // The control plane's clock times the grace period. While that clock is uncertain, nothing is announced.
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal, now });
     if (delivery.isAccepted) {

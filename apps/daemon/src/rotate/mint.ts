@@ -88,7 +88,7 @@ async function create(
     try {
       const lister = await findLister(context, rotation, { minter, run });
       const listing = await listScope(context, lister, { scope, run: null });
-      if (listing.doubt !== null || listing.number === null) return notNow('its scope could not be listed whole');
+      if (listing.whySuspect !== null || listing.number === null) return notNow('its scope could not be listed whole');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });

@@ -113,7 +113,7 @@ test('T2: a store restored from before a response does not treat a key in its si
   await exempt('survivor');
   await pass();
   const secret = secretOf(bot.id);
-  await store.sql`update keywarden.rotation_mint set key_id = null, fate = null, delivered_at = null, place = null`;
+  await store.sql`update keywarden.rotation_mint set key_id = null, outcome = null, delivered_at = null, place = null`;
   await store.sql`delete from keywarden.rotation_event where state in ('minted', 'delivered')`;
   await pass();
   expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([['orphan', 'its sink has it']]);

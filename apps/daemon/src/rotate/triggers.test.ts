@@ -160,7 +160,7 @@ test('T4: the next rotation continues the lineage: its sink path, its name, its 
     await use(secretOf(bot.id));
     await pass(9 * day);
   }
-  const lineages = await store.sql`select distinct line_number from keywarden.rotation`;
+  const lineages = await store.sql`select distinct lineage_number from keywarden.rotation`;
   expect(lineages).toHaveLength(1);
   expect((await states()).length).toBe(2);
   const live = (await everyKey()).filter(({ revoked_at: revoked }) => revoked === null).map(({ name }) => name);

@@ -90,7 +90,7 @@ test('A7: a forbidden or incomplete list ends nothing', async () => {
   ]);
   for (let pass = 0; pass < 3; pass += 1) {
     const counts = await listed();
-    expect(counts).toMatchObject({ hidden_lists: 2, doubted_listings: 1 });
+    expect(counts).toMatchObject({ hidden_lists: 2, suspect_listings: 1 });
   }
   expect(await shown({ state: 'active' })).toEqual(before.map((each) => expect.objectContaining({ id: each.id })));
 });

@@ -72,13 +72,13 @@ async function syncProject(
   for (const kind of otherKinds) {
     const scope = { kind, ...place };
     try {
-      const { keys, doubt } = await withProcessLock(context, scopeLock(connection.controlPlane, scope), (leased) =>
+      const { keys, whySuspect } = await withProcessLock(context, scopeLock(connection.controlPlane, scope), (leased) =>
         listScope(leased, connection, { scope, run }),
       );
       add(counts, 'credentials', keys.length);
-      if (doubt === null) continue;
-      add(counts, 'doubted_listings');
-      context.log.warn({ scope, doubt }, 'a listing of credentials proves no absence');
+      if (whySuspect === null) continue;
+      add(counts, 'suspect_listings');
+      context.log.warn({ scope, whySuspect }, 'a listing of credentials proves no absence');
     } catch (error) {
       if (isHidden(error)) add(counts, 'hidden_lists');
       // One list's failure does not stop the others.

@@ -37,7 +37,7 @@ export async function syncKeys(context: Context, connection: Connection): Promis
       `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
     );
   });
-  part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${doubtsInWords(counts)}`);
+  part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${uncertaintyInWords(counts)}`);
   return counts;
 }
 
@@ -47,15 +47,18 @@ async function syncScope(
 ): Promise<void> {
   try {
     const lock = scopeLock(connection.controlPlane, scope);
-    const { keys, doubt } = await withProcessLock(context, lock, async (leased) => {
+    const { keys, whySuspect } = await withProcessLock(context, lock, async (leased) => {
       const first = await listScope(leased, connection, { scope, run });
       // A single listing proves no inactivity, but a second one right after it does.
       return first.isAlone ? await listScope(leased, connection, { scope, run }) : first;
     });
     add(counts, 'keys', keys.length);
-    if (doubt === null) return;
-    add(counts, 'doubted_listings');
-    context.log.warn({ scope, doubt }, 'a listing of keys is much shorter than the last; nothing is concluded from it');
+    if (whySuspect === null) return;
+    add(counts, 'suspect_listings');
+    context.log.warn(
+      { scope, whySuspect },
+      'a listing of keys is much shorter than the last; nothing is concluded from it',
+    );
   } catch (error) {
     if (!isHidden(error)) throw error;
     add(counts, 'hidden_scopes');
@@ -113,10 +116,10 @@ function isHidden(error: unknown): boolean {
   return error instanceof ControlPlaneError && (error.code === 'forbidden' || error.code === 'not_found');
 }
 
-function doubtsInWords({ hidden_scopes: hidden = 0, doubted_listings: doubted = 0 }: Counts): string {
+function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspect = 0 }: Counts): string {
   const parts = [
     ...(hidden > 0 ? [`${hidden} of them hidden from this credential`] : []),
-    ...(doubted > 0 ? [`${doubted} listings doubted`] : []),
+    ...(suspect > 0 ? [`${suspect} suspect listings`] : []),
   ];
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }

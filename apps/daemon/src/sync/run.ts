@@ -9,7 +9,7 @@ import { withProcessLock } from '../process-lock.ts';
 type Count =
   | 'changed'
   | 'credentials'
-  | 'doubted_listings'
+  | 'suspect_listings'
   | 'hidden_lists'
   | 'hidden_scopes'
   | 'inserted'

@@ -49,7 +49,7 @@ export function enqueue(state: State, order: Order): number[] {
     const outcome = outcomeOf(task.action, drawOutcome(randomOf(state, seq), trouble));
     db.run(
       `insert into operation (seq, id, project_id, branch_id, endpoint_id, action, status, failures_count, created_at, updated_at,
-         fate, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
+         outcome, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
       seq,
       randomUUID(),
       order.projectId,
@@ -86,7 +86,7 @@ function lateBySystem({ faults }: State, at: Micros): Micros | null {
 /** Moves an operation to its next status, with its effect if it ends. Returns the updated row. */
 export function step(state: State, row: Row, at: Micros): Row {
   const status = statusOf(row);
-  const next = nextStatus(status, row.fate as Outcome, Number(row.failures_count));
+  const next = nextStatus(status, row.outcome as Outcome, Number(row.failures_count));
   if (next === null) return row;
   const failed = next === 'failed' || next === 'error';
   const seq = Number(row.seq);

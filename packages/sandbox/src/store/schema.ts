@@ -106,7 +106,7 @@ create table if not exists key_use (
 create table if not exists operation (
   seq integer primary key, id text not null, project_id text not null, branch_id text, endpoint_id text, action text not null,
   status text not null, failures_count integer not null, error text, created_at integer not null, updated_at integer not null,
-  fate text not null default 'finish', is_open integer not null default 0, next_at integer, visible_at integer
+  outcome text not null default 'finish', is_open integer not null default 0, next_at integer, visible_at integer
 ) strict;
 ${Object.values(operationIndexes).join(';\n')};
 create index if not exists operation_open on operation (project_id, created_at, seq) where is_open = 1;

@@ -10,10 +10,10 @@ type Tx = postgres.TransactionSql;
 /** The words in every reason for a stale listing. Stale listings are not evidence of a drop either. */
 export const staleWords = 'a cache between answered';
 
-/** The words in every doubt about a listing with unreadable rows. */
+/** The words that mark every listing with unreadable rows as suspect. */
 const unreadableWords = 'cannot be read';
 
-/** The words in every doubt about an incomplete listing. */
+/** The words that mark every incomplete listing as suspect. */
 const partialWords = 'not all of it was shown';
 
 const describePartial = ({ partial = null }: KeyListing): string | null =>
@@ -24,19 +24,19 @@ const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
 
 /**
  * Returns why absences in a listing prove nothing, or null: a part is missing, a row cannot be read, or the listing is suddenly shorter. A
- * sudden drop is doubted until listings a day apart show it. Keys that we revoked do not count as absent.
+ * sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent.
  */
-export async function findDoubt(tx: Tx, listing: KeyListing, ids: string[]): Promise<string | null> {
+export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<string | null> {
   const { controlPlane, scope, listedAt, keys } = listing;
   const known = describePartial(listing) ?? describeUnreadable(listing);
   if (known !== null) return known;
   const [row] = await tx`
     select count(*)::int as expected, (
       select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
-      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.doubt not like ${`%${staleWords}%`}
-        and l.doubt not like ${`%${unreadableWords}%`} and l.doubt not like ${`%${partialWords}%`} and l.number > coalesce((
+      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.why_suspect is not null and l.why_suspect not like ${`%${staleWords}%`}
+        and l.why_suspect not like ${`%${unreadableWords}%`} and l.why_suspect not like ${`%${partialWords}%`} and l.number > coalesce((
         select max(number) from keywarden.key_listing b
-        where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
+        where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.why_suspect is null), 0)
     ) as is_old
     from keywarden.credential where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
   const expected = Number(row?.expected);
@@ -44,33 +44,33 @@ export async function findDoubt(tx: Tx, listing: KeyListing, ids: string[]): Pro
   return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
 }
 
-/** How long doubts may come and go before an incident is opened, in s of the control plane's time. */
-const doubtsLastS = 86_400;
+/** How long listings may stay suspect before an incident is opened, in s of the control plane's time. */
+const suspectForS = 86_400;
 
 /**
  * Opens an incident for a scope whose listings have all been suspect for long, because nothing governs the scope until then. Closes it once
  * a listing is believed.
  */
-export async function reportDoubt(
+export async function reportSuspect(
   tx: Tx,
   { controlPlane, scope, listedAt }: KeyListing,
-  doubt: string | null,
+  whySuspect: string | null,
 ): Promise<void> {
   const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
-  if (doubt === null)
+  if (whySuspect === null)
     return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was believed' });
   const [row] = await tx`
     select l.listed_at from keywarden.key_listing l
-    where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.doubt is not null and l.number > coalesce((
+    where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.why_suspect is not null and l.number > coalesce((
       select max(number) from keywarden.key_listing b
-      where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.doubt is null), 0)
+      where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.why_suspect is null), 0)
     order by l.number limit 1`;
   const since = row === undefined ? listedAt : toInstant(String(row.listed_at));
-  if (toMs(listedAt) - toMs(since) > doubtsLastS * 1000)
-    await openIncident(builderOf(tx), { ...incident, detail: { why: doubt, since } });
+  if (toMs(listedAt) - toMs(since) > suspectForS * 1000)
+    await openIncident(builderOf(tx), { ...incident, detail: { why: whySuspect, since } });
 }
 
-/** A drop of fewer rows than this between two lists raises no doubt. */
+/** A drop of fewer rows than this between two lists makes no list suspect. */
 const leastSuddenDrop = 4;
 
 /**
