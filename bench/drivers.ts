@@ -53,8 +53,8 @@ export async function benchDrivers(args: string[]): Promise<void> {
 
 const units = {
   pages: 'operations in pages of a thousand',
-  questions: 'questions, one after the other',
-  together: 'questions, ten at a time',
+  questions: 'queries, one after the other',
+  together: 'queries, ten at a time',
 };
 
 /** Returns the operations written per second, in a project of its own. */

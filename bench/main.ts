@@ -29,7 +29,7 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
 const name = process.argv[2] ?? '';
 const bench = benchmarks[name];
 if (bench === undefined) {
-  console.error(`There is no benchmark "${name}"; there are ${Object.keys(benchmarks).join(', ')}.`);
+  console.error(`There is no benchmark "${name}"; use one of ${Object.keys(benchmarks).join(', ')}.`);
   process.exitCode = 2;
 } else {
   await bench(process.argv.slice(3));

@@ -56,7 +56,7 @@ const cases: Case[] = [
     says: /database at 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\); start it, or fix DATABASE_URL\.$/,
   },
   {
-    name: 'a database that is not there',
+    name: 'a missing database',
     env: () => ({ DATABASE_URL: store.url.replace(/\/\w+$/, '/nothing_here') }),
     code: 1,
     says: /There is no database nothing_here at .*; create it, or fix DATABASE_URL\.$/,
@@ -74,7 +74,7 @@ const cases: Case[] = [
     says: /lacks \d+ of this version's migrations; run keywarden migrate\.$/,
   },
   {
-    name: 'a database address that is none',
+    name: 'an invalid database address',
     env: () => ({ DATABASE_URL: 'localhost' }),
     code: 2,
     says: /^DATABASE_URL must be an address that begins with postgres:\/\//,
@@ -86,10 +86,10 @@ const cases: Case[] = [
     says: /does not answer \(connection default\); check CONTROL_PLANE_URL and the network\.$/,
   },
   {
-    name: 'a control plane that is something else',
+    name: 'a server that is not a control plane',
     env: () => ({ CONTROL_PLANE_URL: sandbox.controlUrl }),
     code: 1,
-    says: /does not answer as one .*; check CONTROL_PLANE_URL\.$/,
+    says: /does not respond like a control plane .*; check CONTROL_PLANE_URL\.$/,
   },
   {
     name: 'a wrong credential',
@@ -98,7 +98,7 @@ const cases: Case[] = [
     says: /refuses the key of connection default; fix CONTROL_PLANE_API_KEY/,
   },
   {
-    name: 'half of a control plane',
+    name: 'an incomplete configuration of a control plane',
     env: () => ({ CONTROL_PLANE_API_KEY: '' }),
     code: 2,
     says: /CONTROL_PLANE_API_KEY is not; set both\.$/,
@@ -109,7 +109,7 @@ const cases: Case[] = [
     name: 'an unknown connection',
     args: ['sync', '--connection', 'prod'],
     code: 2,
-    says: /There is no connection named prod; there are default\.$/,
+    says: /There is no connection named prod; use one of default\.$/,
   },
   {
     name: 'an unknown plan',
@@ -130,7 +130,7 @@ const cases: Case[] = [
     says: /broken\.yaml, line 3, column 29: policy\.rules\.0\.unused_for: a duration is/,
   },
   {
-    name: 'a keywarden.yaml that is not there',
+    name: 'a missing keywarden.yaml',
     env: () => ({ KEYWARDEN_CONFIG: '/nowhere/keywarden.yaml' }),
     code: 2,
     says: /cannot be read \(ENOENT\); fix KEYWARDEN_CONFIG/,
@@ -171,7 +171,7 @@ test.each(['keywarden', 'sandbox'] as const)(
       ['/etc/passwd/x', 'ENOTDIR'],
     ] as const) {
       const ended = await run(command, { KEYWARDEN_DATA: data, SANDBOX_PORT: '0' });
-      const sentence = `The data folder ${data} cannot be written (${code}); set KEYWARDEN_DATA to a folder that can.`;
+      const sentence = `The data folder ${data} cannot be written (${code}); set KEYWARDEN_DATA to a writable folder.`;
       expect(ended).toMatchObject({ code: 1, stderr: `${sentence}\n` });
     }
   },

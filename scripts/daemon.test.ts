@@ -66,7 +66,7 @@ async function closedLine(): Promise<{ url: string; open(): Promise<Server> }> {
 test('a daemon waits for its database, exposes its health and readiness on its port, and stops on request', async () => {
   const line = await closedLine();
   const daemon = start([...entry.keywarden, 'run'], settings({ DATABASE_URL: line.url }));
-  await says(daemon, 'is not there yet, and is waited for');
+  await says(daemon, 'is not available yet; the daemon waits for it');
   const server = await line.open();
   await says(daemon, 'the daemon runs');
   const url = await says(daemon, /"url":"(http:[^"]+)\/metrics"/);
@@ -77,7 +77,7 @@ test('a daemon waits for its database, exposes its health and readiness on its p
   const unready = await fetch(`${url}/readyz`);
   expect([unready.status, await unready.json()]).toEqual([
     503,
-    { status: 'not ready', why: expect.stringMatching(/not the ones of this version/) },
+    { status: 'not ready', why: expect.stringMatching(/do not match the \d+ of this version/) },
   ]);
   await store.sql`update keywarden.migration set hash = left(hash, -1) where id = 1`;
   daemon.child.kill('SIGTERM');

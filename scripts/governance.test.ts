@@ -133,7 +133,7 @@ test('owners are the creators unless a CSV file or a person sets others; a file 
     stderr: expect.stringMatching(/^Lines 2 and 3 name/),
   });
   writeFileSync(file, `key_id,owner\n${idOf('tmp')},"Platform, team"\n`);
-  expect((await keywarden('owner', 'import', file)).stdout).toBe(`1 keys have the owners of ${file}.\n`);
+  expect((await keywarden('owner', 'import', file)).stdout).toBe(`Assigned owners to 1 keys from ${file}.\n`);
   expect(await ownerOf('tmp')).toBe('Platform, team');
   await keywarden('owner', 'set', idOf('tmp'), '--owner', 'bela@acme.example');
   expect(await ownerOf('tmp')).toBe('bela@acme.example');
@@ -177,20 +177,20 @@ test('backtest shows what a policy would have revoked when, what was used afterw
 });
 
 test.each([
-  [['exempt', '--reason', 'x', '--until', '9d'], /^Name keys by their ids, or describe them/],
+  [['exempt', '--reason', 'x', '--until', '9d'], /^Specify keys by id, or select them/],
   [['exempt', '4711', '--reason', 'x', '--until', '9d'], /^There is no key 4711; keywarden plan/],
-  [['exempt', '--name', 'zz*', '--reason', 'x', '--until', '9d'], /^No key is so;/],
+  [['exempt', '--name', 'zz*', '--reason', 'x', '--until', '9d'], /^No key matches;/],
   [['exempt', '1', '--reason', ' ', '--until', '9d'], /^An exemption needs a reason/],
   [['exempt', '1', '--reason', 'x', '--until', 'soon'], /^soon is neither a date nor a duration/],
-  [['exempt', '1', '--reason', 'x', '--until', '2020-01-01'], /^2020-01-01 is over already/],
+  [['exempt', '1', '--reason', 'x', '--until', '2020-01-01'], /^2020-01-01 is in the past/],
   [
     ['exempt', '1', '--reason', 'x', '--until', '9d', '--rule', 'nix'],
     /^The policy has no rule nix; it has never-used/,
   ],
   [['exemptions', '--end', '99'], /^There is no exemption 99 in force/],
-  [['owner', 'import', '/nowhere.csv'], /^\/nowhere\.csv cannot be read \(ENOENT\); name a CSV file/],
+  [['owner', 'import', '/nowhere.csv'], /^\/nowhere\.csv cannot be read \(ENOENT\); specify a CSV file/],
   [['backtest', '--from', 'yesterday'], /^yesterday is not a date; write it as 2026-03-31/],
-  [['backtest', '--from', '2999-01-01'], /^2999-01-01 is still to come/],
+  [['backtest', '--from', '2999-01-01'], /^2999-01-01 is in the future/],
 ])('%j is refused with one sentence', async (args, says) => {
   const ended = await keywarden(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });
@@ -204,7 +204,7 @@ test('a token expires at its time, and the token list shows its last use', async
   const over = await keywarden('token', 'create', '--name', 'x', '--role', 'viewer', '--expires', '2020-01-01');
   expect(over).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^2020-01-01 is over already; a token ends later/),
+    stderr: expect.stringMatching(/^2020-01-01 is in the past; a token must end/),
   });
 });
 
@@ -228,10 +228,10 @@ test('enforce revokes nothing before resume, and reports that; then it carries o
     /No key is revoked automatically: automatic enforcement is not permitted on this machine/,
   );
   expect(refused.code).toBe(3);
-  expect((await enforcing('resume')).stdout).toMatch(/From now on Keywarden enforces automatically/);
+  expect((await enforcing('resume')).stdout).toMatch(/Keywarden now automatically enforces/);
   const done = await enforcing('enforce');
   expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
-  expect(done.stdout).toMatch(/keys wait: one key of its scope goes first, the others 24h later\./);
+  expect(done.stdout).toMatch(/keys wait: one key of its scope is revoked first, the others 24h later\./);
   expect(done.code).toBe(0);
 }, 30_000);
 
@@ -249,7 +249,7 @@ test('above second_person_above keys, apply waits for a second person’s approv
   expect(alone).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(
-      /^Nothing is revoked: plan p-\S+ takes approvals of 2 persons \(second_person_above\), and has none/,
+      /^Nothing is revoked: plan p-\S+ needs approvals from 2 persons \(second_person_above\), and has none/,
     ),
   });
   const report = await store.as('keywarden_report');

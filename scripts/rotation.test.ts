@@ -69,7 +69,7 @@ test('a key is rotated from the command line to its end, and each step shows its
   expect(`${begun.stdout}${begun.stderr}`).not.toContain(secret);
   const again = await keywarden('rotate', String(key.id), '--json');
   const { rotations } = JSON.parse(again.stdout) as { rotations: { state: string; waits: string }[] };
-  expect(rotations).toMatchObject([{ state: 'overlapping', waits: 'its successor was not seen used' }]);
+  expect(rotations).toMatchObject([{ state: 'overlapping', waits: 'no use of its successor was observed' }]);
   for (let days = 0; days < 8; days += 1) {
     await advance(1);
     await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${secret}` } });
@@ -99,7 +99,7 @@ test('a rotation is abandoned, and both of its keys stay', async () => {
   const [rotation] = await store.sql`select id from keywarden.rotation where ended_at is null`;
   const ended = await keywarden('rotations', '--give-up', String(rotation?.id));
   expect(ended).toMatchObject({ code: 0 });
-  expect(ended.stdout).toMatch(/is given up: key \d+ and its successor \d+ stay, and the policy judges again/);
+  expect(ended.stdout).toMatch(/was given up: key \d+ and its successor \d+ stay, and the policy applies again/);
   expect(await keywarden('rotations', '--give-up', 'nothing8')).toMatchObject({
     code: 2,
     stderr: 'There is no open rotation nothing8; keywarden rotations shows them.\n',
@@ -108,7 +108,7 @@ test('a rotation is abandoned, and both of its keys stay', async () => {
 
 test.each<[string, () => void, string[], number, RegExp]>([
   ['an unknown key', () => undefined, ['rotate', '999'], 2, /There is no key 999/],
-  ['an unknown sink', () => undefined, ['rotate', '2', '--sink', 'x'], 2, /There is no sink x; there are files\./],
+  ['an unknown sink', () => undefined, ['rotate', '2', '--sink', 'x'], 2, /There is no sink x; use one of files\./],
   [
     'quiet_for of three days',
     () => write('{path: /x/{line}}', 'action: rotate, rotation: {sink: files, quiet_for: 3d}'),
@@ -121,22 +121,22 @@ test.each<[string, () => void, string[], number, RegExp]>([
     () => write('{path: /x/{line}}', 'action: revoke, rotation: {sink: files}'),
     ['check'],
     2,
-    /rotation belongs to action: rotate/,
+    /rotation requires action: rotate/,
   ],
   [
     'a rule with no sink',
     () => write('{path: /x/{line}}', 'action: rotate, rotation: {sink: vault}'),
     ['check'],
     2,
-    /there is no sink vault; add it to sinks/,
+    /sink vault does not exist; add it to sinks/,
   ],
-  ['a slip in a placeholder', () => write('{path: /x/{ line }}'), ['check'], 2, /braces stand around one of line/],
+  ['a typo in a placeholder', () => write('{path: /x/{ line }}'), ['check'], 2, /braces must enclose one of line/],
   [
-    'a folder that is not there',
+    'a missing folder',
     () => write('{path: /nowhere-at-all/{line}}'),
     ['check'],
     1,
-    /sink +files takes no secret: \/nowhere-at-all cannot be written \(ENOENT\)/,
+    /sink +files cannot receive a secret: \/nowhere-at-all cannot be written \(ENOENT\)/,
   ],
 ])('bad input: %s is refused in one sentence', async (_name, prepare, args, code, sentence) => {
   prepare();

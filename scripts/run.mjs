@@ -42,7 +42,7 @@ export async function run(name, args) {
   install();
   const steps = scripts[name];
   if (!steps) {
-    console.error(`There is no script named ${name}; there are ${Object.keys(scripts).join(', ')}.`);
+    console.error(`There is no script named ${name}; use one of ${Object.keys(scripts).join(', ')}.`);
     process.exit(2);
   }
   if (args.length > 0 && ['start', 'report', 'sandbox'].includes(name)) {
@@ -76,7 +76,7 @@ function install() {
   if (result.status !== 0) {
     console.error(`${result.stdout ?? ''}${result.stderr ?? ''}${result.error?.message ?? ''}`);
     console.error(
-      'The dependencies could not be installed; the lines above say why. Check the network, then run the same command again.',
+      'The dependencies could not be installed; the lines above show the reason. Check the network, then run the same command again.',
     );
     process.exit(1);
   }

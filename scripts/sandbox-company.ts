@@ -37,7 +37,7 @@ export async function bringToPresent({ controlUrl }: { controlUrl: string }, syn
   const behindMs = Date.now() - Date.parse(now);
   if (behindMs < dayMs) return;
   await sync();
-  console.error(`Bringing the sandbox's clock from ${now.slice(0, 10)} to the present ...`);
+  console.error(`Moving the sandbox's clock from ${now.slice(0, 10)} to the current time ...`);
   // Busier than by default, so that the months in between look like those before.
   await controls.setWork({ operations_per_day: 6 });
   await controls.advance((Date.now() - Date.parse(now)) / 1000);
@@ -59,6 +59,6 @@ export async function runToEnd(
   if (code !== 0)
     throw new UserError(
       'control_plane',
-      'The first sync did not succeed; the lines above say why. Run npm start again.',
+      'The first sync failed; the lines above show the reason. Run npm start again.',
     );
 }

@@ -44,7 +44,7 @@ async function startAll(): Promise<Running> {
 async function stopAll({ started }: Running): Promise<void> {
   started.child.kill('SIGINT');
   const { code, stdout, stderr } = await started.ended;
-  expect(`${stdout}${stderr}`).toContain('Stopped. npm start goes on from here.');
+  expect(`${stdout}${stderr}`).toContain('Stopped. npm start continues from here.');
   expect(code).toBe(0);
   expect(processes()).toEqual([]);
 }
@@ -119,7 +119,7 @@ async function expectNextStartFine(last: Running): Promise<void> {
   await stopAll(again);
 }
 
-test('npm start makes a company, archives its whole history, makes a token, prints what to type next, and stops without a trace', async () => {
+test('npm start makes a company, archives its whole history, makes a token, prints the next commands, and stops without a trace', async () => {
   const running = await startAll();
   const keys = await get<{ items: unknown[] }>(`${running.report}/v1/keys?limit=1000`, running.token);
   expect(keys.items.length).toBeGreaterThanOrEqual(120);

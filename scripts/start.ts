@@ -96,7 +96,7 @@ await runMain(async () => {
     for (const service of services) await service.stop();
   }
   if (givenUp) throw givenUp;
-  console.error('Stopped. npm start goes on from here.');
+  console.error('Stopped. npm start continues from here.');
   return 0;
 });
 
@@ -140,7 +140,7 @@ function renderWelcome({
       : []),
     [
       'Policy',
-      `plan ${plan.id}: ${count(plan.revoke)} keys to revoke, ${count(plan.held)} held, ${count(plan.report)} to report; nothing is revoked until you say so`,
+      `plan ${plan.id}: ${count(plan.revoke)} keys to revoke, ${count(plan.held)} held, ${count(plan.report)} to report; nothing is revoked until you approve it`,
     ],
   ];
   const settings = process.env.KEYWARDEN_DATA ? `KEYWARDEN_DATA='${environment.KEYWARDEN_DATA}' ` : '';
@@ -150,11 +150,11 @@ function renderWelcome({
     'Keywarden runs.',
     ...lines.map(([label, text]) => `  ${label.padEnd(12)} ${text}`),
     '',
-    'What to type next, in another terminal:',
+    'Next, run these commands in another terminal:',
     `  ${settings}npm run keywarden -- plan                  which keys, and why`,
     ...(plan.revoke > 0 ? [apply] : []),
     `  curl -H "Authorization: Bearer $(cat '${folder}/report-token')" '${report.url}/v1/keys?limit=2'`,
     '',
-    'Ctrl-C stops all of it; the next npm start goes on from there.',
+    'Ctrl-C stops everything; the next npm start continues from there.',
   ].join('\n');
 }

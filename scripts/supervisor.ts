@@ -43,7 +43,9 @@ export function startService<Ready>(options: ServiceOptions<Ready>): Service<Rea
       const now = Date.now();
       restarts.push(now);
       if (restarts.filter((at) => at > now - 60_000).length > restartsAMinute) {
-        options.onGivenUp(new UserError('listen', `The ${name} keeps ending (${how}); its last lines above say why.`));
+        options.onGivenUp(
+          new UserError('listen', `The ${name} exits repeatedly (${how}); its last lines above show the reason.`),
+        );
         return;
       }
       console.error(`The ${name} ended (${how}); starting it again.`);
@@ -84,7 +86,9 @@ function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
       reject(new UserError('listen', `The ${name} could not be started (${error.message}).`)),
     );
     child.once('exit', (code) =>
-      reject(new UserError('listen', `The ${name} did not start; the line above says why.`, { exit: code || 1 })),
+      reject(
+        new UserError('listen', `The ${name} did not start; the line above shows the reason.`, { exit: code || 1 }),
+      ),
     );
   });
 }

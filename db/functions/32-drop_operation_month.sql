@@ -9,7 +9,7 @@ begin
     raise exception 'the operations of % are inside their retention', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
   if not exists (select from operation_drop d where d.month = which and d.dropped_at is null and d.announced_at <= now() - interval '23 hours') then
-    raise exception 'no dry run has announced % a day ago', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
+    raise exception 'no dry run announced % at least 23 hours ago', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
   execute format('drop table keywarden.%I', 'operation' || to_char(which, '_YYYY_MM'));
   execute format('drop table keywarden.%I', 'operation_version' || to_char(which, '_YYYY_MM'));

@@ -15,7 +15,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('operations of project ' || project, 2));
   perform 1 from project p where p.number = project;
   if not found then
-    raise exception 'there is no project %', project using errcode = 'foreign_key_violation';
+    raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
   perform 1 from operation o where o.project_number = project and o.created_at between since and until limit 1;
   if not found then

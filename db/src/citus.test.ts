@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 test('without Citus, distribution is refused in one sentence', async () => {
-  await expect(distributeOperations(store.sql)).rejects.toThrow(/^This database has no Citus; /);
+  await expect(distributeOperations(store.sql)).rejects.toThrow(/^This database has no Citus extension; /);
 });
 
 test('operations are distributed by project, projects are copied to every node, and a second run does nothing', async () => {
@@ -33,7 +33,7 @@ test('operations are distributed by project, projects are copied to every node, 
     create function pg_catalog.citus_total_relation_size(regclass) returns bigint language sql as 'select 123456789';
     reset allow_system_table_mods`)
     .simple();
-  await expect(distributeOperations(store.sql)).rejects.toThrow(/^The coordinator is no node of its own cluster, /);
+  await expect(distributeOperations(store.sql)).rejects.toThrow(/^The coordinator is not a node of its own cluster, /);
   await store.sql`insert into pg_dist_node values (0)`;
   expect(await distributeOperations(store.sql)).toEqual([
     'project',

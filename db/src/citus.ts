@@ -17,7 +17,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
   if (!found?.is_citus)
     throw new UserError(
       'store',
-      'This database has no Citus; CREATE EXTENSION citus on its coordinator, or leave out --citus.',
+      'This database has no Citus extension; run CREATE EXTENSION citus on its coordinator, or omit --citus.',
       { exit: 2 },
     );
   const [cluster] = await sql`
@@ -25,7 +25,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
   if (cluster?.is_coordinator_apart)
     throw new UserError(
       'store',
-      "The coordinator is no node of its own cluster, and could not join what it keeps with what all nodes have; run select citus_set_coordinator_host('its address') there.",
+      "The coordinator is not a node of its own cluster, so it cannot join its local tables with reference tables; run select citus_set_coordinator_host('its address') there.",
       { exit: 2 },
     );
   return await sql.begin(async (tx) => {

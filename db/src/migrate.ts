@@ -43,13 +43,13 @@ export async function migrateStore(sql: Sql): Promise<Migrated> {
 }
 
 /**
- * Throws a UserError if the user may not migrate: another user owns the tables, or another database's owner created the roles.
+ * Throws a UserError if the user cannot migrate: another user owns the tables, or another database's owner created the roles.
  */
 function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
   throw new UserError(
     'store',
-    "The database's user may not migrate: it must own the database, and may create roles or hold keywarden_daemon and keywarden_report WITH ADMIN OPTION; use its owner, or grant that.",
+    "The database's user cannot migrate: it must own the database, and have CREATEROLE or hold keywarden_daemon and keywarden_report WITH ADMIN OPTION; use its owner, or grant that.",
     { exit: 2, cause: error },
   );
 }
@@ -67,14 +67,14 @@ export async function assertCurrent(sql: Sql): Promise<void> {
   if (stale > 0) {
     throw new UserError(
       'store',
-      `${stale} of the database's functions, views and grants are not those of this version; run keywarden migrate with the newest.`,
+      `${stale} of the database's functions, views and grants differ from this version's; run keywarden migrate with the newest version.`,
       { exit: 2, canRetry: true },
     );
   }
   if (!(await hasQueues(sql)))
     throw new UserError(
       'store',
-      "The database's queues are not those of this version of Keywarden; run keywarden migrate with the newest.",
+      "The database's queues differ from this version's; run keywarden migrate with the newest version.",
       { exit: 2, canRetry: true },
     );
 }
@@ -90,7 +90,7 @@ async function countMissing(sql: Sql): Promise<number> {
   if (!isPrefix(applied, hashesOf(journal))) {
     throw new UserError(
       'store',
-      `The database has ${applied.length} migrations and they are not the ones of this version, which has ${journal.length}; use the Keywarden that made it, or a newer one.`,
+      `The database has ${applied.length} migrations, which do not match the ${journal.length} of this version; use the Keywarden version that created it, or a newer one.`,
       { exit: 2 },
     );
   }
@@ -123,7 +123,7 @@ async function adoptEarlyMigrations(session: Sql): Promise<void> {
   if (applied.length < readEarly().length)
     throw new UserError(
       'store',
-      `The database has ${applied.length} of the sixteen migrations that this version begins after; run keywarden migrate with the version that has them all, then with this one.`,
+      `The database has ${applied.length} of the sixteen migrations that this version requires; run keywarden migrate with the version that has them all, then with this one.`,
       { exit: 2 },
     );
   const [baseline] = readMigrationFiles(config);

@@ -63,7 +63,7 @@ export async function applyRepeatables(session: Sql): Promise<void> {
     if (codeOf(error) !== dependentObjects) throw error;
     throw new UserError(
       'store',
-      "Views or functions that are not Keywarden's own depend on its views; drop them, run keywarden migrate, and make them again.",
+      "Other views or functions depend on Keywarden's views; drop them, run keywarden migrate, and create them again.",
       { exit: 2, cause: error },
     );
   }

@@ -12,7 +12,7 @@ test('an embedded database with the migrations of another version is refused, an
     await first.sql`update keywarden.migration set hash = 'of another version'`;
     await expect(
       openStore({ databaseUrl: undefined, dataFolder, applicationName: 'second', role: 'keywarden_daemon' }),
-    ).rejects.toThrow(/they are not the ones of this version/);
+    ).rejects.toThrow(/which do not match the \d+ of this version/);
     for (let open = 1; open > 0; ) {
       const [row] = await first.sql`select count(*)::int as n from pg_stat_activity where application_name = 'second'`;
       open = Number(row?.n);
@@ -26,7 +26,7 @@ test('an embedded database with the migrations of another version is refused, an
   }
 });
 
-test('R4: what is committed is on disk before a call is made, under any default of the server or database', async () => {
+test('R4: a commit is on disk before a call is sent, under any default of the server or database', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;
   await store.sql.unsafe(`alter database ${String(name)} set synchronous_commit = off`);

@@ -53,7 +53,7 @@ async function readRows(sql: Sql, tables: string[]): Promise<Record<string, unkn
   return rows;
 }
 
-test('a store that the early migrations made keeps every row, and has the schema of a new one', async () => {
+test('a store that the early migrations created keeps every row, and has the schema of a new one', async () => {
   const fresh = await createTestStore(inject('postgresUrl'));
   await fresh.sql.unsafe('create database early_store');
   const databaseUrl = Object.assign(new URL(fresh.url), { pathname: '/early_store' }).href;

@@ -34,13 +34,13 @@ export async function checkArchive(store: Store, scenario: Scenario, served: Ser
     for (const [id, createdAt] of operations) {
       const isClaimed = claims(microsOf(createdAt));
       tally[isClaimed ? 'claimed' : 'unclaimed'] += 1;
-      if (isClaimed && !ids.has(id)) throw new Error(`${projectId} claims ${createdAt} and has not operation ${id}`);
+      if (isClaimed && !ids.has(id)) throw new Error(`${projectId} claims ${createdAt} and lacks operation ${id}`);
     }
     for (const { id, version } of rows) {
       tally.versions += 1;
-      if (!operations.has(id)) throw new Error(`${projectId} has operation ${id}, which never was`);
+      if (!operations.has(id)) throw new Error(`${projectId} has operation ${id}, which never existed`);
       if (served !== null && !served.get(id)?.has(version))
-        throw new Error(`operation ${id} is stored as ${version}, never served so`);
+        throw new Error(`operation ${id} is stored as ${version}, which was never served`);
     }
   }
   return tally;
@@ -69,7 +69,7 @@ export async function checkCurrent(
       if (stored.has(id) || microsOf(at) >= began || (bearers.get(at) ?? 0) >= pageLimit) continue;
       // The archive searches again for what a walk missed only while it is surely served.
       if (isHostile && microsOf(at) < began - servedMicros) continue;
-      throw new Error(`${projectId} has not operation ${id} of ${at}, which is served`);
+      throw new Error(`${projectId} lacks operation ${id} of ${at}, which is served`);
     }
     await compareVersions(scenario, { projectId, stored, began, isHostile });
   }

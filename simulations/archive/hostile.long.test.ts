@@ -31,7 +31,7 @@ async function firstHarm(run: (seed: number) => Promise<unknown>, first: number,
 }
 
 type ArchiveChange = Pick<Simulation, 'only' | 'mask'>;
-const falseClaim = /claims .* and has not operation|which never was/;
+const falseClaim = /claims .* and lacks operation|which never existed/;
 
 test.each<[string, number, ArchiveChange]>([
   ['the age of answers', 1, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
@@ -40,7 +40,7 @@ test.each<[string, number, ArchiveChange]>([
   ['short pages that differ', 4, { only: ['dropped'], mask: () => masks.hideDifferences }],
   ['rows of other projects', 5, { only: ['foreign rows'], mask: () => masks.hideProjects }],
   [
-    'times that cannot be',
+    'impossible times',
     6,
     { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['operations'], () => '2026-06-14T00:00:00Z') },
   ],
@@ -62,7 +62,7 @@ test.each<[string, number, GovernChange]>([
   ['R1: empty pages with cursors', 2, { only: ['capped', 'empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
   ['R1: what makes a key another key', 3, { only: ['reused ids'], mask: () => masks.hideIdentity() }],
   [
-    'R1: creations that cannot be',
+    'R1: impossible creation times',
     4,
     { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['keys'], () => '2026-01-01T00:00:00Z') },
   ],
@@ -72,7 +72,7 @@ test.each<[string, number, GovernChange]>([
     { only: ['busy'], mask: ({ sleep }) => masks.repeatRevocations(sleep) },
   ],
   [
-    'R1: the members of this moment',
+    'R1: the current members',
     6,
     { only: ['reordered'], mask: ({ now }) => masks.hideChangesOfMembers(now, 12 * 3_600_000) },
   ],

@@ -15,7 +15,7 @@ async function eachSeed(first: number, run: (seed: number) => Promise<void>): Pr
   await Promise.all([lane(), lane(), lane()]);
 }
 
-test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that they have not, and are whole a day after it is calm`, async () => {
+test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that they lack, and are complete a day after it is calm`, async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const daemon = await store.as('keywarden_daemon');
   const total = { claimed: 0, failedPasses: 0 };

@@ -22,7 +22,7 @@ afterAll(async () => await store.close());
 const run = async (simulation: Omit<Simulation, 'store' | 'databaseUrl'>) =>
   await simulate({ ...simulation, store: daemon, databaseUrl: store.url });
 
-test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; what coverage claims is there, as it was served`, async () => {
+test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; what coverage claims is stored as it was served`, async () => {
   const total = { claimed: 0, resumedWalks: 0, failedPasses: 0 };
   let mostlyClaimed = 0;
   const seeds = Array.from({ length: runs }, (_, index) => index + 1).values();
@@ -66,12 +66,12 @@ async function firstLoss(first: number, change: { steps?: Steps; settleMs?: numb
 }
 
 test('A8, counter-test: coverage up to the very start of a walk claims late rows that are not stored', async () => {
-  expect(await firstLoss(2_000_000, { settleMs: 0 })).toMatch(/claims .* and has not operation/);
+  expect(await firstLoss(2_000_000, { settleMs: 0 })).toMatch(/claims .* and lacks operation/);
 }, 600_000);
 
 test('A2, counter-test: a walk that follows cursors alone and takes the instants between pages as proved loses rows', async () => {
   expect(await firstLoss(3_000_000, { steps: { ...guardedSteps, walkOperations: naiveWalk } })).toMatch(
-    /claims .* and has not operation/,
+    /claims .* and lacks operation/,
   );
 }, 600_000);
 
@@ -86,7 +86,7 @@ test('A3, counter-test: if the proof commits before the rows, a process that end
       return await saveOperationPage(sql, { project: page.project, operations: page.operations });
     },
   };
-  expect(await firstLoss(4_000_000, { steps })).toMatch(/claims .* and has not operation/);
+  expect(await firstLoss(4_000_000, { steps })).toMatch(/claims .* and lacks operation/);
 }, 600_000);
 
 /** Walks by cursors alone: each page is taken to prove its last instant too. */

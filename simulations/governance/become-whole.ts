@@ -32,7 +32,7 @@ export async function becomeWhole(scenario: Scenario, perDay: number): Promise<v
     const now = await flagged();
     due = due.filter((id) => now.has(id));
   }
-  if (due.length > 0) throw new Error(`still there: ${await describeLeft(scenario, due)}`);
+  if (due.length > 0) throw new Error(`still live: ${await describeLeft(scenario, due)}`);
 }
 
 /** Matches by name: the plan has the ids that lists show, and the truth has the real ids. */

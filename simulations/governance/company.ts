@@ -19,7 +19,7 @@ export interface Company {
   direct: typeof fetch;
   /** The fetch to the control plane, in whose lists absent members are missing. */
   fetch: typeof fetch;
-  /** Mints a key as the requested member, if there is one and it is present, otherwise as the administrator. */
+  /** Mints a key as the requested member, if that member exists and has not left, otherwise as the administrator. */
   mint(key: { name: string; organization?: string; project?: string; by?: string }): Promise<CompanyKey>;
   /** Sends a request with the key's secret. Returns the status. */
   use(key: CompanyKey): Promise<number>;

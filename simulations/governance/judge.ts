@@ -19,7 +19,7 @@ export interface Judge {
   own: Set<string>;
   /** Exempt keys by id, with the start of the exemption, in ms. */
   exempt: Map<string, number>;
-  /** Harms found, in words. There must be none. */
+  /** Descriptions of the harms found. There must be none. */
   harms: string[];
   /** Revocations that the control plane carried out. */
   revoked: { id: string; atMs: number; isRotation: boolean }[];

@@ -119,7 +119,7 @@ async function checkArchive({ store, controls }: Scene): Promise<string[]> {
   const [listed] = await store.sql`
     select count(*)::int as observations from (
       select 1 from keywarden.key_observation group by key_number, seen_at, event having count(*) > 1) as o`;
-  if (Number(listed?.observations) > 0) wrong.push(`${listed?.observations} observations of keys stand twice`);
+  if (Number(listed?.observations) > 0) wrong.push(`${listed?.observations} observations of keys are stored twice`);
   return wrong;
 }
 

@@ -32,7 +32,7 @@ try {
   console.log(`${mode}   ${seconds} s; ${text.join(', ')}`);
   if (mode === 'soak') wrong.push(...judge(samples), ...(await leftConnections(store)));
   for (const each of wrong) console.error(each);
-  console.log(`${mode}   ${wrong.length} things wrong`);
+  console.log(`${mode}   ${wrong.length} defects`);
   process.exitCode = wrong.length > 0 ? 1 : 0;
 } finally {
   await store.close();
@@ -56,7 +56,7 @@ async function sample(day: number, fleet: Fleet): Promise<void> {
 /** Lists memory that grew from the second quarter to the last, and connections that did. */
 function judge(all: Sample[]): string[] {
   const quarter = Math.floor(all.length / 4);
-  if (quarter < 2) return ['it was too short to judge: fewer than eight days were lived'];
+  if (quarter < 2) return ['the run was too short to judge: it simulated fewer than eight days'];
   const early = all.slice(quarter, 2 * quarter);
   const late = all.slice(-quarter);
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

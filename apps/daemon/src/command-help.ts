@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 interface Help {
   /** Arguments after the command's name, as a user types them. */
   examples: string[];
-  /** When the command exits with 3, in words; absent where it never does. */
+  /** Describes when the command exits with 3; absent if it never does. */
   needsPerson?: string;
 }
 

@@ -37,7 +37,7 @@ export async function runCommandLine(words: string[]): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0 || error.code === 'commander.help')
       return error.exitCode === 0 ? exitCode.done : exitCode.usage;
-    throw usageError(`${sentence(error.message)} Run keywarden --help to see what there is.`);
+    throw usageError(`${sentence(error.message)} Run keywarden --help to list the commands.`);
   }
   return code;
 }
@@ -82,7 +82,7 @@ export function describe(done: (code: number) => void): Command {
     .command('rotate')
     .description('Start or continue the rotation of keys; without a key, do what the daemon does on its schedule')
     .argument('[key...]', 'ids of keys')
-    .option('--sink <name>', 'deliver the new secrets to this sink, and not to the sink of the rule')
+    .option('--sink <name>', 'deliver the new secrets to this sink instead of the sink of the rule')
     .option('--json', 'print JSON')
     .action(async (keys: string[], options: RotateOptions) => done(await rotateCommand(keys, options)));
   program

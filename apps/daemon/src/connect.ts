@@ -136,7 +136,7 @@ export async function identify(
   if (answer.dateMs === null)
     throw new UserError(
       'control_plane',
-      `The control plane at ${url} sends no Date, and its time cannot be known; check CONTROL_PLANE_URL.`,
+      `The control plane at ${url} sends no Date header, so its time is unknown; check CONTROL_PLANE_URL.`,
     );
   // Only a loopback address is accepted as a sandbox: its time can be moved and its limits may be off.
   const isSandbox =
@@ -210,7 +210,7 @@ function describeFailure(
   }
   return new UserError(
     'control_plane',
-    `The control plane at ${url} does not answer as one (${error.message}); check CONTROL_PLANE_URL.`,
+    `The server at ${url} does not respond like a control plane (${error.message}); check CONTROL_PLANE_URL.`,
   );
 }
 
@@ -227,7 +227,7 @@ export async function connectionsOf(
   const chosen = config.connections.filter((each) => wanted.includes(each.name));
   if (chosen.length === 0) {
     throw usageError(
-      `There is no connection named ${name}; there are ${config.connections.map((each) => each.name).join(', ')}.`,
+      `There is no connection named ${name}; use one of ${config.connections.map((each) => each.name).join(', ')}.`,
     );
   }
   return await openConnections(
@@ -235,7 +235,7 @@ export async function connectionsOf(
     { ...context, config: { ...config, connections: chosen } },
     (failed, error) => {
       if (!skipFailing || chosen.length === 1) throw error;
-      log.error({ connection: failed, err: error }, 'the connection cannot be used, and the others go on');
+      log.error({ connection: failed, err: error }, 'the connection cannot be used; the others continue');
     },
   );
 }
@@ -250,7 +250,7 @@ export async function usableConnections(
   const failures: string[] = [];
   const connections = await openConnections(context.store.sql, context, (name, error) => {
     if (!(error instanceof UserError || error instanceof ControlPlaneError)) throw error;
-    failures.push(`Connection ${name} cannot be used, and nothing was done through it: ${error.message}`);
+    failures.push(`Connection ${name} cannot be used, so it was skipped: ${error.message}`);
   });
   return { connections, failures };
 }

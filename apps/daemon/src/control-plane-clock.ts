@@ -37,7 +37,7 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
   throw new UserError(
     'clock',
-    `Our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's of connection ${name}, and nothing is stored through it until both agree; set the clock right.`,
+    `The local clock is ${Math.round(Math.abs(skewMs) / 1000)} s from the control plane's (connection ${name}). Nothing is stored through that connection until both agree; correct the clock.`,
   );
 }
 
@@ -50,7 +50,7 @@ const driftMs = 30_000;
 const dateMovesMs = 2000;
 
 /**
- * Returns why a response is stale because a cache between has kept it; null for a fresh one. Also compares a named `list` with its last
+ * Returns why a response is stale because a cache in between has kept it; null for a fresh one. Also compares a named `list` with its last
  * response.
  */
 export function whyStale(
@@ -61,10 +61,10 @@ export function whyStale(
   if (list !== undefined && dateMs !== null && dateMs !== last?.dateMs)
     lastDates.set(list, { dateMs, endedMs: time.now() });
   if (last !== undefined && last.dateMs === dateMs && begunMs - last.endedMs > dateMovesMs)
-    return `its Date is that of an answer of ${Math.round((begunMs - last.endedMs) / 1000)} s before: ${staleWords}`;
-  if (ageMs > 0) return `${staleWords}, as its Age says`;
+    return `its Date is that of a response from ${Math.round((begunMs - last.endedMs) / 1000)} s earlier: ${staleWords}`;
+  if (ageMs > 0) return `${staleWords}, as its Age shows`;
   const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
-  return behindMs > driftMs ? `its Date lies ${Math.round(behindMs / 1000)} s back: ${staleWords}` : null;
+  return behindMs > driftMs ? `its Date is ${Math.round(behindMs / 1000)} s in the past: ${staleWords}` : null;
 }
 
 /** How far, in ms, a response's Date may be from the expected time of the control plane's clock. */

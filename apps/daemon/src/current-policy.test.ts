@@ -70,7 +70,7 @@ test('R6: replicas with different policies revoke nothing automatically until th
   await sayPolicy(db, { replica: other, policySha256: 'another', why: null });
   expect(await work()).toEqual([]);
   expect(await openIncidents()).toEqual(['configuration']);
-  await sayPolicy(db, { replica: other, policySha256: null, why: 'its file is not there' });
+  await sayPolicy(db, { replica: other, policySha256: null, why: 'its file does not exist' });
   expect(await work()).toEqual([]);
   const own = (await listReplicaPolicies(db)).find(({ replica }) => replica === context.replica);
   await sayPolicy(db, { replica: other, policySha256: own?.policySha256 ?? null, why: null });
@@ -78,7 +78,7 @@ test('R6: replicas with different policies revoke nothing automatically until th
   expect(await openIncidents()).toEqual([]);
 });
 
-test('R6: the policy of a replica that is no longer running holds nothing back', async () => {
+test('R6: the policy of a replica that is no longer running blocks nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
   await sayPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });

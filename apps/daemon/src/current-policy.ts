@@ -21,13 +21,13 @@ export async function withCurrentPolicy(context: Context): Promise<Context | nul
   if (current instanceof UserError) {
     context.log.error(
       { err: current },
-      'the configuration file cannot be used, and nothing is judged or revoked until it can',
+      'the configuration file cannot be used; nothing is judged or revoked until it is fixed',
     );
     return null;
   }
   const { policy, channels, sinks } = current;
   if (hashPolicy(policy) !== hashPolicy(context.config.policy))
-    context.log.info('the policy of the configuration file holds from now on');
+    context.log.info('the policy of the configuration file is now in force');
   return { ...context, config: { ...context.config, policy, channels, sinks } };
 }
 
@@ -77,5 +77,5 @@ function describeDisagreement(said: ReplicaPolicy[]): string | null {
   if (broken !== undefined) return `a replica cannot use its configuration file: ${broken.why}`;
   const policies = new Set(said.map(({ policySha256 }) => policySha256?.slice(0, 12)));
   if (policies.size <= 1) return null;
-  return `replicas on this database go by different policies (${[...policies].join(', ')}); give all of them the same configuration file`;
+  return `replicas on this database use different policies (${[...policies].join(', ')}); give all of them the same configuration file`;
 }

@@ -17,7 +17,7 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
   if ((configured?.ms ?? null) !== enforced) {
     throw new UserError(
       'retention',
-      `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; run keywarden migrate as its owner, who alone may change that.`,
+      `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; only its owner may change that: run keywarden migrate as the owner.`,
     );
   }
   return await announceExpiredMonths(store.sql);
@@ -32,7 +32,7 @@ export async function dropDueMonths(
 ): Promise<void> {
   for (const { month, operations } of months.filter(({ isDue }) => isDue)) {
     await dropExpiredMonth(store.sql, { month, by });
-    log.info({ month, operations, by }, 'dropped a month of operations that was over its retention');
+    log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }
 }
 
@@ -41,12 +41,12 @@ export async function enforceRetention(context: Context): Promise<void> {
   const { access_log: accessLog } = context.config.retention;
   // Do this first: a retention that cannot be applied is no reason to keep data that exceeds another one.
   const rows = accessLog === undefined ? 0 : await forgetAccesses(context.store.sql, accessLog.ms);
-  if (rows > 0)
-    context.log.info({ rows }, 'forgot who asked the report for what, longer ago than retention.access_log');
+  if (rows > 0) context.log.info({ rows }, 'deleted entries of the access log that exceed retention.access_log');
   const months = await findExpiredMonths(context);
   const named = months.filter(({ isDue }) => !isDue).map(({ month }) => month);
   if (named.length > 0) {
-    const what = 'over their retention; dropped in a day unless retention.operations is lengthened';
+    const what =
+      'these months exceed their retention; they are dropped in a day unless retention.operations is lengthened';
     context.log.warn({ months: named }, what);
   }
   await dropDueMonths(context, { months, by: 'the daemon' });

@@ -34,7 +34,7 @@ export function openCursor(
   if (cursor === undefined) return null;
   const [bound, ...position] = decode(cursor);
   if (bound === undefined || position.length === 0) throw badCursor('is invalid');
-  if (bound !== fingerprint(address)) throw badCursor('was made for other filters');
+  if (bound !== fingerprint(address)) throw badCursor('belongs to other filters');
   const isWhole = position.length === order.length;
   if (!isWhole || order.some(({ type }, index) => !looksLike[type](position[index] ?? '')))
     throw badCursor('is invalid');

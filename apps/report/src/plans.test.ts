@@ -57,7 +57,7 @@ test('a plan with more than second_person_above keys waits for a second person',
   expect(await approved()).toContain(id);
 });
 
-test('a plan that was not made within the last day cannot be approved', async () => {
+test('a plan that was not produced within the last day cannot be approved', async () => {
   await fixture.store
     .sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${fixture.planId}`;
   await reject(fixture.planId, 'operator');

@@ -49,7 +49,7 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
     rmSync(fresh, { recursive: true, force: true });
     throw new UserError(
       'store',
-      `The embedded Postgres could not make its cluster in ${launch.cluster}: ${lastLine(result.stderr)}; set DATABASE_URL to a Postgres of your own.`,
+      `The embedded Postgres could not create its cluster in ${launch.cluster}: ${lastLine(result.stderr)}; set DATABASE_URL to your own Postgres.`,
     );
   }
   try {
@@ -60,7 +60,7 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   }
 }
 
-/** Removes what a killed process left half made. */
+/** Removes the incomplete files of a killed process. */
 function removeLeftovers({ cluster }: Launch): void {
   for (const name of readdirSync(dirname(cluster))) {
     const pid = Number(/^postgres\.new-(\d+)/.exec(name)?.[1] ?? '0');
@@ -73,7 +73,7 @@ function ensurePassword(dataFolder: string): string {
   const made = join(dataFolder, `postgres-password.${process.pid}`);
   writeFileSync(made, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    linkSync(made, join(dataFolder, 'postgres-password')); // written whole in one step, and only if there is none
+    linkSync(made, join(dataFolder, 'postgres-password')); // created complete in one step, and only if none exists
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   } finally {

@@ -83,7 +83,7 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
   const word = lastLine(readFileSync(log, 'utf8'));
   throw new UserError(
     'store',
-    `The embedded Postgres did not start (${codeOf(last)}: ${word}); ${log} says more, or set DATABASE_URL.`,
+    `The embedded Postgres did not start (${codeOf(last)}: ${word}); see ${log}, or set DATABASE_URL.`,
   );
 }
 

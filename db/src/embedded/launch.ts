@@ -34,7 +34,7 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
   if (uid !== 0 || (mode & 0o170022) !== 0o040000) {
     throw new UserError(
       'store',
-      `${folder} is not a folder that root alone can write; remove it, or set DATABASE_URL to a Postgres of your own.`,
+      `${folder} must be a folder that only root can write; remove it, or set DATABASE_URL to your own Postgres.`,
     );
   }
   const copied = join(folder, 'native');
@@ -61,7 +61,7 @@ function findPrograms(): string {
     const entry = createRequire(import.meta.url).resolve(name);
     return join(dirname(entry), '..', 'native', 'bin');
   } catch (error) {
-    const message = `There is no embedded Postgres for ${process.platform}-${process.arch}; set DATABASE_URL to a Postgres of your own.`;
+    const message = `There is no embedded Postgres for ${process.platform}-${process.arch}; set DATABASE_URL to your own Postgres.`;
     throw new UserError('store', message, { cause: error });
   }
 }

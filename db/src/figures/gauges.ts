@@ -9,7 +9,7 @@ export interface Gauge {
 
 /** The metrics and their meanings. Times are the database's; those of coverage are the control plane's. */
 export const gauges = {
-  keywarden_sync_age_seconds: 'Since the last pass of a kind that finished through a connection',
+  keywarden_sync_age_seconds: 'Time since the last finished pass of each kind through each connection',
   keywarden_operations_unknown_age_seconds:
     'Age of the oldest gap in the coverage of a connection’s walked projects that the control plane can still fill',
   keywarden_operations_known_ratio:
@@ -18,11 +18,11 @@ export const gauges = {
   keywarden_keys: 'Keys by kind and state',
   keywarden_credentials: 'Other credentials by kind and state',
   keywarden_findings: 'Findings of the newest plan by rule and disposition',
-  keywarden_revocations: 'Revocations that have ended, by outcome, and those that have not',
+  keywarden_revocations: 'Revocations by outcome, including open ones',
   keywarden_rotations: 'Rotations by state',
-  keywarden_incidents_open: 'What a person has to look at, by kind',
+  keywarden_incidents_open: 'Open incidents by kind',
   keywarden_paused: 'Whether revoking is paused',
-  keywarden_job_done_age_seconds: 'Since a job of a kind was last done for an account',
+  keywarden_job_done_age_seconds: 'Time since the last successful job of each kind for each account',
   keywarden_notices_unaccepted: 'Notices that no channel has accepted yet',
 } as const;
 type GaugeName = keyof typeof gauges;
@@ -45,7 +45,7 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
         order by number desc limit 1) r on true
     where c.removed_at is null group by c.name, k.kind
     union all
-    -- Of what is younger than the control plane keeps, and than what it still had when the project was first walked.
+    -- Counts only gaps within the control plane's retention and after the oldest operation that it had at the project's first walk.
     select 'keywarden_operations_unknown_age_seconds', jsonb_build_object('connection', connection),
       coalesce(max(extract(epoch from at - u.since)), 0)::float8
     from live left join lateral (

@@ -103,8 +103,8 @@ export async function closeIncidentsOfScope(
   await close(db, [eq(incident.kind, kind), eq(incident.scope, scope)], { note });
 }
 
-/** Closes the incidents of breakers that are now shut in these scopes. Another flood is then another incident. */
+/** Closes the incidents of breakers that are closed again in these scopes. Another flood opens another incident. */
 export async function closeSettledBreakers(db: Db, shutScopes: string[]): Promise<void> {
-  const note = 'the breaker is shut';
+  const note = 'the breaker is closed';
   await close(db, [eq(incident.kind, 'breaker'), anyOf(incident.scope, shutScopes)], { note });
 }

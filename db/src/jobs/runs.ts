@@ -37,7 +37,7 @@ export async function finishJobRun(
         error = ${error === null ? null : JSON.stringify(error)}::jsonb
       where number = ${number} returning kind, account, outcome
     )
-    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job was done'
+    update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job succeeded'
     from finished f where incident.kind = 'job_failed' and incident.closed_at is null and f.outcome = 'done'
       and (incident.scope = 'job ' || f.kind || ' ' || f.account or incident.detail ->> 'kind' = f.kind
         and incident.detail -> 'connections' <> '[]' and incident.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)`;

@@ -12,8 +12,8 @@ type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId
 
 /**
  * Returns whether each creator is still a member. A creator who was absent from two complete listings in a row has left. A creator whom no
- * listing has ever shown has left too, if two believed listings are younger than the key. The state is unknown if an organization's last
- * believed listing is older than evidence may be, because a former member may be back.
+ * listing has ever shown has left too, if two trusted listings are younger than the key. The state is unknown if an organization's last
+ * trusted listing is older than evidence may be, because a former member may be back.
  */
 export async function readCreators(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
@@ -37,7 +37,7 @@ export async function readCreators(
   };
 }
 
-/** Returns the last two believed listings of the members of each organization. */
+/** Returns the last two trusted listings of the members of each organization. */
 async function readMemberListings(sql: Sql): Promise<Map<string, { last: string; second: string | null }>> {
   const rows = await sql`
     select o.control_plane_number, o.id, max(l.listed_at) as last, case when count(*) > 1 then min(l.listed_at) end as second

@@ -88,7 +88,7 @@ test('a creator has left when two complete listings of the members in a row lack
   expect(await creatorsAfter(hour(5), ['ada', 'bela'])).toEqual(['member', 'member', 'left']);
 });
 
-test('A7: a listing that is believed after one that was suddenly short is the first without a member, not the second', async () => {
+test('A7: a trusted listing after one that was suddenly short is the first without a member, not the second', async () => {
   await store.sql`delete from keywarden.member`;
   await store.sql`delete from keywarden.member_listing`;
   const many = ['ada', 'bela', 'carl', ...Array.from({ length: 17 }, (_, index) => `user-${index}`)];

@@ -24,7 +24,7 @@ import { factScope } from './key-listing.ts';
 import { type FactsAsked, readScopes, type ScopePlace } from './scope-facts.ts';
 
 /**
- * Reads the facts that keys are judged on: the existing keys, the last believed listings of each scope, and the connections that see it.
+ * Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it.
  */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
   const { db, sql } = store;
@@ -81,7 +81,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   };
 }
 
-/** Returns the keys whose id belonged to another key before, as long as no person has checked. */
+/** Returns the keys whose id belonged to another key before, until a person has checked. */
 async function readChanged(db: Db): Promise<Set<string | null>> {
   const rows = await db
     .select({ key: incident.keyNumber })

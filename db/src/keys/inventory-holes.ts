@@ -7,13 +7,13 @@ import { toInstant } from '../schema/columns.ts';
 import type { Inventoried } from './source.ts';
 
 /**
- * The times for which it is unknown whether other keys came and went in a scope. Null: without a start, or until now.
+ * The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now.
  */
 export const inventoryHole = z
   .strictObject({ control_plane: z.string(), scope: z.string(), from: instant.nullable(), to: instant.nullable() })
   .meta({
     id: 'InventoryHole',
-    description: 'The times for which it is unknown whether other keys came and went there',
+    description: 'The intervals for which it is unknown whether other keys existed in the scope',
   });
 
 export type InventoryHole = z.output<typeof inventoryHole>;

@@ -10,11 +10,11 @@ export const inventoryCoverage = z
   .strictObject({
     control_plane: z.string(),
     scope: z.string().meta({ description: 'user:ID or organization:ID' }),
-    first_listed_at: instant.nullable().meta({ description: 'Null if no listing could be believed so far' }),
+    first_listed_at: instant.nullable().meta({ description: 'Null if no listing was trusted so far' }),
     last_listed_at: instant.nullable(),
     listings: z.int(),
     gaps: z.array(z.strictObject({ from: instant, to: instant })).meta({
-      description: 'A key that came and went within one of these times may never have been seen',
+      description: 'A key that existed only within one of these intervals may never have been observed',
     }),
     suspect: suspicion.meta({ description: 'Why the newest listings are suspect, and since when' }),
     doubt: suspicion.meta({ description: 'The former name of suspect', deprecated: true }),

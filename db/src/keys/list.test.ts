@@ -79,7 +79,7 @@ test('a later use in the same hour does not hide a use before the requested time
   expect(await lastUse('2026-03-03T00:55:00Z')).toBe('2026-03-03T00:50:00Z');
 });
 
-test('a key that one listing lacked and the next one shows was missing in between, and is there again', async () => {
+test('a key that one listing lacks and the next one shows was missing in between, and exists again', async () => {
   const key = makeWireKey('10', { createdAt: day(1) });
   const stays = makeWireKey('11', { createdAt: day(1) });
   for (const [at, keys] of [

@@ -12,7 +12,7 @@ import { findSuspicion, reportSuspect } from './suspect-listing.ts';
 export interface SavedListing {
   /** Null if a later listing of the scope is already stored. */
   number: string | null;
-  /** Why absences in it prove nothing; null for a listing that is believed. */
+  /** Why absences in it prove nothing; null for a trusted listing. */
   whySuspect: string | null;
   /** True for the first listing, or the first after a suspect one. Inactivity is judged on two listings in a row. */
   isAlone: boolean;

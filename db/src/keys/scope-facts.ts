@@ -140,7 +140,7 @@ type Listing = ScopePlace &
   Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
 /**
- * Returns the last believed listing of each scope, and the previous ones that are in a row with it. No suspect listing is between them, and
+ * Returns the last trusted listing of each scope, and the previous ones that are in a row with it. No suspect listing is between them, and
  * each had ended when the last began.
  */
 async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<Listing[]> {

@@ -26,7 +26,7 @@ export const keysNow = (of: Inventoried): SQL => sql`(
 
 /**
  * Returns the SQL of keys as they were at a time of the control plane. It has the keys created by then, with the state from their
- * observations. A key that one listing shows and the next lacks is `unknown` in between. A key that was missing once is there again if the
+ * observations. A key that one listing shows and the next lacks is `unknown` in between. A key that was missing once exists again if the
  * next listing did not show that it is gone.
  */
 export function keysAsOf(at: string, of: Inventoried): SQL {

@@ -49,7 +49,7 @@ const suspectForS = 86_400;
 
 /**
  * Opens an incident for a scope whose listings have all been suspect for long, because nothing governs the scope until then. Closes it once
- * a listing is believed.
+ * a listing is trusted.
  */
 export async function reportSuspect(
   tx: Tx,
@@ -58,7 +58,7 @@ export async function reportSuspect(
 ): Promise<void> {
   const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
   if (whySuspect === null)
-    return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was believed' });
+    return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was trusted again' });
   const [row] = await tx`
     select l.listed_at from keywarden.key_listing l
     where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.why_suspect is not null and l.number > coalesce((

@@ -28,7 +28,7 @@ export interface ArchivedProjects {
   id?: string | undefined;
   /** A part of the name or id, in any case. */
   search?: string | undefined;
-  /** Projects that are gone, those that are there, or both. */
+  /** Projects that are gone, existing projects, or both. */
   state: 'gone' | 'there' | 'any';
   organizations: string[] | null;
   page: PageRequest;

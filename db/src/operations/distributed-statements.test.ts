@@ -35,7 +35,7 @@ import {
 import type { Db, Sql } from '../sql.ts';
 import { setOperationRetention } from '../store.ts';
 
-// Each statement that the apps run on operations is executed, and checked by the plan that Postgres made. Either all of it is bound to one
+// Each statement that the apps run on operations is executed, and checked by its Postgres plan. Either all of it is bound to one
 // project, and a cluster gives it whole to that project's node. Or it must use only constructs that a cluster accepts.
 
 let store: TestStore;
@@ -244,35 +244,44 @@ test('no other file of ours queries operations', () => {
 });
 
 const refused = [
-  ['a join that is not cut', 'select 1 from keywarden.operation o join keywarden.key k on true'],
+  ['a join without a limit', 'select 1 from keywarden.operation o join keywarden.key k on true'],
   [
-    'a lateral over something',
+    'a lateral join over another table',
     'select 1 from keywarden.key k, lateral (select 1 from keywarden.operation o limit k.number) x',
   ],
-  ['an expression', 'select (select count(*) from keywarden.operation o where o.id = k.id) from keywarden.key k'],
   [
-    'a subquery of each row',
+    'a subquery in the select list',
+    'select (select count(*) from keywarden.operation o where o.id = k.id) from keywarden.key k',
+  ],
+  [
+    'a correlated subquery',
     'select (select max(w.day) from keywarden.completed_walk w where w.day < o.created_at) from keywarden.operation o',
   ],
   [
-    'a page that is cut too late',
+    'a page that is limited after a join',
     'select 1 from (select * from keywarden.operation) o join keywarden.project p on true limit 5',
   ],
-  ['two that are joined', 'select 1 from keywarden.operation o join keywarden.operation_version v on v.id = o.id'],
-  ['rows that are locked', 'select 1 from keywarden.operation for update'],
   [
-    'a change by what others hold',
+    'a join of two distributed tables',
+    'select 1 from keywarden.operation o join keywarden.operation_version v on v.id = o.id',
+  ],
+  ['a row lock', 'select 1 from keywarden.operation for update'],
+  [
+    'a delete that reads another distributed table',
     'delete from keywarden.operation_pruned where id in (select id from keywarden.operation)',
   ],
   [
-    'a part of its own that is joined',
+    'a joined common table expression',
     'with c as (select * from keywarden.operation) select 1 from c join keywarden.key k on true',
   ],
-  ['what is added elsewhere', 'insert into keywarden.plan select id from keywarden.operation'],
-  ['what changes another', 'update keywarden.plan set id = o.id from (select * from keywarden.operation) o'],
+  ['an insert into a table of another kind', 'insert into keywarden.plan select id from keywarden.operation'],
+  [
+    'an update of a table of another kind',
+    'update keywarden.plan set id = o.id from (select * from keywarden.operation) o',
+  ],
   ['a merge', 'merge into keywarden.operation o using keywarden.key k on true when matched then delete'],
-  ['a table of it', 'create table x as select * from keywarden.operation'],
-  ['within a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
+  ['a table created from it', 'create table x as select * from keywarden.operation'],
+  ['a query in a cursor', 'declare c cursor for select 1 from keywarden.operation_2026_05 o, unnest(array[1]) u'],
 ] as const;
 test.each(refused)('counter-test: %s is found', (_name, statement) => {
   expect(findRefusals(statement)).not.toEqual([]);

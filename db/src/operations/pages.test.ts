@@ -150,7 +150,7 @@ test('A2: proofs merge where they meet, an instant between two proofs stays unkn
 
 test('a page of a project that the store does not have is refused', async () => {
   await expect(saveOperationPage(daemon.sql, { project: '999999', operations: [] })).rejects.toThrow(
-    /there is no project/,
+    /project \d+ does not exist/,
   );
 });
 

@@ -35,7 +35,7 @@ const stored = async () =>
 test('without a retention nothing is over it, and nothing can be dropped', async () => {
   expect(await readOperationRetention(sql)).toBeNull();
   expect(await announceExpiredMonths(sql)).toEqual([]);
-  await expect(drop('2020-01')).rejects.toThrow(/not over their retention/);
+  await expect(drop('2020-01')).rejects.toThrow(/within their retention/);
 });
 
 test('a retention shorter than the time that the control plane serves operations is refused', async () => {
@@ -45,17 +45,17 @@ test('a retention shorter than the time that the control plane serves operations
 test('only whole months over the retention are announced, only announced months are dropped, and coverage then reports retention', async () => {
   const sinceMs = Date.now() - Date.UTC(2020, 2, 2);
   await setOperationRetention(store.sql, sinceMs);
-  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them/);
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run announced them/);
   expect(await announceExpiredMonths(sql)).toMatchObject([
     { month: '2020-01', operations: 1 },
     { month: '2020-02', operations: 1 },
   ]);
   expect(await stored()).toEqual(['01', '02', '03']);
   // Announced this minute: a person who made a mistake has a day to notice it.
-  await expect(drop('2020-01')).rejects.toThrow(/no dry run has named them a day ago/);
+  await expect(drop('2020-01')).rejects.toThrow(/no dry run announced them a day ago/);
   await aDayPasses();
   await drop('2020-01');
-  await expect(drop('2020-03')).rejects.toThrow(/not over their retention/);
+  await expect(drop('2020-03')).rejects.toThrow(/within their retention/);
   expect(await stored()).toEqual(['02', '03']);
   const [coverage] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
   expect(coverage?.known[0]?.from).toBe('2020-02-01T00:00:00Z');
@@ -72,7 +72,7 @@ test('an extended retention withdraws its announcements, so that after shortenin
   expect(await announceExpiredMonths(sql)).toEqual([]);
   await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
-  await expect(drop('2020-02')).rejects.toThrow(/no dry run has named them a day ago/);
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
 
 test('access records are deleted after the configured time, and never within a year', async () => {

@@ -52,7 +52,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
     if (codeOf(error) === sqlState.lockNotAvailable) {
       throw new UserError(
         'retention',
-        `The operations of ${month} are being read, and were not dropped; try again later.`,
+        `The operations of ${month} were not dropped because they are being read; try again later.`,
         {
           cause: error,
         },
@@ -61,7 +61,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
     if (codeOf(error) !== sqlState.insufficientPrivilege) throw error;
     throw new UserError(
       'retention',
-      `The operations of ${month} were not dropped: they are not over their retention, or no dry run has named them a day ago.`,
+      `The operations of ${month} were not dropped: they are within their retention, or no dry run announced them a day ago.`,
       { cause: error },
     );
   }

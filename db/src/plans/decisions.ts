@@ -1,7 +1,7 @@
 import { planRejection } from '../schema/plans.ts';
 import type { Db, Sql } from '../sql.ts';
 
-/** Approves a plan that was made within the last day. Returns false for any other plan. */
+/** Approves a plan that was produced within the last day. Returns false for any other plan. */
 export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
   const [row] = await sql`select keywarden.approve_plan(${plan}, ${by}) as number`;
   return row?.number != null;

@@ -77,7 +77,7 @@ export const planItem = z
 
 export interface PlanFilter {
   id?: string | undefined;
-  /** Made, or made again, in this time. */
+  /** Created, or produced again, in this time. */
   madeFrom?: string | undefined;
   madeTo?: string | undefined;
 }

@@ -80,7 +80,7 @@ function rowsOf(projects: WireProject[], organizationId: string) {
 }
 
 /**
- * Saves the projects of an organization that were deleted and can be recovered, including those that came and went between two lists. A
+ * Saves the projects of an organization that were deleted and can be recovered, including those that existed only between two lists. A
  * project that the last list of projects shows stays, even if this list has it.
  */
 export async function saveDeletedProjects(

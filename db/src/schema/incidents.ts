@@ -23,7 +23,7 @@ export const incidentKinds = [
  * - job_failed: a job of the daemon failed in all its attempts; its scope is "job KIND ACCOUNT"
  * - key_changed: a listing shows an id with another creation time, creator or kind; neither key is revoked until a person has checked
  * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
- * - listing_doubted: for over a day no listing of a scope could be believed
+ * - listing_doubted: for over a day no listing of a scope was trusted
  */
 export const incident = keywarden.table(
   'incident',

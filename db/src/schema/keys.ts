@@ -7,7 +7,7 @@ import { syncRun } from './runs.ts';
 
 /**
  * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or
- * not believable have a `why_suspect`, and prove no absence.
+ * not trusted have a `why_suspect`, and prove no absence.
  */
 export const keyListing = keywarden.table(
   'key_listing',
@@ -59,7 +59,7 @@ const recordColumns = {
 
 /**
  * API keys, and all other credentials that give access (docs/adr/0019).
- * - present_since: the first of the believed listings that have all shown the key; for older rows the last listing, which is certain
+ * - present_since: the first of the trusted listings that have all shown the key; for older rows the last listing, which is certain
  * - superseded_at: the row's id now belongs to another key, whose record has another creation time, creator or kind. The earlier row stays
  *   as it was, superseded and gone, and the id gets a new row (docs/adr/0018)
  * - holder: who can use the credential, if its record names them

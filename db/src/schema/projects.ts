@@ -8,7 +8,7 @@ import { controlPlane } from './connections.ts';
  * - listed_active_at: when the project's list entry was last seen to have changed
  * - hole_tried_at: when a walk last looked for the holes of a project's coverage, by the control plane's clock
  * - deleted_at: when the control plane deleted the project, from its list of recoverable projects; null if only its absence is known
- * - walk_refused_at: when the control plane answered that the deleted project's operations are not there
+ * - walk_refused_at: when the control plane answered that the deleted project's operations are not available
  * Projects whose walks kept no coverage are walked completely once more.
  */
 export const project = keywarden.table(

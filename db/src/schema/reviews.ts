@@ -71,7 +71,7 @@ export const reviewDecision = keywarden.table(
   ],
 );
 
-/** sha256 is computed from the review as canonical JSON: the decisions, their keys and who made them. */
+/** sha256 is computed from the review as canonical JSON: the decisions, their keys and the people who decided. */
 export const reviewSignature = keywarden.table(
   'review_signature',
   {

@@ -76,7 +76,7 @@ export const rotationEvent = keywarden.table(
 export const rotationMintOutcomes = ['delivered', 'unclear', 'lost'] as const;
 
 /**
- * The intent to mint a successor, and its outcome: its id once the answer is there, and whether its sink has it. unclear: whether the sink
+ * The intent to mint a successor, and its outcome: its id once the response has it, and whether its sink has it. unclear: whether the sink
  * has it cannot be determined. lost: its secret is lost, and it is an orphan.
  */
 export const rotationMint = keywarden.table(

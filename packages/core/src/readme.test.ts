@@ -16,11 +16,11 @@ const examples = [...readme.matchAll(/^## (.+)\n[^#]*?```ts\n([\s\S]*?)```/gm)].
 
 /** What each example prints for a company of one seed. */
 const printed: Record<string, RegExp> = {
-  'Find keys that nobody uses': /^(stale: \d+ .+\n)+$/,
+  'Find unused keys': /^(stale: \d+ .+\n)+$/,
   'Stay inside the limits': /^2 organizations read in 5 requests\n$/,
   'Rotate a key': /^(\d+) took the place of \d+: true\n$/,
-  'Make a branch and wait for it': /^preview-\d+: finished, finished\n$/,
-  'Read a history, and go on later': /^10 newest operations, \d{2,} before them\n$/,
+  'Create a branch and wait for it': /^preview-\d+: finished, finished\n$/,
+  'Read a history and continue later': /^10 newest operations, \d{2,} before them\n$/,
 };
 
 let sandbox: Sandbox;

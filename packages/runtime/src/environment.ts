@@ -53,7 +53,7 @@ const schema = z.object({
     if (strange === undefined) return networks;
     context.addIssue({
       code: 'custom',
-      message: `must be addresses or ranges with commas between, and "${strange}" is none`,
+      message: `must be addresses or ranges separated by commas, and "${strange}" is neither`,
     });
     return z.NEVER;
   }),
@@ -88,7 +88,7 @@ export function ensureDataFolder(folder: string): void {
     makeFolder(folder);
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
-    const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`;
+    const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a writable folder.`;
     throw new UserError('usage', message, { cause: error });
   }
 }

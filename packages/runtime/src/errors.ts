@@ -97,9 +97,7 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
     } else {
       const frames =
         error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
-      console.error(
-        `Keywarden met an error that it does not know (${codeOf(error)}); please report it with these lines:`,
-      );
+      console.error(`Unexpected error (${codeOf(error)}); please report it with these lines:`);
       console.error(frames.slice(0, 8).join('\n'));
       process.exitCode = exitCode.failed;
     }

@@ -8,9 +8,9 @@ const help = `Usage: keywarden-sandbox [--port NUMBER] [--data FOLDER]
 
 Runs a hosted-Postgres control plane on 127.0.0.1 until it is stopped.
 
-  --port NUMBER   where it listens: 8810 unless SANDBOX_PORT says otherwise; 0 picks a free port
-  --data FOLDER   where its state is kept, with the administrator's key: .keywarden unless KEYWARDEN_DATA says otherwise
-  --help          says this
+  --port NUMBER   the port to listen on; 0 picks a free port (default: SANDBOX_PORT, or 8810)
+  --data FOLDER   the folder of its state and the administrator's key (default: KEYWARDEN_DATA, or .keywarden)
+  --help          prints this help
 
 Example: keywarden-sandbox --port 0 --data /tmp/sandbox
 `;
@@ -29,10 +29,10 @@ async function main(): Promise<void> {
     writeFileSync(join(data, '.writable'), '');
     rmSync(join(data, '.writable'));
   } catch (error) {
-    fail(1, `The data folder ${data} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a folder that can.`);
+    fail(1, `The data folder ${data} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a writable folder.`);
   }
   const adminKey = process.env.SANDBOX_ADMIN_KEY || readIfThere(join(data, 'sandbox-admin-key'));
-  if (/\s/.test(adminKey ?? '')) fail(2, 'SANDBOX_ADMIN_KEY must not hold spaces.');
+  if (/\s/.test(adminKey ?? '')) fail(2, 'SANDBOX_ADMIN_KEY must not contain spaces.');
   const sandbox = await open(data, { port, ...(adminKey ? { adminKey } : {}) });
   writeFileSync(join(data, 'sandbox-admin-key'), `${sandbox.adminKey}\n`, { mode: 0o600 });
   writeFileSync(join(data, 'sandbox-id'), `${sandbox.id}\n`);

@@ -119,7 +119,7 @@ test('state in a file survives a restart: keys, operations and the clock', async
   expect(Date.parse(now) - Date.now()).toBeGreaterThan(86_000_000);
 });
 
-test('the clock of a sandbox without a company may begin earlier; with a company it does not go back', async () => {
+test('the clock of a sandbox without a company may begin earlier; with a company it cannot move back', async () => {
   const { api, control } = await openFixture();
   const back = { body: { advance_seconds: -90 * 86_400 } };
   const { now } = (await control<{ now: string }>('/clock', back)).body;

@@ -63,7 +63,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const [faults, stats] = [createFaults(), createStats()];
   const state: State = { db, clock, faults, stats, limits, work, settings, random, newToken };
   const adminKey = options.adminKey ?? newToken();
-  if (/\s/.test(adminKey)) throw new Error("the administrator's key must not hold spaces");
+  if (/\s/.test(adminKey)) throw new Error("the administrator's key must not contain spaces");
   db.transaction(() => ensureAdministrator(state, adminKey));
   equipOldProjects(db, clock.now());
   const app = createApp(state);

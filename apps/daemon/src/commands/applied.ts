@@ -19,7 +19,7 @@ export function appliedToJson({ items, doneBefore, stopped }: Applied) {
 /** Returns the same result for people. */
 export function renderApplied({ items, stopped }: Applied): string {
   if (items.length === 0 && stopped === null)
-    return 'Nothing was revoked. What this plan flags counts for no breaker any more.';
+    return 'Nothing was revoked. The keys that this plan flags no longer count toward breakers.';
   const rows = items.map(({ item, outcome, why }) => [item.key.id, item.key.kind, item.key.name, outcome, why ?? '']);
   const revoked = countRevoked(items);
   return [

@@ -27,7 +27,7 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
       const why =
         document.items.length === 0
           ? 'it has no key to revoke'
-          : `all its ${document.items.length} keys are revoked or gone already`;
+          : `all of its ${document.items.length} keys are already revoked or gone`;
       if (options.json) printJson({ plan_id: planId, changed: 0, done_before: document.items.length, items: [] });
       else print(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
       return exitCode.done;
@@ -38,8 +38,8 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
-        ? `Permit what ${breakers} open breakers hold, as in plan ${planId}?`
-        : `Revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`} for good, as plan ${planId} says?`;
+        ? `Permit the keys of plan ${planId} that ${breakers} open breakers hold?`
+        : `Permanently revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`}, as plan ${planId} lists?`;
     if (!options.yes && !(await confirm(question, planId))) {
       print('Nothing was changed.');
       return exitCode.done;
@@ -54,9 +54,11 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     } catch (error) {
       // Print what was revoked even if the mark after it could not be written.
       if (applied === undefined) throw error;
-      failures.push(`The store's mark could not be moved (${codeOf(error)}); look at the store and at KEYWARDEN_DATA.`);
+      failures.push(
+        `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
+      );
     }
-    if (applied === undefined) throw new Error('a plan was applied without an end');
+    if (applied === undefined) throw new Error('a plan was applied without a result');
     if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
     else print([renderApplied(applied), ...failures].join('\n\n'));
     const isWhole =
@@ -75,7 +77,7 @@ async function whyNot(context: Context, planId: string): Promise<string | null> 
 async function confirm(question: string, planId: string): Promise<boolean> {
   if (!process.stdin.isTTY)
     throw usageError(
-      `apply asks before it revokes, and there is no terminal to ask on; add --yes to approve plan ${planId}.`,
+      `apply asks for confirmation and needs a terminal; add --yes to approve plan ${planId} without one.`,
     );
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-C and Ctrl-D reject the prompt. Both mean no.

@@ -25,7 +25,7 @@ export async function backtestCommand({
     const policy = file === undefined ? context.config.policy : readPolicy(file);
     const presents = (await connectionsOf(context)).map((connection) => Date.parse(controlPlaneNow(connection)));
     const toMs = Math.max(...presents);
-    if (fromMs > toMs) throw usageError(`${from} is still to come; name a day that has been.`);
+    if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
     const history = await readHistory(context.store, new Date(fromMs).toISOString());
     const result = backtest(policy, history, { fromMs, toMs });
     if (json) printJson(toJson(result));
@@ -39,7 +39,7 @@ function readPolicy(file: string): Policy {
   try {
     return parseConfig(readFileSync(file, 'utf8'), file).policy;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw usageError(`There is no file ${file}; name one with a policy.`);
+    if (codeOf(error) === 'ENOENT') throw usageError(`The file ${file} does not exist; specify a file with a policy.`);
     throw error;
   }
 }
@@ -57,8 +57,8 @@ function render({ from, to, revoked, unjudged }: Backtest): string {
   return [
     `From ${from} to ${to} the policy would have revoked ${revoked.length} keys; ${wrong.length} of them were used afterwards.`,
     ...(rows.length > 0 ? [renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows)] : []),
-    ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${days} days, for want of a complete listing.`),
-    'Replayed without quotas, notices and exemptions, and with names and owners as they are now.',
+    ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${days} days without a complete listing.`),
+    'The replay ignores quotas, notices and exemptions, and uses the current names and owners.',
   ].join('\n\n');
 }
 

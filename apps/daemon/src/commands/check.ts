@@ -51,7 +51,7 @@ export async function checkCommand(): Promise<number> {
   for (const setting of unsafe) printError(`database       ${setting}`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
   for (const { scope, since, why: whySuspect } of suspectScopes) {
-    const why = `no list of the keys of ${scope} is believed since ${since}, and none of them is revoked: ${whySuspect}`;
+    const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
     printError(`listings       ${why}`);
   }
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
@@ -84,7 +84,7 @@ async function describeEnforcement(
 
 function ownKeyInWords({ keyId }: Config['connections'][number]): string {
   return keyId === null
-    ? '; its own key is not known, and nothing that it sees is revoked: set key_id'
+    ? '; its own key is unknown, and no key that it can list is revoked: set key_id'
     : `; its own key is ${keyId}`;
 }
 
@@ -105,7 +105,7 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
     sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);
   const why = await opened.check();
   if (why === null) print(`sink           ok: ${sink.name}, a ${sink.kind}`);
-  else printError(`sink           ${sink.name} takes no secret: ${why}; fix it in sinks`);
+  else printError(`sink           ${sink.name} cannot receive a secret: ${why}; fix it in sinks`);
   return why === null ? exitCode.done : exitCode.failed;
 }
 
@@ -118,7 +118,7 @@ function checkClock({ policy }: Config, identity: Identity): number {
     return exitCode.done;
   }
   printError(
-    `clock          ${seconds} s from ${identity.name}'s, more than max_clock_skew; set this machine's clock right.`,
+    `clock          ${seconds} s from ${identity.name}'s, more than max_clock_skew; correct this machine's clock.`,
   );
   return exitCode.failed;
 }

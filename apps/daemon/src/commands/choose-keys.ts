@@ -24,10 +24,10 @@ function findKey(byId: Map<string, NamedKey[]>, name: string): NamedKey {
     (key) => scope === undefined || [key.scope, `${key.controlPlane}/${key.scope}`].includes(scope),
   );
   const [one, other] = found;
-  if (one === undefined) throw usageError(`There is no key ${name}; keywarden plan and the report show their ids.`);
+  if (one === undefined) throw usageError(`There is no key ${name}; keywarden plan and the report list key ids.`);
   if (other === undefined) return one;
   const names = found.map((key) => `${key.controlPlane}/${key.scope}/${key.id}`).join(', ');
-  throw usageError(`More than one key has the id ${id}; name one of ${names}.`);
+  throw usageError(`More than one key has the id ${id}; specify one of ${names}.`);
 }
 
 export interface KeyPattern {
@@ -47,7 +47,7 @@ export async function chooseKeys(
   const keys = await listLiveKeys(store.db, { withOthers: true });
   const isPattern = Object.values(pattern).some((value) => value !== undefined);
   if (names.length > 0 === isPattern)
-    throw usageError('Name keys by their ids, or describe them with --name, --organization or --kind; not both.');
+    throw usageError('Specify keys by id, or select them with --name, --organization or --kind; not both.');
   if (!isPattern) return names.map(makeKeyFinder(keys));
   const hasName = pattern.name === undefined ? undefined : makeGlobTest(pattern.name);
   const found = keys.filter(
@@ -56,11 +56,11 @@ export async function chooseKeys(
       (pattern.organization === undefined || key.organizationId === pattern.organization) &&
       (pattern.kind === undefined ? keyKinds.some((kind) => kind === key.kind) : key.kind === pattern.kind),
   );
-  if (found.length === 0) throw usageError('No key is so; look at the names with keywarden plan or in the report.');
+  if (found.length === 0) throw usageError('No key matches; check the names with keywarden plan or in the report.');
   return found;
 }
 
-/** Returns a stored pattern in words. */
+/** Returns a stored pattern as text. */
 export function patternInWords({ name, organization, kind }: KeyPattern): string | null {
   const parts = [
     ...(name === undefined ? [] : [`name ${name}`]),

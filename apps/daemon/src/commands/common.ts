@@ -21,7 +21,7 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
   const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
   if (lastingMs === undefined && (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(atMs)))
     throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
-  if (atMs <= Date.parse(now)) throw usageError(`${text} is over already; ${what} ends later than now.`);
+  if (atMs <= Date.parse(now)) throw usageError(`${text} is in the past; ${what} must end in the future.`);
   return new Date(atMs).toISOString();
 }
 

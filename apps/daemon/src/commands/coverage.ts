@@ -15,13 +15,13 @@ import { printJson, withContext } from './session.ts';
 const batch = 500;
 
 const reasons: Record<HoleReason, string> = {
-  recent: 'not walked since, or too young to be sure of: the next sync comes there',
-  deleted: 'the project was deleted, or hidden from the connection, before a walk came there',
-  not_walked: 'the first walk has not come so far: the next sync goes on',
+  recent: 'not walked since, or too recent to be certain: the next sync covers it',
+  deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
+  not_walked: 'the first walk has not reached this time: the next sync continues it',
   pruned: 'the control plane no longer served them when the project was first walked',
-  gap: 'no walk came there while the control plane served them',
-  instant: 'operations of this one time could not be proved whole: mostly more bear it than a page can show',
-  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected), and perhaps they belong here',
+  gap: 'no walk reached this time while the control plane served its operations',
+  instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
+  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected) and may belong to this time',
   retention: 'dropped by retention.operations',
 };
 
@@ -40,7 +40,7 @@ export async function coverageCommand({
   json?: boolean;
 }): Promise<number> {
   if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
-    throw usageError('--keys, --rejected and --project each ask for something else; use one of them.');
+    throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
   if (keys) return await inventoryCommand({ json });
   if (rejected) return await rejectedCommand({ json });
   return await withContext(
@@ -110,12 +110,12 @@ function renderRejected(rows: StoredRejectedRow[]): string {
   ]);
   return [
     renderTable(['LIST', 'OF', 'ID', 'WHY IT CANNOT BE READ', 'TIMES', 'LAST SEEN'], cells),
-    'Nothing is concluded from what such a list lacks, nothing is revoked in such a scope, and no interval with such an operation is claimed.',
+    'Keywarden concludes nothing from what such a list lacks. It revokes no key in such a scope, and claims no interval with such an operation.',
   ].join('\n\n');
 }
 
 function renderInventory(scopes: InventoryCoverage[]): string {
-  if (scopes.length === 0) return 'No keys were listed so far; keywarden sync keys does.';
+  if (scopes.length === 0) return 'No keys are listed yet. Run keywarden sync keys to list them.';
   const rows = scopes.map(({ scope, listings, gaps, suspect, doubt: _former, ...each }) => [
     scope,
     each.first_listed_at ?? '-',
@@ -149,12 +149,12 @@ function renderAll(projects: ProjectCoverage[]): string {
     known[0]?.from ?? 'nothing yet',
     known.at(-1)?.to ?? '',
     project.last_listed_at,
-    namesOf(unknown) || 'complete',
+    namesOf(unknown) || 'none',
   ]);
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
   return [
-    renderTable(['PROJECT', 'ORGANIZATION', 'KNOWN FROM', 'UNTIL', 'LAST LISTED', 'NOT KNOWN'], rows),
-    `${projects.length - holes} of ${projects.length} projects are known whole from their creation to their last walk. keywarden coverage --project ID names each interval that is not known, and why.`,
+    renderTable(['PROJECT', 'ORGANIZATION', 'COVERED FROM', 'UNTIL', 'LAST LISTED', 'GAPS'], rows),
+    `${projects.length - holes} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
   ].join('\n\n');
 }
 
@@ -170,8 +170,8 @@ function renderOne({ known, unknown, ...project }: ProjectCoverage): string {
   const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${reasons[hole.reason]}`);
   return [
     `Project ${project.project_id} of ${project.organization_id} at ${project.control_plane}${project.gone_at === null ? '' : `, gone since ${project.gone_at}`}.`,
-    known.length > 0 ? 'Every operation is known:' : 'Nothing is known to be whole.',
+    known.length > 0 ? 'Covered completely:' : 'No interval is covered completely.',
     ...spans(known).map((span) => `  ${span}`),
-    ...(holes.length > 0 ? ['Not known:', ...holes] : []),
+    ...(holes.length > 0 ? ['Gaps:', ...holes] : []),
   ].join('\n');
 }

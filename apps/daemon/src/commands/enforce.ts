@@ -43,10 +43,10 @@ function render({ plan, announced, approved, byItself, why }: Enforced): string[
     wait === null ? [] : [`${group.length} of ${plan.automatic.length} keys wait: ${wait}.`],
   );
   return [
-    `Plan ${plan.id}: ${plan.document.items.length} keys may go, ${plan.document.held.length} are held. Notices: ${announced.accepted} accepted, ${announced.pending} not yet.`,
+    `Plan ${plan.id}: ${plan.document.items.length} keys to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,
     ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
     ...(byItself === null ? [`No key is revoked automatically: ${why}.`] : []),
-    ...(byItself !== null && byItself.items.length > 0 ? [`By the policy itself:\n${renderApplied(byItself)}`] : []),
+    ...(byItself !== null && byItself.items.length > 0 ? [`Automatic revocations:\n${renderApplied(byItself)}`] : []),
     ...(waiting.length > 0 ? [waiting.join('\n')] : []),
   ];
 }

@@ -8,7 +8,7 @@ import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil, renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-/** More than a store has: none may be missing from a list that scripts read. */
+/** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
 export interface ExemptOptions extends KeyPattern {
@@ -41,7 +41,7 @@ export async function exemptCommand(
     };
     const number = await governed(context, () => grantExemption(context.store.sql, granted));
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-    print(`Exemption ${number} covers ${count} until ${end}. Keys that are made from now on are not covered.`);
+    print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
     return exitCode.done;
   });
 }

@@ -37,7 +37,7 @@ export async function incidentsCommand({
 }
 
 function render(incidents: Incident[], { all }: { all: boolean }): string {
-  if (incidents.length === 0) return all ? 'There never was an incident.' : 'No incident is open.';
+  if (incidents.length === 0) return all ? 'No incident was ever recorded.' : 'No incident is open.';
   const rows = incidents.map((each) => [
     each.id,
     each.opened_at,
@@ -48,11 +48,11 @@ function render(incidents: Incident[], { all }: { all: boolean }): string {
   ]);
   return [
     renderTable(['INCIDENT', 'OPENED', 'KEY', 'NAME OR SCOPE', 'STATE', 'WHAT'], rows),
-    'Find out what each was about, then: keywarden incidents --close INCIDENT --note WHY',
+    'Investigate each incident, then close it: keywarden incidents --close INCIDENT --note REASON',
   ].join('\n\n');
 }
 
-/** Describes each kind of incident in words. */
+/** Describes an incident as text. */
 function describe({ kind, plan_id: planId, detail }: Incident): string {
   const text = (name: string) => {
     const value = detail[name];
@@ -65,25 +65,25 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by ${by}`;
     }
     case 'breaker':
-      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; nothing is revoked there automatically until a person applies a plan`;
+      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; automatic revocation stops in this scope until a person applies a plan`;
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
     case 'rotation_stalled':
       return text('state') === 'stalled'
-        ? `its rotation ${text('rotation')} stalls: ${text('why')}; both keys stay`
-        : `its rotation ${text('rotation')} is over: ${text('why')}`;
+        ? `its rotation ${text('rotation')} is stalled: ${text('why')}; both keys stay`
+        : `its rotation ${text('rotation')} has ended: ${text('why')}`;
     case 'orphan':
-      return `it was minted by rotation ${text('rotation')}, its secret is lost, and it stays: ${text('why')}`;
+      return `rotation ${text('rotation')} minted it and lost its secret; it stays: ${text('why')}`;
     case 'job_failed': {
       const error = detail.error as { code?: string; message?: string } | null | undefined;
-      return `the daemon's ${text('kind')} failed at every attempt: ${error?.message ?? error?.code ?? 'its process died'}; the incident closes when a later job succeeds`;
+      return `the daemon's ${text('kind')} job failed on every attempt: ${error?.message ?? error?.code ?? 'its process died'}; the incident closes when a later job succeeds`;
     }
     case 'configuration':
       return `no key is revoked automatically: ${text('why')}; the incident closes when the cause is fixed`;
     case 'listing_doubted':
       return `every listing of its keys is suspect since ${text('since')}, and none of them is revoked: ${text('why')}; the incident closes with the first complete listing`;
     case 'key_changed':
-      return `its id was another key's until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither is revoked before you have looked, and closed this`;
+      return `its id belonged to another key until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither key is revoked until you review both and close this incident`;
     default:
       return kind satisfies never;
   }

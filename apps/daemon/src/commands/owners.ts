@@ -10,14 +10,15 @@ import { withContext } from './session.ts';
 
 /** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
 export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {
-  if (owner?.trim() === '') throw usageError('An owner has a name; leave --owner out to give the key to its creator.');
+  if (owner?.trim() === '')
+    throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
   return await withContext(
     async (context) => {
       const { store } = context;
       const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
-      print(`Key ${key} "${name}" is answered for by ${owner ?? 'its creator'}.`);
+      print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -36,7 +37,7 @@ export async function ownerImportCommand(file: string): Promise<number> {
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-      print(`${assignments.length} keys have the owners of ${file}.`);
+      print(`Assigned owners to ${assignments.length} keys from ${file}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -61,9 +62,9 @@ function readRows(file: string): Row[] {
       .parse(records)
       .map(({ record, info }) => readRow(file, record, info.lines));
   } catch (error) {
-    if (error instanceof CsvError) throw usageError(`${file} is not CSV as it should be: ${error.message}.`);
+    if (error instanceof CsvError) throw usageError(`${file} is not valid CSV: ${error.message}.`);
     if (['ENOENT', 'EACCES', 'EISDIR'].includes(codeOf(error)))
-      throw usageError(`${file} cannot be read (${codeOf(error)}); name a CSV file.`);
+      throw usageError(`${file} cannot be read (${codeOf(error)}); specify a CSV file.`);
     throw error;
   }
 }

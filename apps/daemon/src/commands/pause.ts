@@ -9,12 +9,13 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
   return await withContext(
     async (context) => {
       const { store, signal, progress } = context;
-      const onWait = () => progress.note('A revocation is under way; waiting for its end.');
+      const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
       const lock = { signal, onWait };
       const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
       const pause = await readPause(store.db);
       if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
-      else if (pause) print(`Paused already, by ${pause.pausedBy} since ${pause.pausedAt}; keywarden resume ends it.`);
+      else if (pause)
+        print(`Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -28,10 +29,8 @@ export async function resumeCommand(): Promise<number> {
       const mayEnforce = (await whyNotEnforcing(context)) === null;
       if (!mayEnforce) await resumeEnforcement(context, userName());
       const said = [
-        wasPaused ? 'Resumed: what a person applies is revoked again.' : 'Nothing was paused.',
-        ...(mayEnforce
-          ? []
-          : ['From now on Keywarden enforces automatically on this store what the policy has in mode: enforce.']),
+        wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.',
+        ...(mayEnforce ? [] : ['Keywarden now automatically enforces everything in mode: enforce on this store.']),
       ];
       print(said.join('\n'));
       return exitCode.done;

@@ -27,7 +27,7 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
     .filter((connection) => !isClockTrusted(config.policy, connection))
     .map(
       ({ name, skewMs }) =>
-        `Nothing of connection ${name} was judged: our clock is ${Math.round(Math.abs(skewMs) / 1000)} s off the control plane's, more than max_clock_skew; set the clock right.`,
+        `No key of connection ${name} was judged: the local clock is ${Math.round(Math.abs(skewMs) / 1000)} s from the control plane's, more than max_clock_skew; correct the clock.`,
     );
   const personal = document.blind_spots.filter(({ kind }) => kind === 'personal_keys');
   const members = personal.reduce((sum, spot) => sum + (spot.members ?? 0), 0);
@@ -40,7 +40,7 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
   return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];
 }
 
-/** Returns the plan's document with each finding's reason in words, and with whether an item is automatic. */
+/** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
 function describePlan({ document, judgements, automatic }: Plan) {
   const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
   const alone = new Map(automatic.map((each) => [each.verdict.key.number, each]));
@@ -76,7 +76,7 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
   const sections = [
     `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
   ];
-  if (items.length > 0) sections.push(`To revoke, if you say so:\n${renderTable(headers, byPlace(items).map(cells))}`);
+  if (items.length > 0) sections.push(`To revoke, if you approve:\n${renderTable(headers, byPlace(items).map(cells))}`);
   if (held.length > 0) {
     const rows = byPlace(held).map((item) => [
       ...cells(item).slice(0, 4),
@@ -107,7 +107,7 @@ function describeEnforced(items: { enforced: boolean; waits: string | null }[]):
   const going = enforced.length - waiting.reduce((sum, [, group]) => sum + group.length, 0);
   return [
     [
-      `In mode: enforce are ${enforced.length} of them; ${going} may go with the next run of the schedule enforce.`,
+      `${enforced.length} of them are in mode: enforce; the next run of the schedule enforce may revoke ${going}.`,
       ...waiting.map(([why, group]) => `${group.length} wait: ${why}.`),
     ].join('\n'),
   ];

@@ -41,6 +41,6 @@ function render(states: { month: ExpiredMonth; state: string }[], retention: str
   ]);
   return [
     renderTable(['MONTH', 'OPERATIONS', 'SIZE', 'STATE'], rows),
-    'A month is named first, and due a day later: the daemon then drops it, or keywarden retention --drop does.',
+    'A month is due one day after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
   ].join('\n\n');
 }

@@ -25,7 +25,7 @@ export async function rotateCommand(names: string[], options: RotateOptions): Pr
     const { sinks, policy } = context.config;
     if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))
       throw usageError(
-        `There is no sink ${options.sink}; ${sinks.length === 0 ? 'sinks of the configuration is empty' : `there are ${sinks.map(({ name }) => name).join(', ')}`}.`,
+        `There is no sink ${options.sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
       );
     const { connections, failures } = await listKeysAfresh(context);
     const find = makeKeyFinder(await listLiveKeys(context.store.db));

@@ -42,13 +42,13 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     if (!mayFollow(rotation.state, 'failed'))
       throw new UserError(
         'not_possible',
-        `Rotation ${id} is revoking its old key; run keywarden rotate, and look again.`,
+        `Rotation ${id} is revoking its old key; run keywarden rotate, then check again.`,
       );
     const ended = await governed(context, () => moveRotation(store.sql, rotation, { event: 'given_up', by, at }));
     if (ended !== undefined) return ended;
     throw new UserError(
       'not_possible',
-      `Rotation ${id} has changed meanwhile. Run keywarden rotations to see its state.`,
+      `Rotation ${id} has changed in the meantime. Run keywarden rotations to see its state.`,
     );
   });
 }
@@ -56,11 +56,11 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
 function givenUpInWords({ id, key, mints }: StoredRotation): string {
   const successor = currentMint({ mints })?.keyId ?? null;
   const both = successor === null ? 'stays' : `and its successor ${successor} stay`;
-  return `Rotation ${id} is given up: key ${key.id} ${both}, and the policy judges again; keywarden rotate ${key.id} begins another.`;
+  return `Rotation ${id} was given up: key ${key.id} ${both}, and the policy applies again; run keywarden rotate ${key.id} to start another.`;
 }
 
 function render(rotations: StoredRotation[], { all }: { all: boolean }): string {
-  if (rotations.length === 0) return all ? 'There never was a rotation.' : 'No rotation is open.';
+  if (rotations.length === 0) return all ? 'No rotation was ever recorded.' : 'No rotation is open.';
   const rows = rotations.map((each) => [
     each.id,
     each.key.id,

@@ -78,7 +78,7 @@ const longestTickMs = 150_000;
 /** Returns why this replica is not ready. */
 async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string | null> {
   if (daemon === undefined) return 'it starts';
-  if (performance.now() - daemon.tickedMs() > longestTickMs) return 'its schedules have not been looked at for minutes';
+  if (performance.now() - daemon.tickedMs() > longestTickMs) return 'it has not checked its schedules for minutes';
   try {
     await assertCurrent(sql);
     return null;
@@ -106,7 +106,7 @@ async function sayReady(context: Context, connections: Connection[]): Promise<vo
     } catch (error) {
       if (context.signal.aborted) return;
       if (!mayPass(error)) throw error;
-      context.log.warn({ err: error }, 'the first plan cannot be made, and is tried again');
+      context.log.warn({ err: error }, 'cannot make the first plan; the daemon retries');
       await setTimeout(readyPauseMs, undefined, { signal: context.signal }).catch(() => undefined);
     }
   }

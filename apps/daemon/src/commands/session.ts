@@ -64,7 +64,7 @@ export async function withContext<T>(
     }
     // Any failure after a stop request is a result of that request.
     if (signal.aborted)
-      throw new UserError('stopped', 'Stopped; what was stored stays, and the next run goes on from there.', {
+      throw new UserError('stopped', 'Stopped; stored data stays, and the next run continues from there.', {
         cause: error,
       });
     throw error;
@@ -97,7 +97,7 @@ async function openWhenThere(
       return await openStore(options);
     } catch (error) {
       if (!(error instanceof UserError && error.canRetry) || performance.now() > untilMs) throw error;
-      if (attempt === 1) log.warn({ why: error.message }, 'the database is not there yet, and is waited for');
+      if (attempt === 1) log.warn({ why: error.message }, 'the database is not available yet; the daemon waits for it');
       await setTimeout(pauseMs, undefined, { signal });
     }
   }

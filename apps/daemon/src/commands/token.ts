@@ -18,14 +18,14 @@ export async function tokenCreateCommand({
 }): Promise<number> {
   const known = roles.find((each) => each === role);
   if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
-  if (name.trim() === '') throw usageError('A token needs a name that says whose it is: --name NAME.');
+  if (name.trim() === '') throw usageError('A token needs the name of its holder: --name NAME.');
   const now = new Date().toISOString();
   const expiresAt = expires === undefined ? null : parseUntil(expires, { now, what: 'a token' });
   return await withContext(async ({ store }) => {
     const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
     print(token.secret);
     printError(
-      `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an end' : `until ${expiresAt}`}. It is shown this once; send it as Authorization: Bearer.`,
+      `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`,
     );
     return exitCode.done;
   }, noControlPlane);

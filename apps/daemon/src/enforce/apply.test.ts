@@ -60,7 +60,7 @@ test('R2: while the own key is unknown, nothing is planned and no older plan rev
   const blind = await makeStoredPlan();
   expect(blind.document.items).toEqual([]);
   expect(outcomes(await apply(plan)).idle).toMatch(
-    /^skipped: connection main sees this scope and its own key is not known/,
+    /^skipped: connection main lists this scope, and its own key is unknown/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -118,7 +118,7 @@ test('R6: a key that only another rule flags now is not what the person approved
   fixture.context.config.policy = policySchema.parse({ rules: [neverUsedRule, number] });
   await use((await mint('newer')).key);
   expect(outcomes(await apply(plan)).idle).toMatch(
-    /^skipped: it is flagged for another reason now \(one-only\), which this plan does not say/,
+    /^skipped: it is now flagged for another reason \(one-only\), which this plan does not list/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -150,7 +150,7 @@ test("R2: the own key of a connection that cannot list its scope stays; while it
   second.keyId = null;
   await fixture.reconnect();
   expect(outcomes(await apply(plan)).forgotten).toMatch(
-    /^skipped: connection second sees this scope and its own key is not known/,
+    /^skipped: connection second lists this scope, and its own key is unknown/,
   );
   expect(await revokedNames()).toEqual([]);
 });
@@ -186,7 +186,7 @@ test('R2: an own key id that no listing shows counts as unknown', async () => {
   const plan = await makeStoredPlan();
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why.text)).toEqual([
-    'connection main sees this scope and its own key is not known; set its key_id',
+    'connection main lists this scope, and its own key is unknown; set its key_id',
   ]);
 });
 
@@ -196,7 +196,7 @@ test("R3: what exceeds a day's quota waits in the plan, and each revocation coun
   const plan = await makeStoredPlan();
   expect(plan.document.items.map((item) => item.key.name)).toEqual(['idle']);
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
-    ['forgotten', 'it waits: at most 1 keys are revoked in 24 hours'],
+    ['forgotten', 'it waits for a later plan: at most 1 keys are revoked in 24 hours'],
   ]);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
   expect((await makeStoredPlan()).document.items).toEqual([]);
@@ -219,6 +219,6 @@ test('R6: a rule that keeps its name but changes its definition is not what the 
     even_in_use: true,
   };
   fixture.context.config.policy = policySchema.parse({ rules: [redefined] });
-  expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is flagged for another reason now \(never-used\)/);
+  expect(outcomes(await apply(plan)).idle).toMatch(/^skipped: it is now flagged for another reason \(never-used\)/);
   expect(await revokedNames()).toEqual([]);
 });

@@ -79,7 +79,7 @@ export async function applyPlan(
   // Report what was revoked even if the store can record nothing more.
   if (how !== null)
     await endApproval(context.store.db, approval, how).catch((error: unknown) => {
-      applied.stopped ??= `the store failed (${codeOf(error)}) when the plan's end was to be noted`;
+      applied.stopped ??= `the store failed (${codeOf(error)}) while it recorded the plan's end`;
     });
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
@@ -112,7 +112,7 @@ function storeFailureOf({ signal }: Context, error: unknown): string {
 /** Returns the item that a store failure cut short, perhaps between the call and its outcome. */
 function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
   const code = storeFailureOf(context, error);
-  const why = `the store failed (${code}) while it was worked on; listings tell what became of it`;
+  const why = `the store failed (${code}) during its revocation; the next listings decide its outcome`;
   return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
 }
 
@@ -128,7 +128,7 @@ function howItEnded(applied: Applied): 'done' | 'stopped' | null {
 }
 
 /**
- * Returns whether a key was used while it was revoked (R5). Then nothing else may be revoked until a person has reviewed it.
+ * Returns whether a key was used during its revocation (R5). Then nothing else may be revoked until a person has reviewed it.
  */
 export function hasUseInFlight({ items }: Applied): boolean {
   return items.some(({ usedInFlight }) => usedInFlight);

@@ -32,7 +32,7 @@ export async function callUpstream({ client }: Connection, { scope, key, ...call
   if (scope.kind === 'user') return await client.revokePersonalKey(key.id, call);
   if (scope.kind === 'organization') return await client.revokeOrganizationKey(scope.organizationId, key.id, call);
   if (!isRevocable(scope.kind) || !('branchId' in key) || key.branchId === null)
-    throw new NotSent(`a ${scope.kind} is not revoked from here`, { isOld: false });
+    throw new NotSent(`Keywarden cannot revoke a ${scope.kind}`, { isOld: false });
   await client.revokeBranchCredential({ projectId: scope.projectId, branchId: key.branchId }, tokenIdOf(key), call);
   return notKnown(key.id);
 }

@@ -128,7 +128,7 @@ test('kinds that Keywarden cannot end are reported, even if a signed review requ
     insert into keywarden.review (title, as_of, filter, holes, keep_for, opened_by) values ('all', now(), '{}', '[]', '1 day', 'ada');
     insert into keywarden.review_item (review_number, key_number, key, findings) values (1, ${String(role?.number)}, '{}', '[]');
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
-      values (1, ${String(role?.number)}, 'revoke', 'nobody needs it', 'ada');
+      values (1, ${String(role?.number)}, 'revoke', 'not needed', 'ada');
     insert into keywarden.review_signature (review_number, signed_by, sha256) values (1, 'ada', '')`);
   const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.document.items).toEqual([]);

@@ -38,7 +38,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
       // R5: the lost response may have shown a use in flight.
       if (lost !== undefined) return { plan, announced, approved, byItself: null, why: lost.stopped };
       if (approved.some(hasUseInFlight)) {
-        const used = 'a key was used while it was revoked; see keywarden incidents';
+        const used = 'a key was used during its revocation; see keywarden incidents';
         return { plan, announced, approved, byItself: null, why: used };
       }
       return { plan, announced, approved, byItself: await enforceByItself(context, plan, connections), why: null };
@@ -73,7 +73,10 @@ async function carryOutApproved(context: Context, connections: Connection[]): Pr
       applied.push(await applyPlan(context, { planId, items, approver, connections }));
     } catch (error) {
       context.signal.throwIfAborted();
-      context.log.error({ plan: planId, err: error }, 'an approved plan failed, and is tried again until it expires');
+      context.log.error(
+        { plan: planId, err: error },
+        'an approved plan failed; it is retried until its approval expires',
+      );
     }
     if (applied.some(({ stopped }) => stopped !== null)) break;
   }

@@ -127,7 +127,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
       if (intent !== undefined) return await callAndRecord(context, task, { ...place, intent, ready });
       const pause = await whyPaused(context);
       return skipped(
-        notNow(pause ?? 'an earlier attempt is not settled; run keywarden sync keys in a minute, then try again'),
+        notNow(pause ?? 'an earlier attempt is unsettled; run keywarden sync keys in a minute, then try again'),
       );
     });
   });
@@ -137,7 +137,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Plac
 export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
   const pause = await readPause(store.db);
   if (pause === null) return null;
-  return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; keywarden resume ends that`;
+  return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; run keywarden resume to end the pause`;
 }
 
 /** Returns a connection that has listed the key's scope. */
@@ -183,9 +183,9 @@ async function rejudge(
     return notNow(`its scope could not be listed again: ${error.message}`);
   }
   if (listing.whySuspect !== null) return notNow(`its listing is suspect: ${listing.whySuspect}`);
-  if (listing.number === null) return notNow('another process has listed its scope meanwhile; try again');
+  if (listing.number === null) return notNow('another process has listed its scope in the meantime; try again');
   const listed = listing.keys.find((each) => each.id === key.id);
-  if (listed === undefined) return { why: 'it is not listed any more', isFinal: true };
+  if (listed === undefined) return { why: 'it is no longer listed', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
   const asked: Listed = { connection, place, key: listed };
   let judgedMs = connection.time.now();
@@ -211,7 +211,7 @@ async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, ju
   const ageMs = listed.connection.time.now() - judgedMs;
   if (ageMs <= freshMs) return;
   if (ageMs > oldestMs)
-    throw new NotSent(`its turn came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
+    throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
   const again = await judgeAgain?.(listed);
   if (again !== undefined && 'why' in again) throw new NotSent(again.why, { isOld: false });
 }
@@ -262,7 +262,7 @@ async function callAndRecord(
     }
     if (!(error instanceof ControlPlaneError)) throw error;
     if (error.code === 'outcome_unknown' || error.code === 'not_found')
-      return unknown(`${error.message}; the next listings tell`);
+      return unknown(`${error.message}; the next listings decide its outcome`);
     if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
     const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
@@ -271,7 +271,7 @@ async function callAndRecord(
   if (isProjectScope(scope)) revoked = await findEnded(context, connection, { scope, id: key.id });
   if (!revoked.revoked || revoked.id !== key.id)
     return unknown(
-      `${isProjectScope(scope) ? 'its list' : 'the answer'} does not say that it is revoked; the next listings tell`,
+      `${isProjectScope(scope) ? 'its list' : 'the response'} does not show the revocation; the next listings decide its outcome`,
     );
   const usedInFlight = isLater(revoked.lastUsedAt, ready.listed.key.lastUsedAt);
   const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };

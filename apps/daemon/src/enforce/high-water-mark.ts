@@ -36,9 +36,9 @@ export async function whyNotEnforcing({ store, environment }: Place): Promise<st
   const state = await readMark(store.db, held.mark);
   if (state === 'missing') await reportOlder({ store });
   if (state === 'missing' || (await hasOpenIncident(store.db, 'high_water_mark')))
-    return 'this store is not the one that enforced last, or is older than it was; look at what it lacks, then keywarden resume';
+    return 'this store is not the one that enforced last, or it is an older copy; check what it lacks, then run keywarden resume';
   if (state === 'followed_long_ago')
-    return 'another machine governed last, hours ago, and this may be an older store; look at what it lacks, then keywarden resume';
+    return 'another machine made the last mark hours ago, and this may be an older store; check what it lacks, then run keywarden resume';
   return null;
 }
 

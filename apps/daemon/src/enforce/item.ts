@@ -81,5 +81,5 @@ function whyItStays(
   if (via === 'enforcement' && alone?.waits != null) return alone.waits;
   const flagging = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
   if (flagging.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
-  return `it is flagged for another reason now (${flagging.map(({ rule }) => rule.name).join(', ')}), which this plan does not say; plan again`;
+  return `it is now flagged for another reason (${flagging.map(({ rule }) => rule.name).join(', ')}), which this plan does not list; make a new plan`;
 }

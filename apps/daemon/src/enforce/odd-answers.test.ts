@@ -193,7 +193,7 @@ test('A7: a response whose Date does not advance with time is from a cache, even
   });
   await syncKeys(fixture.context, connectionOf(fixture));
   const [last] = await store.sql`select why_suspect from keywarden.key_listing order by number desc limit 1`;
-  expect(last?.why_suspect).toMatch(/^its Date lies 1\d\d s back/);
+  expect(last?.why_suspect).toMatch(/^its Date is 1\d\d s in the past/);
 });
 
 test('R1, A7: a response with the Date of the previous one, seconds later, is that cached response', async () => {
@@ -207,7 +207,7 @@ test('R1, A7: a response with the Date of the previous one, seconds later, is th
   await use(one?.key ?? '');
   laterMs = 5000;
   expect(outcomes(await apply(plan)).one).toMatch(
-    /its Date is that of an answer of \d s before: a cache between answered/,
+    /its Date is that of a response from \d s earlier: a cache between answered/,
   );
   expect(await revokedNames()).toEqual([]);
 });

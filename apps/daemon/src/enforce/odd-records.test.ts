@@ -77,7 +77,7 @@ test('a Date a year ahead is refused with an error, and later listings are store
   setBetween(answersAhead);
   await fixture.reconnect();
   await expect(syncKeys(fixture.context, connectionOf(fixture))).rejects.toThrow(
-    /nothing is stored through it until both agree/,
+    /Nothing is stored through that connection until both agree/,
   );
   const nextYear = new Date(Date.now() + 300 * 86_400_000).toISOString();
   const [members] = await store.sql`
@@ -102,8 +102,8 @@ test("R1: a key that another organization's list also shows stays; an exemption 
   const plan = await makeStoredPlan();
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map(({ why }) => why.text)).toEqual([
-    expect.stringMatching(/shows it too/),
-    expect.stringMatching(/shows it too/),
+    expect.stringMatching(/also shows it/),
+    expect.stringMatching(/also shows it/),
   ]);
   const [ghost] =
     await store.sql`select number from keywarden.key where name = 'one' and organization_id = ${String(other)}`;
@@ -223,7 +223,7 @@ test("R1: an id that returns with another creation time or creator is a new key 
   expect(held).toContainEqual(['new', 'identity_changed']);
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
   expect((await makeStoredPlan()).document.items.map(({ key }) => key.name)).toContain('new');
-  // When the old record returns, the old key is there again with everything it had.
+  // When the old record returns, the old key exists again with everything it had.
   setBetween(plain);
   await pass();
   const [again] =

@@ -68,7 +68,7 @@ test('R5: an approval that a use in flight has stopped does not continue automat
   const passing = pass(0);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(one?.key ?? '');
-  expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used while it was revoked/) });
+  expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used during its revocation/) });
   expect(await revokedNames()).toEqual(['one']);
   expect((await pass(0)).approved).toEqual([]);
   await approveByReport(plan.id);

@@ -28,5 +28,5 @@ export async function whyNotApproved(
   if (via === 'enforcement' || approvers.length >= needed) return null;
   if (needed === 1)
     return `the approval of plan ${planId} is no longer valid: another run of the plan has ended, or a day has passed. Apply the plan again for the remaining keys`;
-  return `plan ${planId} takes approvals of ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `that of ${approvers.join(', ')}`}: let another operator approve it in the report, then apply again`;
+  return `plan ${planId} needs approvals from ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `those of ${approvers.join(', ')}`}: ask another operator to approve it in the report, then apply again`;
 }

@@ -223,7 +223,7 @@ test('R9: a plan that a person applies also keeps keys that were not announced',
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   const { plan } = await pass();
   expect(plan.document.items).toEqual([]);
-  expect(plan.document.held.map(({ why }) => why.text)).toEqual(['its notice of 15d ahead was not accepted yet']);
+  expect(plan.document.held.map(({ why }) => why.text)).toEqual(['its 15d notice was not accepted yet']);
   expect((await apply(plan)).items).toEqual([]);
 });
 

@@ -28,7 +28,7 @@ export function createMetrics(): Metrics {
   const registers = [registry];
   const requests = new Counter({
     name: 'keywarden_control_plane_requests_total',
-    help: 'Requests to control planes by route and status; none is one without an answer',
+    help: 'Requests to control planes by route and status; the status none means no response',
     labelNames: ['connection', 'route', 'status'],
     registers,
   });
@@ -41,21 +41,21 @@ export function createMetrics(): Metrics {
   });
   const waitSeconds = new Histogram({
     name: 'keywarden_limiter_wait_seconds',
-    help: 'How long requests were held back to stay inside the share of an account’s limits',
+    help: 'How long requests waited to stay within the share of an account’s limits',
     labelNames: ['connection'],
     buckets: [0.001, 0.01, 0.1, 0.5, 1, 5, 15, 60],
     registers,
   });
   const jobSeconds = new Histogram({
     name: 'keywarden_job_seconds',
-    help: 'Attempts at jobs of this process, by how they ended',
+    help: 'Job attempts of this process, by outcome',
     labelNames: ['kind', 'outcome'],
     buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 1800, 7200],
     registers,
   });
   const storeUp = new Gauge({
     name: 'keywarden_store_up',
-    help: 'Whether the store answered this scrape',
+    help: 'Whether the store responded to this scrape',
     registers,
   });
   return {
@@ -127,7 +127,7 @@ async function renderFigures({ figures, queues }: Figures): Promise<string> {
   });
   const oldest = new Gauge({
     name: 'keywarden_queue_oldest_seconds',
-    help: 'How long the job that waits longest could have begun',
+    help: 'How long the job that waits longest has been ready to begin',
     labelNames: ['kind'],
     registers,
   });

@@ -28,7 +28,7 @@ export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): 
     );
     return c.body(text, 200, { 'content-type': metrics.contentType });
   });
-  app.notFound((c) => c.text('There are /healthz, /readyz and /metrics.\n', 404));
+  app.notFound((c) => c.text('Not found. The routes are /healthz, /readyz and /metrics.\n', 404));
   return app;
 }
 
@@ -50,7 +50,7 @@ export async function listenToObservers(
     const server = await listen(app, { host, port: port ?? usualPort });
     const address = server.address();
     const bound = typeof address === 'object' && address !== null ? address.port : port;
-    log.info({ url: `http://${host}:${bound}/metrics` }, 'the daemon can be seen');
+    log.info({ url: `http://${host}:${bound}/metrics` }, 'the daemon serves its metrics');
     return () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -66,7 +66,7 @@ export async function listenToObservers(
       );
     log.info(
       { port: usualPort },
-      'another process has the usual port, and this daemon has no /metrics; set DAEMON_PORT to give it one',
+      'another process uses the default port, so this daemon serves no /metrics; set DAEMON_PORT to another port',
     );
     return () => Promise.resolve();
   }

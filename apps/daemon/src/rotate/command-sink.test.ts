@@ -30,7 +30,13 @@ test.each<[string, string, string | null, string[], string[]]>([
   ['hangs', 'sleep 600', null, ['bot: stalled'], [stall]],
   ['fails', 'exit 3', null, ['bot: stalled'], [stall]],
   ['prints the secret and fails', 'tee /dev/stderr; exit 1', null, ['bot: stalled'], [stall]],
-  ['succeeds without storing', 'exit 0', null, ['bot: stalled'], ['its successor was not seen used within 14 days']],
+  [
+    'succeeds without storing',
+    'exit 0',
+    null,
+    ['bot: stalled'],
+    ['no use of its successor was observed within 14 days'],
+  ],
   [
     'fails, and has nothing by its read_command',
     'exit 3',

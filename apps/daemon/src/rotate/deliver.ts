@@ -9,7 +9,7 @@ import type { Delivered, OpenSink } from './sinks/sink.ts';
 const mostTries = 2;
 
 /**
- * Delivers a secret to its sink and records the result. Returns why the secret is not there, or null. A process that is stopped meanwhile
+ * Delivers a secret to its sink and records the result. Returns why the sink lacks the secret, or null. A process that is stopped meanwhile
  * records nothing: the next pass asks the sink.
  */
 export async function deliver(
@@ -28,8 +28,8 @@ export async function deliver(
   const why = delivered.isDelivered ? null : delivered.why;
   const ended = { event: 'delivery_ended', answer, why, at: controlPlaneNow(minter) } as const;
   if ((await moveRotation(store.sql, rotation, ended)) !== undefined) return why;
-  log.error({ rotation: rotation.id }, 'a rotation moved on elsewhere while its secret was delivered');
-  return 'the rotation moved on elsewhere';
+  log.error({ rotation: rotation.id }, 'another process advanced a rotation while its secret was delivered');
+  return 'another process advanced the rotation';
 }
 
 /**

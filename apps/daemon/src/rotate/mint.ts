@@ -57,7 +57,7 @@ export async function whyNotReady(
   sink: OpenSink,
 ): Promise<{ why: string; isFinal: boolean } | null> {
   if ((await countUnclear(store.db, name)) >= mostUnclear)
-    return notNow(`it is unknown for ${mostUnclear} secrets whether it has them; run keywarden rotations`);
+    return notNow(`it is unknown whether it has ${mostUnclear} earlier secrets; run keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
     const file = await realPath(sink.file);
     for (const { keyFile, name: connection } of config.connections)
@@ -88,7 +88,8 @@ async function create(
     try {
       const lister = await findLister(context, rotation, { minter, run });
       const listing = await listScope(context, lister, { scope, run: null });
-      if (listing.whySuspect !== null || listing.number === null) return notNow('its scope could not be listed whole');
+      if (listing.whySuspect !== null || listing.number === null)
+        return notNow('its scope could not be listed completely');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });
@@ -98,11 +99,11 @@ async function create(
         at: controlPlaneNow(minter),
         lease,
       });
-      if (begun === undefined) return notNow('another process moves it on');
+      if (begun === undefined) return notNow('another process is advancing it');
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
-        throw new ControlPlaneError('outcome_unknown', 'the answer to a mint names a key that was there before');
+        throw new ControlPlaneError('outcome_unknown', 'the response to a mint names a key that existed before');
       const { id: keyId, secret } = created;
       const minted = { event: 'minted', keyId, ...place, at: controlPlaneNow(minter) } as const;
       const moved = await moveRotation(store.sql, begun, minted);

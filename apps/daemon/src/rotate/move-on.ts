@@ -26,7 +26,7 @@ export async function moveAll(context: Context, rotations: StoredRotation[], run
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await moveOn(context, rotation, run));
   }
-  part.end(`${moved.length} looked at`);
+  part.end(`${moved.length} checked`);
   return moved;
 }
 
@@ -48,11 +48,14 @@ async function moveOn(context: Context, first: StoredRotation, run: Run): Promis
         return { rotation: now ?? rotation, waits };
       rotation = now;
     }
-    return { rotation, waits: 'the next pass goes on' };
+    return { rotation, waits: 'the next pass continues it' };
   } catch (error) {
     context.signal.throwIfAborted();
-    context.log.error({ rotation: rotation.id, err: error }, 'a rotation could not be moved on, and is tried again');
-    return { rotation, waits: 'it failed, and is tried again' };
+    context.log.error(
+      { rotation: rotation.id, err: error },
+      'a rotation could not be advanced; the next pass retries it',
+    );
+    return { rotation, waits: 'it failed; the next pass retries it' };
   }
 }
 
@@ -74,7 +77,7 @@ async function take(
     }
     case 'retire': {
       const { outcome, why, usedInFlight, rotation: retiring } = await retire(context, rotation, run);
-      if (usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+      if (usedInFlight) run.stopped = 'a key was used during its revocation; see keywarden incidents';
       if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.factScope)))
         await moveRotation(sql, rotation, { event: 'retirement_overdue', why, at });
       if (outcome !== 'revoked') return why;

@@ -85,7 +85,7 @@ async function readLimits({ store, config: { policy } }: Context, wanted: Findin
     whyNot({ key, rule, nowMs }) {
       const failure = failures.get(key.number);
       if (failure?.givenUpBy != null) {
-        const whyNot = `${failure.givenUpBy} gave its last rotation up; keywarden rotate ${key.id} begins another`;
+        const whyNot = `${failure.givenUpBy} gave up its last rotation; run keywarden rotate ${key.id} to start another`;
         return { whyNot, isTransient: false };
       }
       if (failure !== undefined && nowMs - toMs(failure.at) < restMs)

@@ -48,18 +48,18 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   const facts = run.facts.keys.find(({ number }) => number === key.number);
   if (facts === undefined) return not('the last listing does not show it', true);
   const { kind, projectId } = facts;
-  if (!isKeyKind(kind)) return not(`a ${kind} is no API key, and is not rotated from here`);
+  if (!isKeyKind(kind)) return not(`a ${kind} is not an API key, and Keywarden cannot rotate it`);
   const nowMs = nowMsOf(run, facts.scope);
   if (nowMs === null) return not('the control plane’s time is not known well enough', true);
   const settings = settingsFor(key, { connections: run.connections, rule, sink });
   if ('whyNot' in settings) return not(settings.whyNot);
   const own = run.facts.ownKeys.find(({ keyId }) => keyId === key.id);
   if (own !== undefined && run.connections.every(({ ownKeyId }) => ownKeyId !== key.id))
-    return not(`it is of the lineage of connection ${own.connection}’s own key`);
+    return not(`it belongs to the lineage of connection ${own.connection}’s own key`);
   const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
   if ('whyNot' in minter) return not(minter.whyNot, run.connections.length < config.connections.length);
   if (await hasOpenOrphan(store.sql, key.number))
-    return not('an orphan of an earlier rotation is to be looked at first; see keywarden incidents');
+    return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
   const lineage = facts.lineage?.number ?? key.number;
   const place = await sinkOf(
     context,

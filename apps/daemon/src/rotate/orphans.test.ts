@@ -85,7 +85,7 @@ test('T2: a namesake created long after the intent, or of a known successor, sta
     key_name: name,
   });
   await pass();
-  expect(await openIncidents()).toEqual([['orphan', name, 'its intent was answered with another key']]);
+  expect(await openIncidents()).toEqual([['orphan', name, 'the response to its intent named another key']]);
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
   await pass(day);
   expect(await openIncidents()).toEqual([]); // a person has closed it

@@ -26,7 +26,7 @@ import { sinkOf } from './sink-of.ts';
 export interface HandledOrphan extends Revocation {
   keyId: string;
   rotation: string;
-  /** Whether a person must look at it. */
+  /** Whether a person must review it. */
   isIncident: boolean;
   /** Whether it is left for a person, because it is not revoked automatically. */
   stays: boolean;
@@ -50,7 +50,7 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
     }
     const why = await whyItStays(context, suspect, run);
     const revocation = why === null ? await revokeOrphan(context, suspect, run) : left(why);
-    if (revocation.usedInFlight) run.stopped = 'a key was used while it was revoked; see keywarden incidents';
+    if (revocation.usedInFlight) run.stopped = 'a key was used during its revocation; see keywarden incidents';
     const isIncident = why !== null || revocation.outcome === 'failed';
     if (isIncident) {
       const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };
@@ -75,7 +75,7 @@ async function whyItStays(
   run: Run,
 ): Promise<string | null> {
   const rotation = await readRotation(context.store.db, number);
-  if (rotation === undefined) return 'its rotation is not known';
+  if (rotation === undefined) return 'its rotation is unknown';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;
   const answer = await sink.ask(key.id, context.signal);
@@ -106,7 +106,7 @@ async function judgeOrphan(
   { place }: Listed,
 ): Promise<Skip | MayGo> {
   const again = (await listSuspectedOrphans(context.store)).find(({ key }) => key.number === number);
-  if (again === undefined) return notNow('it is no orphan any more');
+  if (again === undefined) return notNow('it is no longer an orphan');
   const { facts, policySha256 } = await judgeScope(context, run.connections, place);
   const why = revocationHold(context.config.policy, facts, again.key)?.text ?? (await whyItStays(context, again, run));
   return why === null ? { policySha256, restsOnMembers: false } : notNow(why);

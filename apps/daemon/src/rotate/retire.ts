@@ -31,7 +31,7 @@ export async function retire(
       if ('why' in judged) return judged;
       const begun = { event: 'retirement_begun', at: controlPlaneNow(listed.connection) } as const;
       const retiring = await moveRotation(context.store.sql, judged.rotation, begun);
-      if (retiring === undefined) return notNow('another process moves it on');
+      if (retiring === undefined) return notNow('another process is advancing it');
       rotation = retiring;
       return { policySha256: judged.policySha256, restsOnMembers: false };
     },
@@ -47,11 +47,11 @@ async function judgeRetirement(
 ): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
   const { store, config } = context;
   const rotation = await readRotation(store.db, number);
-  if (rotation === undefined) return notNow('its rotation is not there');
+  if (rotation === undefined) return notNow('its rotation does not exist');
   const { facts, policySha256 } = await judgeScope(context, connections, place);
   const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));
-  if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has moved on');
-  if (step.do === 'mint') return notNow('it has moved on');
+  if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has already advanced');
+  if (step.do === 'mint') return notNow('it has already advanced');
   const { number: key, id, factScope: scope, controlPlane } = rotation.key;
   const user = connections.find((each) => each.ownKeyId === id && each.controlPlane === controlPlane);
   if (user !== undefined) return notNow(`connection ${user.name} itself uses this key`);

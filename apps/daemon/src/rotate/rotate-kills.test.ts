@@ -43,7 +43,7 @@ test.each(
       .filter((kind) => kind === 'file' || killAt.method !== 'rename')
       .map((kind) => ({ name, killAt, kind })),
   ),
-)('T2: kill -9 $name, with a $kind for a sink: the rotation comes to its end', async ({ killAt, kind }) => {
+)('T2: kill -9 $name, with a $kind for a sink: the rotation completes', async ({ killAt, kind }) => {
   const sinks = kind === 'file' ? fileSinks() : commandSinks({ reads: kind === 'command', store: storesBoth });
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');

@@ -39,6 +39,6 @@ test('T1: an old key is retired only when its successor is used and it has been 
   expect((await everyKey()).length).toBe(4);
   expect(await liveNames()).toContain('other');
   expect(await openIncidents()).toEqual([
-    ['rotation_stalled', 'other', 'its successor was not seen used within 14 days'],
+    ['rotation_stalled', 'other', 'no use of its successor was observed within 14 days'],
   ]);
 });

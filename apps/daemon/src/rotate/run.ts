@@ -15,7 +15,7 @@ export interface Run {
   failedSinks: Map<string, string>;
   /** Whether a person requested the pass. Then the conditions for automatic actions do not stop it. */
   isAsked: boolean;
-  /** Why the run stops: a key was used while it was revoked (R5), or a person has paused. */
+  /** Why the run stops: a key was used during its revocation (R5), or a person has paused. */
   stopped: string | null;
 }
 

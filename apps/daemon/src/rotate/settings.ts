@@ -49,6 +49,6 @@ export function settingsFor(
   }
   const name = sink ?? ofRule;
   return name === undefined
-    ? { whyNot: 'no rule of the policy says into which sink it is rotated; name one with --sink' }
+    ? { whyNot: 'no rule of the policy names a sink for it; specify one with --sink' }
     : { sink: name, ...times };
 }

@@ -50,7 +50,7 @@ function ownSink(
   const connection = connections.find((each) => each.name === name);
   const url = config.connections.find((each) => each.name === name)?.url;
   if (connection === undefined || url === undefined) return { whyNot: `connection ${name} cannot be used` };
-  if (connection.keyFile === null) return { whyNot: `connection ${name} does not take its key from a file any more` };
+  if (connection.keyFile === null) return { whyNot: `connection ${name} no longer takes its key from a file` };
   const file = fileSink(connection.keyFile, connection.ownKeyId);
   return {
     ...file,
@@ -59,8 +59,9 @@ function ownSink(
       const why = await createClient({ baseUrl: url, apiKey: secret, limiter })
         .auth({ signal })
         .then(
-          (answer) => (answer.accountId === accountId ? null : `the control plane does not take it as ${accountId}’s`),
-          () => 'it could not be tried at the control plane',
+          (answer) =>
+            answer.accountId === accountId ? null : `the control plane does not identify it as ${accountId}’s`,
+          () => 'it could not be tested at the control plane',
         );
       return why === null ? await file.deliver(secret, keyId, signal) : { isDelivered: false, why, mayHave: false };
     },

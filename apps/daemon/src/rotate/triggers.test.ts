@@ -50,7 +50,7 @@ test("R6: a rule in mode: plan rotates nothing automatically; a person's request
 test("R10: a store that no person has resumed acts on a person's request only", async () => {
   await prepare(['bot']);
   await store.sql`truncate keywarden.high_water_mark`;
-  expect((await pass())?.why).toContain('is older than it was');
+  expect((await pass())?.why).toContain('is an older copy');
   expect(await states()).toEqual([]);
   await ask(['bot']);
   expect(await states()).toEqual(['bot: delivered']);
@@ -210,7 +210,7 @@ test('a rotation that a person gave up is not begun again, and does not delay ot
   await moveRotation(store.sql, first, { event: 'given_up', by: 'ada', at: first.since });
   const next = await pass(2 * day);
   expect(next?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
-    expect.stringContaining('ada gave its last rotation up'),
+    expect.stringContaining('ada gave up its last rotation'),
   );
   expect((await listOpenRotations(store.db)).map(({ key }) => key.name)).toEqual(
     ['bot', 'other'].filter((name) => name !== first.key.name),
@@ -249,10 +249,10 @@ test('not adopted in time: an incident and one notice, and both keys stay; if ad
   }
   expect(await states()).toEqual(['bot: stalled']);
   expect(await openIncidents()).toEqual([
-    ['rotation_stalled', 'bot', 'its successor was not seen used within 14 days'],
+    ['rotation_stalled', 'bot', 'no use of its successor was observed within 14 days'],
   ]);
   expect(received).toHaveLength(1);
-  expect(received[0]).toContain('its successor was not seen used within 14 days');
+  expect(received[0]).toContain('no use of its successor was observed within 14 days');
   expect(await use(bot.key)).toBe(200);
   const secret = secretOf(bot.id);
   for (let days = 0; days < 30; days += 1) {

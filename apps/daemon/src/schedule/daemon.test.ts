@@ -173,5 +173,5 @@ test('a daemon that meets another schema than its own reports that', async () =>
   const unfit = Promise.withResolvers<unknown>();
   await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
   await start({ onUnfit: unfit.resolve }).catch(unfit.resolve);
-  expect(String(await unfit.promise)).toMatch(/they are not the ones of this version/);
+  expect(String(await unfit.promise)).toMatch(/which do not match the \d+ of this version/);
 });

@@ -58,7 +58,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });
   const complain = createComplaint(log);
   queues.on('error', (error) => complain(error));
-  queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues warn'));
+  queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues reported a warning'));
   await queues.start().catch((error: unknown) => {
     throw describeBossError(error);
   });
@@ -161,6 +161,6 @@ function createComplaint(log: Context['log']): (error: unknown) => void {
   return (error) => {
     if (performance.now() - saidMs < complaintMs) return;
     saidMs = performance.now();
-    log.error({ err: error }, 'the queues cannot be worked with, and are tried again');
+    log.error({ err: error }, 'the queues cannot be used; the daemon retries');
   };
 }

@@ -152,6 +152,6 @@ async function syncAccount(context: Context, names: string[], work: ConnectionWo
   if (failed.length > 0)
     throw new UserError(
       'incomplete',
-      `${failed.length} of ${names.length} connections failed: ${failed.join(', ')}; the log says why.`,
+      `${failed.length} of ${names.length} connections failed: ${failed.join(', ')}; the log shows the reasons.`,
     );
 }

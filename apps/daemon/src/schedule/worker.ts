@@ -82,10 +82,10 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
     if (number !== undefined) await finishJobRun(sql, { number, ...how }).catch(() => undefined);
     if (isHandedBack) {
       await handBack(worker, kind, job);
-      log.info('handed back, for the daemon stops');
+      log.info('the job was handed back because the daemon stops');
       return;
     }
-    log.error({ err: error, attempt: job.retryCount + 1 }, 'the job failed, and is tried again');
+    log.error({ err: error, attempt: job.retryCount + 1 }, 'the job failed; it is retried');
     throw new JobFailure(error);
   } finally {
     linked.release();

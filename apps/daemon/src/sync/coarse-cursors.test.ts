@@ -85,7 +85,7 @@ test('A1: a walk that was interrupted under times of whole seconds recovers once
   };
   const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 12, times: 1 };
   await fixture.controls.setFaults([cut]);
-  await expect(pass()).rejects.toThrow(/could not be read whole/);
+  await expect(pass()).rejects.toThrow(/could not be read completely/);
   expect(await store.sql`select 1 from keywarden.open_walk`).toHaveLength(1);
   await fixture.controls.setSettings({ times: 'microseconds' });
   expect(await pass()).toMatchObject({ projects: 1 });

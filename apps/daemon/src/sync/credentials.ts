@@ -53,7 +53,7 @@ export async function syncCredentials(context: Context, connection: Connection):
     if (failures.length > 0)
       throw new UserError(
         'incomplete',
-        `The credentials of ${failures.length} of ${projects.length} projects of connection ${connection.name} could not be listed; the log names them, the others are stored, and the next sync tries again.`,
+        `The credentials of ${failures.length} of ${projects.length} projects of connection ${connection.name} could not be listed; the log names them. The others are stored, and the next sync tries again.`,
       );
   });
   const hidden = counts.hidden_lists === undefined ? '' : `, ${counts.hidden_lists} lists hidden from this credential`;
@@ -78,7 +78,7 @@ async function syncProject(
       add(counts, 'credentials', keys.length);
       if (whySuspect === null) continue;
       add(counts, 'suspect_listings');
-      context.log.warn({ scope, whySuspect }, 'a listing of credentials proves no absence');
+      context.log.warn({ scope, whySuspect }, 'a listing of credentials is suspect; it proves no absence');
     } catch (error) {
       if (isHidden(error)) add(counts, 'hidden_lists');
       // One list's failure does not stop the others.

@@ -95,11 +95,11 @@ export async function syncMembers(
   }
 }
 
-/** Returns an error in words, never a driver's message, which may contain rows. */
+/** Returns an error as text, never a driver's message, which may contain rows. */
 const inWords = (error: Error) =>
   error instanceof UserError || error instanceof ControlPlaneError
     ? error.message
-    : `a row that the store cannot hold, ${codeOf(error)}`;
+    : `the store cannot hold a row: ${codeOf(error)}`;
 
 /**
  * Returns whether an error affects one scope only. It does not stop the others; a refused credential or an outage does (R7).

@@ -126,7 +126,7 @@ test('a project that cannot be read does not stop the others, and is named', asy
   await fixture.controls.setFaults([
     { path: '/projects/{project_id}/operations', kind: 'status', status: 403, times: 1 },
   ]);
-  await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read whole: [\w-]+ \(/);
+  await expect(sync()).rejects.toThrow(/The operations of 1 of 6 projects could not be read completely: [\w-]+ \(/);
   await fixture.controls.setFaults([]);
   const [run] = await store.sql`select status, counts from keywarden.sync_run order by number desc limit 1`;
   expect(run).toMatchObject({ status: 'failed', counts: { projects: 6 } });
@@ -181,7 +181,7 @@ test('A3: an interrupted first walk resumes at its last page, and a walk from th
   };
   const cut = { path: '/projects/{project_id}/operations', kind: 'status', status: 403, after: 6, times: 1 };
   await other.controls.setFaults([cut]);
-  await expect(syncOperations(other.context, connectionOf(other))).rejects.toThrow(/could not be read whole/);
+  await expect(syncOperations(other.context, connectionOf(other))).rejects.toThrow(/could not be read completely/);
   expect(await requests()).toBe(7);
   // Three pages of four and their proofs are done. The last page is read and found short, and the newest is read again.
   expect(await syncOperations(other.context, connectionOf(other))).toMatchObject({ resumed_walks: 1 });
@@ -215,7 +215,7 @@ test('a page that fails does not keep newer operations out, and the project is n
 
 test("nothing is archived while the local clock and the control plane's are far apart, since a wrong claim would be permanent", async () => {
   const connection = { ...connectionOf(fixture), isSandbox: false, skewMs: 86_400_000 };
-  await expect(syncOperations(fixture.context, connection)).rejects.toThrow(/Our clock is 86400 s off/);
+  await expect(syncOperations(fixture.context, connection)).rejects.toThrow(/The local clock is 86400 s from/);
 });
 
 test('a month that was dropped during this process is created again for a project with late operations', async () => {

@@ -49,7 +49,7 @@ export async function syncOperations(context: Context, connection: Connection, s
     });
     counts.requests = connection.requests() - requestsBefore;
     for (const { project, error } of failures)
-      context.log.warn({ project, err: error }, 'a project could not be read whole');
+      context.log.warn({ project, err: error }, 'a project could not be read completely');
     if (failures.length > 0) throw describeFailures(failures, projects.length);
   });
   part.end(summaryOf(counts));
@@ -100,7 +100,7 @@ function describeFailures(failures: Failure[], total: number): UserError {
   const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';
   return new UserError(
     'incomplete',
-    `The operations of ${failures.length} of ${total} projects could not be read whole: ${names.join(', ')}${more} (${word}); the others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${total} projects could not be read completely: ${names.join(', ')}${more} (${word}). The others are stored, and the next sync tries again.`,
   );
 }
 
@@ -116,6 +116,6 @@ function summaryOf({
   return [
     `${operations} read in ${projects} projects by ${requests} requests: ${inserted} new, ${changed} changed`,
     ...(vanished > 0 ? [`${vanished} projects vanished meanwhile`] : []),
-    ...(unproved > 0 ? [`${unproved} instants not proved whole (keywarden coverage names them)`] : []),
+    ...(unproved > 0 ? [`${unproved} instants not proved complete (keywarden coverage lists them)`] : []),
   ].join(', ');
 }

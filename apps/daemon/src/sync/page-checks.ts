@@ -13,10 +13,11 @@ export function assertDescends(
   if (next !== null && rows === 0) throw refuse('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
   if (next === null && rows >= limit) throw refuse('is full and has no cursor');
-  if (next !== null && next === place?.cursor) throw refuse('does not go on from the page before');
+  if (next !== null && next === place?.cursor) throw refuse('does not continue from the previous page');
   let above = place?.below;
   for (const { createdAt } of items) {
-    if (above !== undefined && compareInstants(createdAt, above) > 0) throw refuse('does not go down in time');
+    if (above !== undefined && compareInstants(createdAt, above) > 0)
+      throw refuse('is not in descending order of time');
     above = createdAt;
   }
 }
@@ -43,11 +44,11 @@ export function withoutImpossible(
   const impossible = [...page.items.entries()].filter(([, each]) => !isPossible(each));
   const [first] = impossible;
   if (impossible.length === page.items.length)
-    throw refuse(`has a row created ${first?.[1].createdAt}, which cannot be`);
+    throw refuse(`has a row created ${first?.[1].createdAt}, which is impossible`);
   const rejected = impossible.map(([item, { id, createdAt }]) => ({
     index: rowOf(page, item),
     id,
-    why: `created_at is ${createdAt}, which cannot be`,
+    why: `created_at is ${createdAt}, which is impossible`,
     record: { id, created_at: createdAt },
   }));
   const all = [...page.rejected, ...rejected].toSorted((a, b) => a.index - b.index);

@@ -91,5 +91,5 @@ export async function keepRejected(
   await saveRejectedRows(store.sql, { controlPlane, list, place }, rejected);
   add(counts, 'rejected_rows', rejected.length);
   const example = { id: first.id, why: first.why };
-  log.warn({ list, place, rows: rejected.length, example }, 'rows cannot be read, and are kept apart');
+  log.warn({ list, place, rows: rejected.length, example }, 'rows cannot be read; they are stored separately');
 }

@@ -31,7 +31,7 @@ export function parseScope(name: string): Scope {
   const kind = otherKinds.find((each) => each === prefix);
   if (prefix === 'user') return { kind: 'user', userId: id };
   if (prefix === 'organization') return { kind: 'organization', organizationId: id };
-  if (kind === undefined) throw new Error(`${name} is no scope`);
+  if (kind === undefined) throw new Error(`${name} is not a scope`);
   const slash = id.lastIndexOf('/');
   return { kind, organizationId: id.slice(0, slash), projectId: id.slice(slash + 1) };
 }

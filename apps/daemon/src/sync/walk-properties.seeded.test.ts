@@ -19,7 +19,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type WalkedPage, walkOperations } from './walk.ts';
 
-test('A2, a property: for any groups, limits and rows added meanwhile, what is claimed is there, and the rest is named', async () => {
+test('A2, a property: for any groups, limits and rows added meanwhile, what is claimed is stored, and the rest is reported', async () => {
   const groups = fc.array(fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 700 })), {
     maxLength: 12,
   });

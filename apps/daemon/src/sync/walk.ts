@@ -115,7 +115,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     const [first] = page.items;
     if (place !== null && place === from && first !== undefined && compareInstants(first.createdAt, place.below) > 0)
-      throw new PlaceError('goes up from where the walk stood');
+      throw new PlaceError('begins above the place where the walk continues');
     assertDescends(page, { projectId, limit, place });
     const last = page.items.at(-1);
     // A row that can no longer be read still counts as shown.
@@ -283,7 +283,7 @@ export class PlaceError extends ControlPlaneError {
 /** Rows above the place were lost, and no later walk would request them again. */
 export class OverlapError extends PlaceError {
   constructor(rows: number) {
-    super(`does not show ${rows} rows above it again`);
+    super(`does not repeat ${rows} rows above it`);
   }
 }
 

@@ -44,7 +44,7 @@ const mostEmptyPages = 100;
  * Returns a page that lacks no row between its first and its last. Its cursor is null if it ends the list. Skips empty pages with a cursor.
  *
  * Services end a list in two ways: with a short page without a cursor, or with an empty page after a short one. A short page with a cursor
- * is the last one if the store knows that. It is also the last one if a larger page was seen, so that it is truly short, and nothing
+ * is the last one if the store shows that. It is also the last one if a larger page was seen, so that it is truly short, and nothing
  * follows it.
  *
  * Any other short page with a cursor, and any page with repeated rows, is requested again until two successive responses are the same. A
@@ -58,7 +58,7 @@ export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, 
   let page = await fetchAgreed(client, projectId, { ...asked, isKnownEnd });
   const passedOver: RejectedRow[] = [];
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
-    if (empty > mostEmptyPages) throw refuse('is empty and has a cursor, again and again');
+    if (empty > mostEmptyPages) throw refuse('is repeatedly empty and has a cursor');
     passedOver.push(...page.rejected);
     cursor = page.cursor;
     page = await fetchAgreed(client, projectId, { ...asked, cursor });
@@ -98,7 +98,7 @@ async function fetchAgreed(
     const next = await ask();
     if (isSame(page, next) || (asked.cursor === undefined && isPushedDown(page, next)))
       return { ...next, isLast: false };
-    if (attempt === attempts) throw refuse('has other rows each time');
+    if (attempt === attempts) throw refuse('has different rows each time');
     page = next;
   }
   return { ...page, isLast: false };

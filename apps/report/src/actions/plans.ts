@@ -21,7 +21,7 @@ export async function approvePlan(
     throw new Problem(
       409,
       'Conflict',
-      `Plan ${plan} was not made within the last day; choose a newer one from /v1/plans.`,
+      `Plan ${plan} was not produced within the last day; choose a newer one from /v1/plans.`,
     );
 }
 

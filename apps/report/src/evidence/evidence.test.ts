@@ -78,13 +78,13 @@ test('a control whose measures count no exceptions is not reported as free of ex
   expect(textOf('summary.md')).toContain('No measure of this control counts exceptions');
 });
 
-test('a plan that was made again in the period counts as a plan of the period', async () => {
+test('a plan that the same facts produced again in the period counts as a plan of the period', async () => {
   await fixture.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
   const { textOf } = await evidenceOf('soc-2:CC6.1');
   expect(textOf('soc-2_CC6.1/02-findings.ndjson').split('\n')).toHaveLength(4);
   await fixture.store.sql`update keywarden.plan set last_made_at = '2026-04-20'`;
   const { manifest } = await evidenceOf('soc-2:CC6.1');
-  expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was made in the period.' });
+  expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was created in the period.' });
 });
 
 test('evidence includes keys that one listing lacked and keys that were never reviewed', async () => {

@@ -95,11 +95,11 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
 
 const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
 
-/** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as made at that time. */
+/** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as created at that time. */
 async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
   const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
   const planId = plan?.id ?? '';
-  const missing = plan === undefined ? { missing: 'No plan was made in the period.' } : {};
+  const missing = plan === undefined ? { missing: 'No plan was created in the period.' } : {};
   return { batches: snapshot.stream(findingList({ planId }, null)), isException: false, ...missing };
 }
 

@@ -33,7 +33,7 @@ export function summarize(manifest: Manifest): string {
   const { from, to, as_of: asOf, made_at: madeAt, made_by: madeBy } = manifest;
   return [
     `# Evidence from ${from} to ${to}${manifest.partial ? ' (partial)' : ''}`,
-    `Made ${madeAt} by ${madeBy}. Keys are as they were at ${asOf}. The SHA-256 of each file is in manifest.json.`,
+    `Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. The SHA-256 of each file is in manifest.json.`,
     manifest.partial
       ? `**Partial**: ${manifest.partial_because.join('; ')}. The files under not-seen/ list the details.`
       : 'There is no known blind spot or gap in the period.',

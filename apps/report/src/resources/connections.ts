@@ -5,7 +5,7 @@ import { columnsFor } from '../dashboard/columns.ts';
 import type { Resource } from '../resource.ts';
 
 const blindness = {
-  personal_keys: (members: number | null) => `no connection sees the personal keys of ${members} members`,
+  personal_keys: (members: number | null) => `no connection can list the personal keys of ${members} members`,
   members_unknown: () => 'its members were never listed',
   listing_old: () => 'its keys were last listed more than a day ago',
   own_key_unknown: () => 'its own key is unknown, so nothing is revoked in any scope that it sees',

@@ -19,7 +19,7 @@ import { addList, addRoute } from '../route.ts';
 
 const access = allow('viewer');
 const reasons = {
-  recent: 'not walked since, or too new to be proved',
+  recent: 'not walked since then, or too new to be proved',
   deleted: 'the project was deleted before a walk covered this time',
   unreadable: 'some rows of the project cannot be read and may belong here',
   not_walked: 'the first walk has not reached this time',

@@ -221,7 +221,7 @@ async function holePart({ db }: Services, { query, principal }: Visit, of: Inven
   if (holes.length === 0)
     return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">
-    <summary>At ${at}, the ${of} of ${holes.length} scopes are not fully known</summary>
+    <summary>At ${at}, the inventory of ${of} in ${holes.length} scopes is incomplete</summary>
     <ul>
       ${holes.map((hole) => html`<li>${hole.scope}: no complete listing from ${hole.from ?? 'ever'} to ${hole.to ?? 'now'}</li>`)}
     </ul>

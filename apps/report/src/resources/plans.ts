@@ -42,14 +42,14 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       fields: {},
       columns: columnsFor(planItem, {
         id: { label: 'Plan', cell: ({ id }) => link(`/plans/${id}`, id) },
-        created_at: 'Made',
+        created_at: 'Created',
         items: 'To revoke',
         held: 'Held',
         reported: 'Reported',
         revoked: 'Revoked',
         approvals: { label: 'Approvals', is: 'text', cell: standing },
       }),
-      empty: 'There is no plan yet; the daemon makes one in each pass.',
+      empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
   });
   planRoutes(app, services);
@@ -77,8 +77,8 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       title: `Plan ${id}`,
       body: html`
         ${facts([
-          ['Made', time(plan.created_at)],
-          ['Last made', time(plan.last_made_at)],
+          ['Created', time(plan.created_at)],
+          ['Last produced', time(plan.last_made_at)],
           ['To revoke', plan.items],
           ['Held', plan.held],
           ['Reported', plan.reported],
@@ -146,7 +146,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
       method: 'post',
       path: '/v1/plans/{plan_id}/approvals',
       summary:
-        'Approves a plan made within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
+        'Approves a plan produced within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
       access: operator,
       params,
       response: planItem,

@@ -119,7 +119,7 @@ function describe(review: Review): Html {
       <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
       <progress id="progress" max="${review.keys}" value="${decided}"></progress>
     </p>
-    ${review.holes.length === 0 ? '' : html`<p class="notice warn">The keys of ${review.holes.length} scopes were not fully known then.</p>`}`;
+    ${review.holes.length === 0 ? '' : html`<p class="notice warn">The inventory of ${review.holes.length} scopes was incomplete then.</p>`}`;
 }
 
 const markColumn: Column<z.infer<typeof reviewedKey>> = {

@@ -9,7 +9,7 @@ export async function readBody(response: Response, maxBytes: number): Promise<st
   const bytes = await readBytes(response, maxBytes);
   // Most bodies are ASCII, which needs no decoding.
   if (isAscii(bytes)) return bytes.toString('latin1');
-  if (!isUtf8(bytes)) throw new ControlPlaneError('invalid_response', 'the answer is not UTF-8');
+  if (!isUtf8(bytes)) throw new ControlPlaneError('invalid_response', 'the response is not UTF-8');
   return bytes.toString('utf8');
 }
 
@@ -33,7 +33,7 @@ async function readBytes(response: Response, maxBytes: number): Promise<Buffer> 
 }
 
 const tooLarge = (maxBytes: number) =>
-  new ControlPlaneError('invalid_response', `an answer of more than ${maxBytes} bytes`);
+  new ControlPlaneError('invalid_response', `the response has more than ${maxBytes} bytes`);
 
 // V8 and the ECMAScript 2025 proposal pass a reviver a third argument; TypeScript's library does not declare it yet.
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;

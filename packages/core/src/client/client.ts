@@ -131,7 +131,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     const { operation } = parse(wire.oneOperationSchema, reply, route);
     if (operation.id === operationId && operation.projectId === projectId) return operation;
     const { status, requestId } = reply;
-    throw new ControlPlaneError('invalid_response', `${route} answered with another operation`, { status, requestId });
+    throw new ControlPlaneError('invalid_response', `${route} returned another operation`, { status, requestId });
   };
 
   const waitFor = (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
@@ -232,7 +232,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     /** Polls an operation until it ends; `WaitOptions` sets the interval and the deadline. */
     async waitForOperation(projectId: string, operationId: string, wait: WaitOptions = {}): Promise<OperationEnd> {
       const [end] = await waitFor([{ projectId, id: operationId }], wait);
-      if (end === undefined) throw new Error('a wait for one operation gave none');
+      if (end === undefined) throw new Error('waiting for one operation returned no result');
       return end;
     },
 

@@ -9,7 +9,7 @@ export type ControlPlaneErrorCode =
   | 'unavailable' // 5xx or no response to a read, after the last attempt
   | 'unreachable' // nothing was sent
   | 'limiter_failed' // the limiter's store failed; nothing was sent
-  | 'invalid_response' // not a control plane response: not JSON, another shape, or a redirect
+  | 'invalid_response' // not a control plane response: not JSON, an unexpected shape, or a redirect
   | 'timed_out' // the call's timeout passed before anything was sent, or an operation's deadline passed
   | 'outcome_unknown' // a write was sent, and its result is unknown
   | 'aborted'; // the caller's signal

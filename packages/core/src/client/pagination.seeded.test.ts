@@ -31,7 +31,7 @@ test('for any pages of a server, each row of each page is yielded once, and the 
         for await (const row of items(followPages(fetchPage))) yielded.push(row);
         return 'to its end';
       };
-      expect(await read().catch(String)).toMatch(/to its end|repeats a cursor/);
+      expect(await read().catch(String)).toMatch(/to its end|repeats an earlier cursor/);
       expect(yielded).toEqual(answered);
       expect(asked).toBeLessThan(10);
     }),

@@ -43,11 +43,12 @@ export async function* followPages<P extends Page<unknown>>(
     yield page;
     if (page.cursor === null) return;
     if (seen.has(page.cursor)) {
-      throw new ControlPlaneError('invalid_response', 'a page of a list repeats a cursor that came before');
+      throw new ControlPlaneError('invalid_response', 'a page of a list repeats an earlier cursor');
     }
     const rows = page.items.length + (page.rejected?.length ?? 0) + (page.unavailableIds?.length ?? 0);
     empty = rows === 0 ? empty + 1 : 0;
-    if (empty > mostEmptyPages) throw new ControlPlaneError('invalid_response', 'a list has empty pages without end');
+    if (empty > mostEmptyPages)
+      throw new ControlPlaneError('invalid_response', 'a list has too many empty pages in a row');
     seen.add(page.cursor);
     cursor = page.cursor;
   }

@@ -85,7 +85,7 @@ function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = fal
   if (list === 'keys' && Array.isArray(json))
     return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };
   const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
-  if (found === undefined) throw invalid(reply, `${route} answered without its list of ${list}`);
+  if (found === undefined) throw invalid(reply, `${route} returned no list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
   const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, { item, hasSecrets });
   return { ...rows, cursor: pagination, ...rest };
@@ -99,7 +99,7 @@ function readRows<T>(
 ): Pick<Page<T>, 'items' | 'rejected'> {
   const parsed = listOf(item).safeParse(reply.json);
   if (parsed.success) return { items: parsed.data };
-  if (!Array.isArray(reply.json)) throw invalid(reply, `${route} answered with no list`);
+  if (!Array.isArray(reply.json)) throw invalid(reply, `${route} returned no list`);
   const items: T[] = [];
   const rejected: RejectedRow[] = [];
   for (const [index, row] of reply.json.entries()) {
@@ -148,7 +148,7 @@ function typesOf(row: unknown): unknown {
 export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
   const parsed = schema.safeParse(reply.json);
   if (parsed.success) return parsed.data;
-  throw invalid(reply, `${route} answered with another shape: ${describe(parsed.error)}`);
+  throw invalid(reply, `${route} returned an unexpected shape: ${describe(parsed.error)}`);
 }
 
 /**
@@ -157,7 +157,7 @@ export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
 export function parseWrite<T>(schema: z.ZodType<T>, { json, status, requestId }: Reply, route: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  const message = `${route} answered a write with another shape`;
+  const message = `${route} returned an unexpected shape for a write`;
   throw new ControlPlaneError('outcome_unknown', message, { status, requestId });
 }
 

@@ -130,7 +130,7 @@ test('a response that does not arrive within the timeout of an attempt counts as
   const baseUrl = await answering(() => undefined);
   const error = await failure(client({ baseUrl, timeoutMs: 20 }).currentUser());
   expect(error.code).toBe('unavailable');
-  expect(error.message).toContain('no answer within 20 ms');
+  expect(error.message).toContain('no response within 20 ms');
   expect(slept).toHaveLength(3);
   expect((await failure(client({ baseUrl, timeoutMs: 20 }).createPersonalKey('x'))).code).toBe('outcome_unknown');
 });

@@ -117,7 +117,7 @@ function requireIds({ route, params = {} }: CallOptions): void {
   for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
     const id = params[name] ?? '';
     if (['', '.', '..'].includes(id))
-      throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is no id`);
+      throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is not a valid id`);
   }
 }
 
@@ -151,10 +151,10 @@ async function waitForPermit({ limiter, time, callTimeoutMs }: TransportOptions,
   );
   if (signal?.aborted) throw new ControlPlaneError('aborted', 'the call was aborted before it was sent');
   if (running.over.aborted) {
-    throw new ControlPlaneError('timed_out', `${method} ${route} had no turn within ${callTimeoutMs} ms`);
+    throw new ControlPlaneError('timed_out', `${method} ${route} got no permit within ${callTimeoutMs} ms`);
   }
   // A store's own error text may contain a connection's password.
-  if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} had no turn: the limiter failed`);
+  if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} got no permit: the limiter failed`);
   return time.now() - startedMs;
 }
 
@@ -247,12 +247,12 @@ function readReply(
   if (status === 204) return { json: null, ...rest };
   const type = headers.get('content-type');
   if (type !== null && !/\bjson\b/i.test(type)) {
-    throw new ControlPlaneError('invalid_response', `the answer is ${type.slice(0, 60)} and not JSON`);
+    throw new ControlPlaneError('invalid_response', `the response is ${type.slice(0, 60)}, not JSON`);
   }
   try {
     return { json: parseJson(text, { exactIntegers: request.exactIntegers ?? false }), ...rest };
   } catch {
-    throw new ControlPlaneError('invalid_response', 'the answer is not JSON');
+    throw new ControlPlaneError('invalid_response', 'the response is not JSON');
   }
 }
 
@@ -272,10 +272,10 @@ function describeLoss(
   cause: unknown,
 ): string {
   if (cause instanceof ControlPlaneError) return cause.message;
-  if (request.signal?.aborted) return 'aborted under way';
-  if (request.over.aborted) return `no answer within ${callTimeoutMs} ms, all attempts together`;
-  if (cause instanceof Error && cause.name === 'TimeoutError') return `no answer within ${timeoutMs} ms`;
-  return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'did not answer whole'} (${networkCode(cause)})`;
+  if (request.signal?.aborted) return 'the call was aborted in flight';
+  if (request.over.aborted) return `no response within ${callTimeoutMs} ms over all attempts`;
+  if (cause instanceof Error && cause.name === 'TimeoutError') return `no response within ${timeoutMs} ms`;
+  return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'sent an incomplete response'} (${networkCode(cause)})`;
 }
 
 /** Removes the credential from a text: a control plane, or a proxy before it, may repeat it in a response. */

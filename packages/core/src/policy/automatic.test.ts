@@ -46,9 +46,9 @@ test('R6: in each scope one canary is revoked first, and the rest after canary_w
   const both = policyOf({ enforcement: { organizations: { '*': { mode: 'enforce' } } } });
   const others = makeKey(4, { scope: '1/organization:other', organizationId: 'other', use: usedDaysAgo(1) });
   const first = decide(among([...keys, others]), both);
-  expect(first).toEqual({ 1: 'one key of its scope goes first, the others 24h later', 2: null, 3: null });
+  expect(first).toEqual({ 1: 'one key of its scope is revoked first, the others 24h later', 2: null, 3: null });
   const waiting = decide(among([makeKey(2)], { automatic: [daysAgo(0.9)] }));
-  expect(waiting[2]).toMatch(/^a key of its scope went first at .*, and the others follow 24h later$/);
+  expect(waiting[2]).toMatch(/^a key of its scope was revoked first, at .*; the others follow 24h later$/);
   expect(decide(among([makeKey(2)], { automatic: [daysAgo(1)] }))).toEqual({ 2: null });
 });
 
@@ -124,7 +124,9 @@ test('R3: keys that wait for a person use no quota of the keys that are revoked 
   const waiting = makePlan(small, among(keys.map((key) => ({ ...key, isAcknowledged: true }))));
   expect(waiting.document.items.map(({ key }) => key.name)).toContain('old 2');
   expect(
-    plan.automatic.filter(({ waits }) => waits?.startsWith('it waits: a plan revokes at most 2') === true),
+    plan.automatic.filter(
+      ({ waits }) => waits?.startsWith('it waits for a later plan: a plan revokes at most 2') === true,
+    ),
   ).toHaveLength(1);
 });
 

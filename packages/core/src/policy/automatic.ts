@@ -137,10 +137,10 @@ function waitsForCanary(
     .toSorted((a, b) => a - b);
   const [first] = wentMs;
   if (first === undefined) {
-    if (canaries.has(scope.scope)) return `one key of its scope goes first, the others ${wait.text} later`;
+    if (canaries.has(scope.scope)) return `one key of its scope is revoked first, the others ${wait.text} later`;
     canaries.add(scope.scope);
     return null;
   }
   if (nowMs - first >= wait.ms) return null;
-  return `a key of its scope went first at ${new Date(first).toISOString()}, and the others follow ${wait.text} later`;
+  return `a key of its scope was revoked first, at ${new Date(first).toISOString()}; the others follow ${wait.text} later`;
 }

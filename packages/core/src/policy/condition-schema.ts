@@ -4,30 +4,30 @@ import { duration } from '../values/time.ts';
 
 /** The control plane shows a use only minutes later. A limit below a day would flag keys that are constantly in use. */
 const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {
-  error: 'a key is idle after 1d at least; m are minutes',
+  error: 'must be at least 1d; the unit m means minutes',
 });
 
 const names = z.array(z.string().min(1)).min(1);
 
-const network = z
-  .string()
-  .refine(isNetwork, { error: 'an address or a range of addresses: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32' });
+const network = z.string().refine(isNetwork, {
+  error: 'must be an address or a range of addresses: 203.0.113.7, 203.0.113.0/24, 2001:db8::/32',
+});
 
 const leaves = {
-  unused_for: idleness.optional().describe('the last use is longer ago; keys that were never used are not meant'),
-  never_used_for: idleness.optional().describe('never used, and created longer ago'),
-  older_than: duration.optional().describe('created longer ago'),
+  unused_for: idleness.optional().describe('last used longer ago than this; excludes keys that were never used'),
+  never_used_for: idleness.optional().describe('never used, and created longer ago than this'),
+  older_than: duration.optional().describe('created longer ago than this'),
   more_than: z
     .strictObject({ number: z.int().min(1), per: z.enum(['organization', 'creator', 'project']) })
     .optional()
-    .describe('those beyond the number, the longest unused first'),
+    .describe('the keys beyond this number, the longest unused first'),
   used_outside: z.array(network).min(1).optional().describe('used from an address in none of these ranges'),
-  creator_left: z.literal(true).optional().describe('its creator is no member of the organization any more'),
-  without_expiry: z.literal(true).optional().describe('it never expires, as no API key does'),
-  expires_within: duration.optional().describe('it expires before so long has passed, or has expired'),
-  name_not_matching: names.optional().describe('its name is of none of these patterns'),
-  reviewed_out: z.literal(true).optional().describe('an access review that is signed decided to revoke it'),
-  unscoped: z.literal(true).optional().describe('an organization key that one project’s key would serve'),
+  creator_left: z.literal(true).optional().describe('its creator is no longer a member of the organization'),
+  without_expiry: z.literal(true).optional().describe('it never expires, like all API keys'),
+  expires_within: duration.optional().describe('it expires within this time, or has expired'),
+  name_not_matching: names.optional().describe('its name matches none of these patterns'),
+  reviewed_out: z.literal(true).optional().describe('a signed access review decided to revoke it'),
+  unscoped: z.literal(true).optional().describe('an organization key that a key of one project could replace'),
 };
 
 /** The settings of a condition, which a rule contains directly. Exactly one of them is set. */

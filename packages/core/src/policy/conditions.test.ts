@@ -34,14 +34,16 @@ test('a combination lists each of its reasons', () => {
   ]);
   expect(
     found({ all: [old, { not: { any: [{ unused_for: '200d' }, { creator_left: true }] } }] }, key ? [key] : []),
-  ).toEqual([['1', 'created 365 days ago, more than 100d; it is not so that: unused_for 200d or creator_left']]);
+  ).toEqual([
+    ['1', 'created 365 days ago, more than 100d; this condition does not hold: unused_for 200d or creator_left'],
+  ]);
 });
 
 test('a key that might be flagged, if its facts were known, is reported as unknown with the reason', () => {
   const rule = policySchema.parse({ rules: [{ name: 'r', action: 'revoke', ...unused }] });
   const [judgement] = evaluate(rule, makeFacts([makeKey(4, { use: { state: 'unknown' } })]));
   expect(judgement?.unknowns.map(({ why }) => why)).toEqual([
-    'its last use is unknown: it went backwards, lies before its creation, or has no time',
+    'its last use is unknown: it moved backwards, is before its creation, or has no time',
   ]);
 });
 
@@ -82,7 +84,7 @@ test('unscoped finds organization keys in use that one project key could replace
   ];
   const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
   expect(findings(two).map(({ number, reason }) => [number, reason])).toEqual([
-    ['1', 'it may do everything that its organization may, and its name names project quiet-river-123 alone'],
+    ['1', 'it has all permissions of its organization, and its name contains only project quiet-river-123'],
   ]);
   expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3']);
 });
@@ -112,11 +114,11 @@ test.each([
   [{ ...old, preset: 'pci-dss-8.2.6' }, /exactly one of preset/],
   [{ used_outside: ['10.0.0.0/33'] }, /an address or a range/],
   [{ used_outside: ['10.0.0.0/8'], action: 'revoke' }, /an address can be forged/],
-  [{ all: [old, { unscoped: true }], action: 'rotate' }, /their action is report or notify/],
-  [{ ...old, mode: 'enforce' }, /mode: enforce belongs to action: revoke/],
-  [{ ...old, notices: ['7d'] }, /notices belong to action: revoke/],
-  [{ ...old, action: 'revoke', notices: ['7d', '1w'] }, /two notices are of the same time/],
-  [{ all: [old, unused], action: 'revoke', even_in_use: true }, /does not belong to rules on inactivity/],
+  [{ all: [old, { unscoped: true }], action: 'rotate' }, /their action must be report or notify/],
+  [{ ...old, mode: 'enforce' }, /mode: enforce requires action: revoke/],
+  [{ ...old, notices: ['7d'] }, /notices require action: revoke/],
+  [{ ...old, action: 'revoke', notices: ['7d', '1w'] }, /two notices have the same duration/],
+  [{ all: [old, unused], action: 'revoke', even_in_use: true }, /does not apply to rules on inactivity/],
 ])('a rule that makes no sense is refused: %j', (rule, message) => {
   expect(() => policy(rule)).toThrow(message);
 });

@@ -19,14 +19,16 @@ export type Test = (judged: Judged) => Evidence | Unknown | false;
 export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
 
 const unknownUse: Unknown = {
-  unknown: 'its last use is unknown: it went backwards, lies before its creation, or has no time',
+  unknown: 'its last use is unknown: it moved backwards, is before its creation, or has no time',
 };
 
 /** Returns why a key's use is unknown. */
 const whyUseUnknown = ({ kind }: KeyFacts): Unknown =>
-  showsUse(kind) ? unknownUse : { unknown: `its last use is unknown: upstream does not say when a ${kind} was used` };
+  showsUse(kind)
+    ? unknownUse
+    : { unknown: `its last use is unknown: the control plane does not report when a ${kind} was used` };
 
-const unknownAge: Unknown = { unknown: 'when it was created is unknown: what its record says cannot be' };
+const unknownAge: Unknown = { unknown: 'its creation time is unknown: the time in its record is impossible' };
 
 /** Returns the test of a condition. `ranks` gives the ranks of keys among those that the rule matches. */
 export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {
@@ -88,7 +90,7 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
   if (networks !== undefined) return usedOutside(networks);
   if (left !== undefined) {
     return ({ key: { creator, creatorId } }) => {
-      if (creator === 'unknown') return { unknown: 'whether its creator is a member still is unknown' };
+      if (creator === 'unknown') return { unknown: 'it is unknown whether its creator is still a member' };
       return creator === 'left' && { condition: 'creator_left', creator_id: creatorId };
     };
   }
@@ -117,7 +119,9 @@ function usedOutside(networks: string[]): Test {
     const outside = clients.filter((address) => isInside(address) === false).toSorted();
     if (outside.length > 0) return { addresses: outside, condition: 'used_outside', limit: networks };
     return (
-      clients.some((address) => isInside(address) === undefined) && { unknown: 'an address of its use is not readable' }
+      clients.some((address) => isInside(address) === undefined) && {
+        unknown: 'an address that used it cannot be read',
+      }
     );
   };
 }

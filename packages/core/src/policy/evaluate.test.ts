@@ -116,15 +116,15 @@ test('older_than judges age alone, regardless of use', () => {
 test('name_not_matching flags names that match none of the patterns; a point is literal, and case counts', () => {
   const rule = { name: 'names', name_not_matching: ['ci-*', 'a?b'], action: 'report' };
   expect(named(rule)).toEqual([
-    ['2', 'its name "tmp" is not of ci-* or a?b'],
-    ['3', 'its name "CI-deploy" is not of ci-* or a?b'],
+    ['2', 'its name "tmp" does not match ci-* or a?b'],
+    ['3', 'its name "CI-deploy" does not match ci-* or a?b'],
   ]);
   expect(named({ ...rule, name_not_matching: ['a.b'] }).map(([number]) => number)).toEqual(['1', '2', '3']);
 });
 
 test('creator_left flags keys whose creator is known to have left, and not keys whose creator is unknown', () => {
   expect(named({ name: 'left', creator_left: true, action: 'report' })).toEqual([
-    ['2', 'its creator bela is no member of the organization any more'],
+    ['2', 'its creator bela is no longer a member of the organization'],
   ]);
 });
 
@@ -141,5 +141,5 @@ test('match selects by project, creator and name; more_than by project counts on
 test('a rule with two conditions, or with none, is refused', () => {
   expect(() => policy({ ...unused, older_than: '1d' })).toThrow(/exactly one of/);
   expect(() => policy({ name: 'x', action: 'report' })).toThrow(/exactly one of/);
-  expect(() => policy({ ...unused, even_in_use: true })).toThrow(/does not belong to rules on inactivity/);
+  expect(() => policy({ ...unused, even_in_use: true })).toThrow(/does not apply to rules on inactivity/);
 });

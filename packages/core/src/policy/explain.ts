@@ -32,20 +32,20 @@ function inWords(evidence: Evidence, told: Told): string {
     case 'used_outside':
       return `used from ${evidence.addresses.join(', ')}, outside ${evidence.limit.join(', ')}`;
     case 'creator_left':
-      return `its creator ${told.creatorName ?? evidence.creator_id} is no member of the organization any more`;
+      return `its creator ${told.creatorName ?? evidence.creator_id} is no longer a member of the organization`;
     case 'reviewed_out':
       return `access review ${evidence.review} decided to revoke it, by ${evidence.by}: ${evidence.reason}`;
     case 'name_not_matching':
-      return `its name "${evidence.name}" is not of ${evidence.limit.join(' or ')}`;
+      return `its name "${evidence.name}" does not match ${evidence.limit.join(' or ')}`;
     case 'unscoped':
       return evidence.by === 'name'
-        ? `it may do everything that its organization may, and its name names project ${evidence.project_id} alone`
-        : `it may do everything that its organization may, which has one project, ${evidence.project_id}`;
+        ? `it has all permissions of its organization, and its name contains only project ${evidence.project_id}`
+        : `it has all permissions of its organization, whose only project is ${evidence.project_id}`;
     case 'all':
     case 'any':
       return evidence.of.map((part) => inWords(part, told)).join('; ');
     case 'not':
-      return `it is not so that: ${evidence.of}`;
+      return `this condition does not hold: ${evidence.of}`;
     default:
       return evidence satisfies never;
   }

@@ -29,7 +29,7 @@ test("R2: a connection's own key is never revoked, through any connection and in
 
 test('R2: while a connection’s own key is unknown, no key is revoked in a scope that it sees', () => {
   const decided = decide(makeFacts([makeKey(1), survivor], { unknownOwnKey: ['second'] }));
-  expect(decided[1]).toBe('connection second sees this scope and its own key is not known; set its key_id');
+  expect(decided[1]).toBe('connection second lists this scope, and its own key is unknown; set its key_id');
 });
 
 test('R2: an organization whose keys are all flagged keeps the most recently used one', () => {
@@ -41,7 +41,7 @@ test('R2: an organization whose keys are all flagged keeps the most recently use
   ];
   expect(decide(makeFacts(keys), unused)).toEqual({
     1: null,
-    2: 'every key of its organization is flagged, and the most recently used one stays',
+    2: 'every key of its organization is flagged, and Keywarden keeps the most recently used one',
     3: null,
   });
   expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
@@ -78,7 +78,7 @@ test('a credential that Keywarden only reports stays, even if a signed review de
   const decided = decide(
     makeFacts([other(1, 'role', { reviewedOut }), other(2, 'branch_credential', { reviewedOut })]),
   );
-  expect(decided[1]).toBe('a role is not revoked from here; end it in the control plane itself');
+  expect(decided[1]).toBe('Keywarden does not revoke a role; revoke it in the control plane');
   expect(decided[2]).toBeNull();
 });
 
@@ -149,13 +149,13 @@ test('R8: a rule with a limit below active_within is not on inactivity, and a li
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [rule] }))[1]).toMatch(/^it was used within 30d/);
   expect(decide(makeFacts(keys), policySchema.parse({ rules: [{ ...rule, even_in_use: true }] }))[1]).toBeNull();
   expect(decide(makeFacts(keys), policySchema.parse({ active_within: '7d', rules: [rule] }))[1]).toBeNull();
-  expect(() => policySchema.parse({ rules: [{ ...rule, unused_for: '6m' }] })).toThrow(/m are minutes/);
+  expect(() => policySchema.parse({ rules: [{ ...rule, unused_for: '6m' }] })).toThrow(/the unit m means minutes/);
 });
 
 test('R8: an age rule without even_in_use revokes a key only if two listings in a row show that it is idle', () => {
   const old = { name: 'old', older_than: '90d', action: 'revoke' };
   const once = makeFacts([makeKey(1, { use: usedDaysAgo(60) }), survivor], { priorListedAt: null });
-  expect(decide(once, policySchema.parse({ rules: [old] }))[1]).toMatch(/^one complete listing shows it so far/);
+  expect(decide(once, policySchema.parse({ rules: [old] }))[1]).toMatch(/^only one complete listing shows it so far/);
   expect(decide(once, policySchema.parse({ rules: [{ ...old, even_in_use: true }] }))[1]).toBeNull();
 });
 

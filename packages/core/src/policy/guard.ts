@@ -63,15 +63,15 @@ function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings,
 /** Returns a hold for kinds that Keywarden only reports. A person revokes them in the control plane. */
 function reportOnly({ kind }: KeyFacts): Hold | null {
   if (isRevocable(kind)) return null;
-  return { kind: 'report_only', text: `a ${kind} is not revoked from here; end it in the control plane itself` };
+  return { kind: 'report_only', text: `Keywarden does not revoke a ${kind}; revoke it in the control plane` };
 }
 
-/** T4: returns a hold for a key in an open rotation. It leaves only through that rotation. */
+/** T4: returns a hold for a key in an open rotation. Only that rotation can revoke it. */
 export function inRotation({ lineage }: KeyFacts): Hold | null {
   if (lineage == null || lineage.rotation === null) return null;
   const { id, role } = lineage.rotation;
-  const what = role === 'old' ? 'it is being rotated' : 'it succeeds another key';
-  return { kind: 'in_rotation', text: `${what} in rotation ${id}, and leaves only through that` };
+  const what = role === 'old' ? 'the old key' : 'the successor';
+  return { kind: 'in_rotation', text: `it is ${what} of rotation ${id}, and only that rotation can revoke it` };
 }
 
 interface Flagged {
@@ -99,7 +99,7 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
  */
 function seenOnce({ finding, key, scope: { priorListedAt } }: Flagged): Hold | null {
   if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
-  return { kind: 'seen_once', text: 'one complete listing shows it so far, and use is judged on two in a row' };
+  return { kind: 'seen_once', text: 'only one complete listing shows it so far; use is judged on two in a row' };
 }
 
 /** Returns whether the key was in a listing and in all later ones. */
@@ -112,7 +112,7 @@ function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null
   if (wanted === undefined || finding.nowMs - toMs(key.firstSeenAt) >= wanted.ms) return null;
   return {
     kind: 'watched_too_short',
-    text: `it is watched since ${key.firstSeenAt}, which is less than ${wanted.text}`,
+    text: `it was first observed at ${key.firstSeenAt}, less than ${wanted.text} ago`,
   };
 }
 
@@ -124,7 +124,7 @@ function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
   if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
   return {
     kind: 'in_use',
-    text: `it was used within ${policy.active_within.text}, and no rule that flags it says even_in_use`,
+    text: `it was used within ${policy.active_within.text}, and no rule that flags it sets even_in_use`,
   };
 }
 
@@ -141,7 +141,7 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
     const last = keys.every((key) => going.has(key)) ? mostRecentlyUsed(keys, scope) : undefined;
     if (last !== undefined) kept.add(last);
   }
-  const text = 'every key of its organization is flagged, and the most recently used one stays';
+  const text = 'every key of its organization is flagged, and Keywarden keeps the most recently used one';
   return verdicts.map((verdict) =>
     kept.has(verdict.key) ? { ...verdict, held: { kind: 'last_of_organization', text } } : verdict,
   );
@@ -163,8 +163,8 @@ function holdUnannounced(verdict: Verdict): Verdict {
 function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
   const text =
     endMs === null
-      ? `its notice of ${missing} ahead was not accepted yet`
-      : `its revocation was announced, and may come after ${new Date(endMs).toISOString()}`;
+      ? `its ${missing} notice was not accepted yet`
+      : `its revocation was announced, and can happen after ${new Date(endMs).toISOString()}`;
   return { kind: 'unannounced', text };
 }
 
@@ -199,6 +199,8 @@ export function holdOverQuota(
   }
   return verdicts.map((verdict) => {
     const why = waiting.get(verdict.key);
-    return why === undefined ? verdict : { ...verdict, held: { kind: 'over_quota', text: `it waits: ${why}` } };
+    return why === undefined
+      ? verdict
+      : { ...verdict, held: { kind: 'over_quota', text: `it waits for a later plan: ${why}` } };
   });
 }

@@ -73,7 +73,7 @@ export function scopeHold(policy: Policy, scope: ScopeFacts, kind: CredentialKin
 
 function unknownOwnKeyHold({ unknownOwnKey: [connection] }: ScopeFacts): Hold | null {
   if (connection === undefined) return null;
-  const text = `connection ${connection} sees this scope and its own key is not known; set its key_id`;
+  const text = `connection ${connection} lists this scope, and its own key is unknown; set its key_id`;
   return { kind: 'own_key_unknown', text };
 }
 
@@ -118,10 +118,13 @@ export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySe
  */
 export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
-    return { kind: 'identity_changed', text: `the list of ${otherScope} shows it too, and a key is of one scope` };
+    return {
+      kind: 'identity_changed',
+      text: `the list of ${otherScope} also shows it, and a key belongs to one scope`,
+    };
   if (isInQuestion !== true) return null;
   return {
     kind: 'identity_changed',
-    text: 'its id was another key’s, and no person has closed that incident; see keywarden incidents',
+    text: 'its id belonged to another key, and no person has closed that incident; see keywarden incidents',
   };
 }

@@ -37,7 +37,7 @@ function judge(given: Facts, by = policy) {
 test('R9: a revocation that was not announced is held, and its longest notice is due at once', () => {
   const unannounced = {
     items: 0,
-    held: ['its notice of 15d ahead was not accepted yet'],
+    held: ['its 15d notice was not accepted yet'],
     due: ['15d'],
   };
   expect(judge(facts(null))).toMatchObject(unannounced);
@@ -45,7 +45,7 @@ test('R9: a revocation that was not announced is held, and its longest notice is
 });
 
 test('R9: each shorter notice is due when that much grace is left; the key is revoked once all were accepted and the grace is over', () => {
-  const wait = (date: string) => [`its revocation was announced, and may come after ${date}`];
+  const wait = (date: string) => [`its revocation was announced, and can happen after ${date}`];
   expect(judge(facts([at('15d', 7)]))).toMatchObject({ items: 0, due: [] });
   expect(judge(facts([at('15d', 8)]))).toMatchObject({ items: 0, due: ['7d'] });
   expect(judge(facts([at('15d', 14), at('7d', 6)]))).toMatchObject({ items: 0, due: ['1d'] });

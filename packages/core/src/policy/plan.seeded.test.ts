@@ -30,8 +30,8 @@ test('the plan lists held keys with the reason, and not as items', () => {
   const plan = makePlan(defaultPolicy, makeFacts(keys, { unknownOwnKey: ['main'] }));
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why.text)).toEqual([
-    'connection main sees this scope and its own key is not known; set its key_id',
-    'connection main sees this scope and its own key is not known; set its key_id',
+    'connection main lists this scope, and its own key is unknown; set its key_id',
+    'connection main lists this scope, and its own key is unknown; set its key_id',
   ]);
 });
 

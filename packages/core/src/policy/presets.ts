@@ -20,11 +20,12 @@ const dormant = (text: string): Condition => ({
 export const presets = {
   'cis-controls-5.3': {
     condition: dormant('45d'),
-    source: 'CIS Critical Security Controls v8, safeguard 5.3: dormant accounts go after 45 days of inactivity',
+    source:
+      'CIS Critical Security Controls v8, safeguard 5.3: dormant accounts are deleted or disabled after 45 days of inactivity',
   },
   'pci-dss-8.2.6': {
     condition: dormant('90d'),
-    source: 'PCI DSS v4.0.1, requirement 8.2.6: inactive accounts go within 90 days of inactivity',
+    source: 'PCI DSS v4.0.1, requirement 8.2.6: inactive accounts are removed or disabled within 90 days of inactivity',
   },
   'cis-aws-1.14': {
     condition: { older_than: lasting('90d') },
@@ -33,7 +34,7 @@ export const presets = {
   },
   'github-unused-365d': {
     condition: dormant('365d'),
-    source: 'GitHub removes personal access tokens that nobody has used in a year',
+    source: 'GitHub removes personal access tokens that were not used for a year',
   },
 } satisfies Record<string, Preset>;
 

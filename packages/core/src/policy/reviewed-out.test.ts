@@ -50,6 +50,6 @@ test('a policy can override it with a rule of its own, and no other rule may use
   expect(decide(elsewhere).plan.document.items).toMatchObject([{ findings: [{ rule: 'access-review' }] }]);
   const stolen = { rules: [{ name: 'access-review', older_than: '1d', action: 'report' }] };
   expect(policySchema.safeParse(stolen).error?.issues[0]?.message).toContain(
-    'is the name of the rule of access reviews',
+    'is reserved for the rule of access reviews',
   );
 });

@@ -31,19 +31,21 @@ export const leastQuietMs = 7 * 86_400_000;
 
 const rotationTimes = {
   quiet_for: duration
-    .refine(({ ms }) => ms >= leastQuietMs, { error: 'quiet_for is at least 7d: a weekly job must have had its turn' })
+    .refine(({ ms }) => ms >= leastQuietMs, {
+      error: 'quiet_for must be at least 7d, so that a weekly job runs within it',
+    })
     .prefault('7d')
-    .describe('how long the old key must not have been used'),
-  adopt_within: duration.prefault('14d').describe('later, a person is called'),
+    .describe('how long the old key must be unused'),
+  adopt_within: duration.prefault('14d').describe('after this time, an incident is opened for a person'),
 };
 
 /** The settings for a key whose rotation no rule describes. */
 export const rotationDefaults = z.strictObject(rotationTimes).parse({});
 
 const rotationSchema = z.strictObject({
-  sink: z.string().describe('the name of one of sinks'),
+  sink: z.string().describe('the name of an entry in sinks'),
   ...rotationTimes,
-  schedule: schedule.optional().describe('rotations of this rule begin only then'),
+  schedule: schedule.optional().describe('the only times at which rotations of this rule begin'),
 });
 
 const reviewRuleName = 'access-review';
@@ -52,18 +54,24 @@ const ofKeysAlone = ['more_than', 'used_outside', 'creator_left', 'unscoped'] as
 
 const ruleSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a rule is named by small letters, digits and hyphens'),
+    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'use lowercase letters, digits and hyphens'),
     match: matchSchema.default({}),
-    preset: z.enum(presetNames).optional().describe('a condition that a published standard asks for'),
+    preset: z.enum(presetNames).optional().describe('a condition that a published standard requires'),
     ...conditionShape,
-    action: actions.describe('what follows'),
-    mode: mode.default('plan').describe('enforce: automatic, if the organization is in mode: enforce, too'),
-    notices: z.array(duration).min(1).optional().describe('how long ahead owners are told: 15d, 7d, 1d'),
-    even_in_use: z.boolean().default(false).describe('also keys that were used within active_within'),
-    rotation: rotationSchema.optional().describe('how keys are rotated; without it a plan only says that they are due'),
+    action: actions.describe('what happens to keys that match'),
+    mode: mode.default('plan').describe('enforce: automatic, if the organization is also in mode: enforce'),
+    notices: z
+      .array(duration)
+      .min(1)
+      .optional()
+      .describe('how long before a revocation owners are notified: 15d, 7d, 1d'),
+    even_in_use: z.boolean().default(false).describe('true: includes keys that were used within active_within'),
+    rotation: rotationSchema
+      .optional()
+      .describe('how keys are rotated; without it, a plan only reports that they are due'),
   })
   .refine((rule) => conditionsOf(rule).length + (rule.preset === undefined ? 0 : 1) === 1, {
-    error: `a rule has exactly one of preset, ${conditionNames.join(', ')}`,
+    error: `a rule must have exactly one of preset, ${conditionNames.join(', ')}`,
   })
   .transform(({ name, match, preset, action, mode: ruleMode, notices = [], even_in_use, rotation, ...rest }) => {
     const known = preset === undefined ? undefined : presets[preset];
@@ -84,36 +92,35 @@ const ruleSchema = z
     (rule) => ['report', 'notify'].includes(rule.action) || !mentions(rule.condition, ['used_outside', 'unscoped']),
     {
       error:
-        'used_outside and unscoped may be wrong (an address can be forged), so that their action is report or notify',
+        'used_outside and unscoped may be wrong (an address can be forged), so their action must be report or notify',
     },
   )
   .refine(({ match: { kinds = [] }, action }) => action !== 'rotate' || kinds.every(isKeyKind), {
     error: 'action: rotate is for API keys: personal, organization, project',
   })
   .refine(({ match: { kinds = [] }, action }) => action !== 'revoke' || kinds.every(isRevocable), {
-    error: 'action: revoke is for API keys and branch_credential; of the other kinds a rule reports or notifies',
+    error: 'action: revoke is for API keys and branch_credential; use report or notify for the other kinds',
   })
   .refine(({ match: { kinds = [] }, mode: own }) => own === 'plan' || kinds.every(isKeyKind), {
-    error: 'mode: enforce is for API keys; other credentials are revoked when a person approves',
+    error: 'mode: enforce is for API keys; a person must approve revocations of other credentials',
   })
   .refine(({ match: { kinds = [] }, condition }) => kinds.every(isKeyKind) || !mentions(condition, ofKeysAlone), {
-    error: `${ofKeysAlone.join(', ')} are conditions of API keys: of other credentials nothing says who made them or from where they are used`,
+    error: `${ofKeysAlone.join(', ')} are conditions of API keys: the creators and addresses of other credentials are not reported`,
   })
   .refine((rule) => rule.rotation === undefined || rule.action === 'rotate', {
-    error: 'rotation belongs to action: rotate',
+    error: 'rotation requires action: rotate',
   })
   .refine((rule) => rule.rotation === undefined || !mentions(rule.condition, ['more_than', 'name_not_matching']), {
-    error:
-      'a successor has the same name and place, so that rotation does not belong to more_than and name_not_matching',
+    error: 'rotation does not work with more_than and name_not_matching: a successor has the same name and place',
   })
   .refine((rule) => rule.mode === 'plan' || rule.action === 'revoke' || rule.rotation !== undefined, {
-    error: 'mode: enforce belongs to action: revoke, and to action: rotate with a rotation; nothing else is automatic',
+    error: 'mode: enforce requires action: revoke, or action: rotate with a rotation; nothing else is automatic',
   })
   .refine((rule) => rule.action === 'revoke' || rule.notices.length === 0, {
-    error: 'notices belong to action: revoke; an action: notify notifies the owner once, without them',
+    error: 'notices require action: revoke; action: notify notifies the owner once, without notices',
   })
   .refine((rule) => new Set(rule.notices.map(({ ms }) => ms)).size === rule.notices.length, {
-    error: 'two notices are of the same time',
+    error: 'two notices have the same duration',
   });
 
 /**
@@ -132,21 +139,23 @@ const enforcementSchema = z.strictObject({
   organizations: z.record(z.string(), z.strictObject({ mode })).default({}),
   breaker_percent: z.number().gt(0).max(100).default(20),
   canary_wait: duration
-    .refine(({ ms }) => ms <= 30 * 86_400_000, { error: 'canary_wait is at most 30d, after which another canary goes' })
+    .refine(({ ms }) => ms <= 30 * 86_400_000, {
+      error: 'canary_wait must be at most 30d; then a new canary is revoked first',
+    })
     .prefault('24h'),
 });
 
 export const policySchema = z
   .strictObject({
     active_within: duration.prefault('30d').describe('a key used within this is in use'),
-    max_evidence_age: duration.prefault('1h').describe('older listings flag nothing'),
-    max_clock_skew: duration.prefault('60s').describe('further off the control plane’s clock, nothing is judged'),
-    min_observation: duration.optional().describe('keys watched for less are held'),
+    max_evidence_age: duration.prefault('1h').describe('listings older than this flag no keys'),
+    max_clock_skew: duration.prefault('60s').describe('if the clocks differ by more, nothing is judged'),
+    min_observation: duration.optional().describe('keys observed for a shorter time are held'),
     second_person_above: z
       .int()
       .min(0)
       .optional()
-      .describe('a plan that revokes more keys than this is approved by two persons'),
+      .describe('two persons must approve a plan that revokes more keys than this'),
     quotas: quotasSchema.prefault({}),
     enforcement: enforcementSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
@@ -154,17 +163,17 @@ export const policySchema = z
   .refine(
     ({ rules }) =>
       rules.every(({ name, condition }) => name !== reviewRuleName || condition.reviewed_out !== undefined),
-    { error: `${reviewRuleName} is the name of the rule of access reviews; give another`, path: ['rules'] },
+    { error: `${reviewRuleName} is reserved for the rule of access reviews; choose another name`, path: ['rules'] },
   )
   .refine((policy) => new Set(policy.rules.map((rule) => rule.name)).size === policy.rules.length, {
-    error: 'two rules bear the same name',
+    error: 'two rules have the same name',
     path: ['rules'],
   })
   .refine(
     ({ rules, active_within: { ms } }) => !rules.some((rule) => rule.even_in_use && isOnInactivity(rule.condition, ms)),
     {
       path: ['rules'],
-      error: 'even_in_use does not belong to rules on inactivity; a key that is used is not unused',
+      error: 'even_in_use does not apply to rules on inactivity: a used key is not unused',
       when: ({ issues }) => issues.length === 0,
     },
   );

@@ -25,8 +25,8 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
   if (successor.use.state === 'unknown') return 'the last use of its successor is unknown';
   const deliveredMs = toMs(mint.deliveredAt);
   if (successor.use.state === 'never' || !(toMs(successor.use.at) > deliveredMs))
-    return 'its successor was not seen used';
-  if (facts.replicasBehind > 0) return `${facts.replicasBehind} of our own processes do not work with it yet`;
+    return 'no use of its successor was observed';
+  if (facts.replicasBehind > 0) return `${facts.replicasBehind} of Keywarden's own processes do not use it yet`;
   const neededMs = quietNeededMs(rotation, facts.longestGapMs);
   const quietMs = nowMs - Math.max(deliveredMs, old.use.state === 'used' ? toMs(old.use.at) : 0);
   if (!(quietMs >= neededMs)) {
@@ -50,9 +50,9 @@ export function whyLate(
   const within = daysInWords(rotation.adoptWithinMs);
   // An unknown use is not late, unless it stays unknown.
   if (successor.use === undefined || successor.use.state === 'unknown' || old.use?.state === 'unknown')
-    return nowMs > endMs + rotation.adoptWithinMs ? 'it is unknown how both keys are used' : null;
+    return nowMs > endMs + rotation.adoptWithinMs ? 'the last use of one of the keys is unknown' : null;
   if (successor.use.state === 'never' || toMs(successor.use.at) <= deliveredMs)
-    return `its successor was not seen used within ${within}`;
+    return `no use of its successor was observed within ${within}`;
   if (old.use?.state !== 'used' || toMs(old.use.at) <= endMs) return null;
   const from = old.use.from === null || old.use.from === '' ? '' : ` from ${old.use.from}`;
   return `the old key was used${from} at ${old.use.at}, more than ${within} after its successor was delivered`;

@@ -37,7 +37,7 @@ export function decide(rotation: Rotation, facts: RotationFacts): Step {
       return afterOrphan(rotation, facts);
     case 'retired':
     case 'failed':
-      return wait('it is over');
+      return wait('the rotation has ended');
     default:
       return state satisfies never;
   }
@@ -74,18 +74,18 @@ export function isOverdue(
 
 /** Settles a mint whose response was lost. A key that it created has the intent's name. */
 function settleMint(rotation: Rotation, { lost, listingsSinceMint, nowMs }: RotationFacts): Step {
-  if (lost.length > 0) return { ...move('orphaned', 'the answer with its secret was lost'), outcome: 'lost' };
+  if (lost.length > 0) return { ...move('orphaned', 'the response with its secret was lost'), outcome: 'lost' };
   if (listingsSinceMint >= 2) return move('planned', 'two listings show that nothing was minted');
   if (isOverdue(rotation, nowMs)) return move('failed', 'no listing shows whether a successor was minted', true);
-  return wait('a successor may have been minted; the next listings tell');
+  return wait('a successor may have been minted; the next listings show it');
 }
 
 /** Settles a delivery when a process ended between the minting and the sink's result. */
 function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: RotationFacts): Step {
   if (mayBeOnItsWay) return wait('its secret may still be on its way to its sink');
   if (sink !== null) return { do: 'move', ...deliveryMove(sink) };
-  if (!isOverdue(rotation, nowMs)) return wait('its sink could not be asked');
-  return { ...move('stalled', 'its sink could not be asked', true), outcome: 'unclear' };
+  if (!isOverdue(rotation, nowMs)) return wait('its sink could not be checked');
+  return { ...move('stalled', 'its sink could not be checked', true), outcome: 'unclear' };
 }
 
 function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
@@ -126,7 +126,7 @@ function successorIsGone(): Step {
  * Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key.
  */
 function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
-  if (successor.use === undefined) return wait('the next listing shows whether its successor is there');
+  if (successor.use === undefined) return wait('the next listing shows whether its successor exists');
   const deliveredAt = currentMint(rotation)?.deliveredAt;
   const isUsed = successor.use.state === 'used' && deliveredAt != null && toMs(successor.use.at) > toMs(deliveredAt);
   return move('retired', 'someone else revoked the old key', !isUsed);
@@ -142,7 +142,7 @@ function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {
 
 function settleRetirement({ old, retirement }: RotationFacts): Step {
   if (old.state === 'gone') return move('retired');
-  if (retirement === 'open') return wait('whether the old key is revoked is not settled; the next listings tell');
+  if (retirement === 'open') return wait('it is unknown whether the old key is revoked; the next listings show it');
   return move('adopted', 'the old key was not revoked');
 }
 
@@ -151,8 +151,8 @@ function afterOrphan(rotation: Rotation, { lost, successor, nowMs }: RotationFac
   const isKnown = currentMint(rotation)?.keyId != null;
   const isThere = lost.length > 0 || (isKnown && successor.state !== 'gone');
   // The rotation ends; the separate handling of orphans still covers this one.
-  if (isThere && isOverdue(rotation, nowMs)) return move('failed', 'its orphan is not known to be gone', true);
-  if (isThere) return wait('its orphan is to be revoked first');
+  if (isThere && isOverdue(rotation, nowMs)) return move('failed', 'its orphan may still exist', true);
+  if (isThere) return wait('its orphan must be revoked first');
   const losses = rotation.mints.filter(({ outcome }) => outcome === 'lost').length;
   if (losses < mostLost) return move('planned', 'its orphan is gone');
   return move('failed', `the secrets of ${losses} successors were lost`, true);

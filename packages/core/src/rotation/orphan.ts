@@ -15,12 +15,12 @@ export function whyNoOrphan(
   key: Pick<KeyFacts, 'id' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>,
   { sink, ownUseUntil = null }: { sink: SinkAnswer; ownUseUntil?: string | null },
 ): string | null {
-  if (intent.keyId !== null && intent.keyId !== key.id) return 'its intent was answered with another key';
+  if (intent.keyId !== null && intent.keyId !== key.id) return 'the response to its intent named another key';
   if (key.name !== intent.name) return 'it has another name';
   if (key.creatorId !== intent.creatorId) return 'someone else created it';
   if (!(toMs(key.createdAt) >= toMs(intent.listedAt))) return 'it is older than our intent to mint it';
   if (toMs(key.createdAt) > toMs(intent.listedAt) + longestCallMs)
-    return 'it was made long after our intent to mint it';
+    return 'it was created long after our intent to mint it';
   // The intent's name was generated after that listing, so a listing of the same second that shows it came later.
   if (!(toMs(key.firstSeenAt) >= toMs(intent.listedAt))) return 'a listing before our intent to mint it shows it';
   const isOurs = key.use.state === 'used' && ownUseUntil !== null && toMs(key.use.at) <= toMs(ownUseUntil);

@@ -64,15 +64,15 @@ test('T1: a successor counts as adopted if it was delivered and used since, and 
 
 test.each<[string, Partial<RotationFacts>, RegExp]>([
   ['an untrusted clock', { nowMs: null }, /time is not known/],
-  ['a successor that was never used', { successor: unused }, /not seen used/],
-  ['one that was used before its delivery only', { successor: used(20.5) }, /not seen used/],
+  ['a successor that was never used', { successor: unused }, /no use of its successor/],
+  ['a successor that was used only before its delivery', { successor: used(20.5) }, /no use of its successor/],
   ['an old key used 6 days ago', { old: used(6) }, /quiet for 7 days/],
   ['an old key whose longest gap is 30 days', { longestGapMs: 30 * dayMs }, /quiet for 60 days/],
   ['a last use that went backwards', { old: unclear }, /unknown/],
-  ['a successor whose last use did', { successor: unclear }, /unknown/],
+  ['a successor whose last use went backwards', { successor: unclear }, /unknown/],
   ['an old key that the last listing lacks', { old: { state: 'missing' } }, /does not show both/],
-  ['one listing alone', { hourPriorListedAt: null }, /two listings/],
-  ['a process of ours that has the old one', { replicasBehind: 1 }, /1 of our own processes/],
+  ['a single listing', { hourPriorListedAt: null }, /two listings/],
+  ['a Keywarden process that still uses the old key', { replicasBehind: 1 }, /1 of Keywarden's own processes/],
 ])('T1: %s keeps the old key', (_name, change, why) => {
   expect(whyNotAdopted(rotationOf('overlapping'), factsOf(change))).toMatch(why);
   expect(decide(rotationOf('adopted'), factsOf(change))).not.toEqual({ do: 'retire' });
@@ -86,7 +86,7 @@ test('T1: the old key’s quiet time starts at the delivery at the earliest, so 
 
 test('a rotation is late if its successor is unused or its old key still used, but not while it waits for quiet', () => {
   const rotation = rotationOf('overlapping');
-  expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('its successor was not seen used within 14 days');
+  expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('no use of its successor was observed within 14 days');
   expect(whyLate(rotation, factsOf({ old: used(1) }))).toMatch(/old key was used from 203.0.113.7/);
   expect(whyLate(rotation, factsOf({ longestGapMs: 300 * dayMs }))).toBeNull();
   expect(whyLate(rotationOf('overlapping', { deliveredAt: ago(13) }), factsOf({ successor: unused }))).toBeNull();

@@ -51,7 +51,7 @@ function stateAfter(state: RotationState, event: RotationEvent): string {
 
 test.each(events)('%o succeeds in the states that permit it, and throws in all others', (event, permitted, to) => {
   const expected = (state: RotationState) =>
-    permitted.includes(state) ? to : `Error: a rotation does not go from ${state} to ${to}`;
+    permitted.includes(state) ? to : `Error: a rotation cannot go from ${state} to ${to}`;
   expect(states.map((state) => stateAfter(state, event))).toEqual(states.map(expected));
 });
 
@@ -83,7 +83,7 @@ test('a lost secret has no delivery time; an unclear one has one, and opens an i
     '2026-07-01T00:00:00Z',
   );
   expect(found.rotation.mints).toMatchObject([{ outcome: 'delivered', deliveredAt: at }]);
-  expect(found.effects.incident).toEqual({ opens: false, note: 'the rotation went on' });
+  expect(found.effects.incident).toEqual({ opens: false, note: 'the rotation continued' });
 });
 
 test('an incident closes with its rotation, and names who gave it up', () => {

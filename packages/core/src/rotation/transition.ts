@@ -46,7 +46,7 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
 ): { rotation: R; effects: Effects } {
   const move = toMove(event);
   const { to, why, outcome } = move;
-  if (!mayFollow(rotation.state, to)) throw new Error(`a rotation does not go from ${rotation.state} to ${to}`);
+  if (!mayFollow(rotation.state, to)) throw new Error(`a rotation cannot go from ${rotation.state} to ${to}`);
   const keyId = event.event === 'minted' ? event.keyId : null;
   const last = currentMint(rotation);
   const isChanged = last !== undefined && (outcome !== undefined || keyId !== null);
@@ -82,7 +82,7 @@ function changeMint<Mint extends MintIntent>(
 function incidentAfter(from: RotationState, { to, isIncident }: Move, event: RotationEvent): Effects['incident'] {
   if (isIncident) return { opens: true };
   if (!isOver(to) && (from !== 'stalled' || to === 'adopted')) return null;
-  return { opens: false, note: event.event === 'given_up' ? `given up by ${event.by}` : 'the rotation went on' };
+  return { opens: false, note: event.event === 'given_up' ? `given up by ${event.by}` : 'the rotation continued' };
 }
 
 const move = (to: RotationState, why: string | null = null, isIncident = false): Move => ({ to, why, isIncident });

@@ -58,7 +58,7 @@ test.each([
   ['connections: [\n', 'line 2, column 1'],
   [
     'connections:\n  - {name: a, url: "ftp://x", api_key_env: A}\n',
-    'connections.0.url: an address begins with https:// or http://',
+    'connections.0.url: an address must begin with https:// or http://',
   ],
   ['connections:\n  - {name: a, url: "https://x"}\n', 'exactly one of api_key_env and api_key_file'],
 ])('a broken file is reported in one sentence with its position: %j', (text, expected) => {

@@ -137,8 +137,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
     return readOutside({ what: `Channel ${name} takes its address`, setting: 'url_file' }, place, variables);
   };
   const url = channel.url ?? readUrl();
-  if (!isSafeAddress(url))
-    throw usageError(`The address of channel ${name} is not one that begins with https://; fix it.`);
+  if (!isSafeAddress(url)) throw usageError(`The address of channel ${name} does not begin with https://; fix it.`);
   const place = { variable: channel.secret_env, file: channel.secret_file };
   const secret =
     format === 'slack'

@@ -3,11 +3,11 @@ import { duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
 import { sinkSchema } from './sink-schema.ts';
 
-const address = z.url({ protocol: /^https?$/, error: 'an address begins with https:// or http://' });
+const address = z.url({ protocol: /^https?$/, error: 'an address must begin with https:// or http://' });
 
 const connectionSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a connection is named by small letters, digits and hyphens'),
+    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'connection names use lowercase letters, digits and hyphens'),
     url: address,
     api_key_env: z.string().optional(),
     api_key_file: z.string().optional(),
@@ -35,32 +35,34 @@ const longestShutdownMs = 600_000;
 const operationsSchema = z
   .strictObject({
     settle: duration
-      .refine(({ ms }) => ms >= shortestSettleMs, { error: 'settle is at least 10m: Dates may be off by five' })
+      .refine(({ ms }) => ms >= shortestSettleMs, {
+        error: 'settle must be at least 10m: a Date may be off by five minutes',
+      })
       .prefault('15m'),
     overlap: duration.prefault('24h'),
     follow_failed_for: duration.prefault('7d'),
     page_limit: z.int().min(2).max(1000).default(1000),
   })
   .refine(({ settle, overlap }) => overlap.ms > settle.ms, {
-    error: 'overlap must be longer than settle: each walk goes back over what the one before could not claim yet',
+    error: 'overlap must be longer than settle: each walk reads again what the previous one could not claim yet',
   });
 
 const retentionSchema = z.strictObject({
   operations: duration
     .refine(({ ms }) => ms >= shortestRetentionMs, {
-      error: 'operations are kept for at least 214d, which is longer than the control plane itself keeps them',
+      error: 'retention.operations must be at least 214d, longer than the control plane keeps operations',
     })
     .optional(),
   access_log: duration
     .refine(({ ms }) => ms >= shortestAccessLogMs, {
-      error: 'who asked the report for what is kept for at least 365d: a yearly review asks for it',
+      error: 'access_log must be at least 365d: a yearly review needs these records',
     })
     .optional(),
 });
 
 const channelSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a channel is named by small letters, digits and hyphens'),
+    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'channel names use lowercase letters, digits and hyphens'),
     format: z.enum(['standard-webhooks', 'slack']),
     url: address.optional(),
     url_env: z.string().optional(),
@@ -75,7 +77,7 @@ const channelSchema = z
     (each) =>
       [each.secret_env, each.secret_file].filter((value) => value !== undefined).length ===
       (each.format === 'slack' ? 0 : 1),
-    { error: 'standard-webhooks signs, and has exactly one of secret_env and secret_file; slack has none' },
+    { error: 'standard-webhooks needs exactly one of secret_env and secret_file to sign; slack has neither' },
   );
 
 export const configSchema = z
@@ -84,7 +86,7 @@ export const configSchema = z
       .array(connectionSchema)
       .default([])
       .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two connections bear the same name',
+        error: 'two connections have the same name',
       }),
     schedules: z
       .strictObject({
@@ -98,7 +100,7 @@ export const configSchema = z
       })
       .prefault({}),
     shutdown_timeout: duration
-      .refine(({ ms }) => ms <= longestShutdownMs, { error: 'shutdown_timeout is at most 10m' })
+      .refine(({ ms }) => ms <= longestShutdownMs, { error: 'shutdown_timeout must be at most 10m' })
       .prefault('30s'),
     operations: operationsSchema.prefault({}),
     retention: retentionSchema.prefault({}),
@@ -106,13 +108,13 @@ export const configSchema = z
       .array(channelSchema)
       .default([])
       .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two channels bear the same name',
+        error: 'two channels have the same name',
       }),
     sinks: z
       .array(sinkSchema)
       .default([])
       .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two sinks bear the same name',
+        error: 'two sinks have the same name',
       }),
     policy: policySchema.default(defaultPolicy),
   })
@@ -122,7 +124,7 @@ export const configSchema = z
         context.addIssue({
           code: 'custom',
           path: ['policy', 'rules', index, 'rotation', 'sink'],
-          message: `there is no sink ${rotation.sink}; add it to sinks`,
+          message: `sink ${rotation.sink} does not exist; add it to sinks`,
         });
   })
   .refine(
@@ -130,7 +132,7 @@ export const configSchema = z
       channels.length > 0 || !policy.rules.some(({ action, notices }) => action === 'notify' || notices.length > 0),
     {
       path: ['policy', 'rules'],
-      error: 'a rule announces (notices, or action: notify), and there is no channel to do so; add one to channels',
+      error: 'a rule notifies owners (notices, or action: notify), and there is no channel; add one to channels',
       when: ({ issues }) => issues.length === 0,
     },
   );

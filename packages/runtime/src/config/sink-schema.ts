@@ -1,25 +1,25 @@
 import { duration } from '@keywarden/core/values';
 import { z } from 'zod';
 
-const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'a sink is named by small letters, digits and hyphens');
+const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'sink names use lowercase letters, digits and hyphens');
 
 /** The placeholders, in braces, that a place may contain. */
 export const placeholders = ['lineage', 'line', 'name', 'organization', 'project'] as const;
 
 const place = z
   .string()
-  .min(1, 'a place or a command is not empty')
-  .refine((text) => !text.includes('\0'), { error: 'a place has no NUL' })
+  .min(1, 'a path or a word of a command must not be empty')
+  .refine((text) => !text.includes('\0'), { error: 'a path or a word of a command must not contain NUL' })
   .refine(
     (text) => [...text.matchAll(/\{(\w+)\}/g)].every(([, word]) => placeholders.some((known) => known === word)),
     {
-      error: `only ${placeholders.map((word) => `{${word}}`).join(', ')} may stand in braces`,
+      error: `only ${placeholders.map((word) => `{${word}}`).join(', ')} are valid placeholders`,
     },
   );
 
 /** A path with a typing error in its braces would be one file for all keys. */
 const path = place.refine((text) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')), {
-  error: `braces stand around one of ${placeholders.join(', ')} only`,
+  error: `braces must enclose one of ${placeholders.join(', ')}`,
 });
 
 const longestMs = 600_000;
@@ -31,24 +31,24 @@ export const sinkSchema = z.discriminatedUnion(
     z.strictObject({
       name,
       kind: z.literal('file'),
-      path: path.describe('the secret; a file beside it, ending in .keywarden.json, names the key'),
+      path: path.describe('the file for the secret; a file beside it, ending in .keywarden.json, names the key'),
     }),
     z.strictObject({
       name,
       kind: z.literal('command'),
       command: z
-        .array(place, 'a command is a list of its words: [vault, kv, put, ...]')
+        .array(place, 'a command must be a list of words: [vault, kv, put, ...]')
         .min(1)
-        .describe('takes the secret on standard input; another status than 0 is a failure'),
+        .describe('reads the secret on standard input; a status other than 0 is a failure'),
       read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
-      timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout is at most 10m' }).prefault('30s'),
+      timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout must be at most 10m' }).prefault('30s'),
       environment: z
-        .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'the name of an environment variable'))
+        .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'))
         .default([])
-        .describe('variables of the daemon that the command gets, too'),
+        .describe('variables of the daemon that the command also gets'),
     }),
   ],
-  { error: 'the kind of a sink is file or command' },
+  { error: 'the kind of a sink must be file or command' },
 );
 
 export type Sink = z.output<typeof sinkSchema>;

@@ -102,7 +102,7 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
 /** Sets the clock back in a sandbox where nothing was ever generated; the administrator existed from the start. */
 function setBack({ db, clock }: State, seconds: number): void {
   if (db.get('select 1 from organization limit 1') !== undefined) {
-    throw new Refusal(422, 'the clock goes back only while there is no company; begin with another state file');
+    throw new Refusal(422, 'the clock can move back only while there is no company; start with another state file');
   }
   clock.setBack(seconds);
   const now = clock.now();
@@ -118,7 +118,7 @@ function requireLocal(c: Context): void {
     ...(origin === undefined ? [] : [origin.replace(/^\w+:\/\//, '')]),
   ];
   const isLocal = hosts.every((host) => /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(host));
-  if (!isLocal) throw new Refusal(403, 'the controls answer requests from this machine alone');
+  if (!isLocal) throw new Refusal(403, 'the controls accept requests from this machine only');
 }
 
 /** Refuses a fault that no request can match: it would make a test that cannot fail. */
@@ -131,7 +131,10 @@ function requireRoute(
     return (method ?? itsMethod) === itsMethod && (path ?? itsPath) === itsPath;
   });
   if (!meets)
-    throw new Refusal(422, `no route is "${method ?? 'any method'} ${path ?? 'any path'}"; routes.txt lists them`);
+    throw new Refusal(
+      422,
+      `no route matches "${method ?? 'any method'} ${path ?? 'any path'}"; routes.txt lists the routes`,
+    );
 }
 
 function renderTrueKey(row: Row): Record<string, unknown> {

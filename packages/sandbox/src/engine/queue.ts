@@ -124,7 +124,7 @@ export const statusOf = (row: Row) => row.status as Status;
 
 function operationBySeq(db: State['db'], seq: number): Row {
   const row = db.get('select * from operation where seq = ?', seq);
-  if (row === undefined) throw new Error(`operation ${seq} is not there`);
+  if (row === undefined) throw new Error(`operation ${seq} does not exist`);
   return row;
 }
 

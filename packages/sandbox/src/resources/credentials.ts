@@ -57,7 +57,7 @@ export function rotateCredential(db: Database, tokenId: string): Row {
 
 function requireRow(db: Database, tokenId: string): Row {
   const row = db.get('select * from credential where token_id = ?', tokenId);
-  if (row === undefined) throw new Error(`credential ${tokenId} is not there`);
+  if (row === undefined) throw new Error(`credential ${tokenId} does not exist`);
   return row;
 }
 

@@ -88,7 +88,7 @@ export function finalizeRestore(
 ): Task[] {
   const restored = db.get('select * from branch where id = ?', branchId);
   const target = db.get('select * from branch where id = ? and deleted_at is null', restored?.restored_as ?? null);
-  if (target === undefined) throw new Refusal(422, 'the branch that was to be replaced is gone');
+  if (target === undefined) throw new Refusal(422, 'the branch to be replaced no longer exists');
   const targetId = String(target.id);
   if (name !== undefined && findBranchByName(db, String(target.project_id), name) !== undefined) {
     throw new Refusal(409, `branch already exists; branch_name:"${name}"`);

@@ -155,6 +155,6 @@ function expiryOf(row: Row, wanted: string | null | undefined, now: number): num
 
 export function branchWithCreator({ db }: State, id: string): Row {
   const row = db.get(`${withCreator} where b.id = ?`, id);
-  if (row === undefined) throw new Error(`branch ${id} is not there`);
+  if (row === undefined) throw new Error(`branch ${id} does not exist`);
   return row;
 }

@@ -28,7 +28,7 @@ export function connectionUriRoute(api: Hono<Env>, state: State): void {
     );
     const endpoint = given ?? findReadWrite(db, branchId);
     if (endpoint === undefined) throw new Refusal(404, `no read_write endpoint on the branch; branch_id:"${branchId}"`);
-    if (endpoint.branch_id !== branchId) throw new Refusal(422, 'the endpoint is not one of the branch');
+    if (endpoint.branch_id !== branchId) throw new Refusal(422, 'the endpoint does not belong to the branch');
     const role = requireRole(state, branchId, roleName);
     if (findDatabase(db, branchId, database) === undefined) {
       throw new Refusal(404, `database not found for branch; database_name:"${database}", branch_id:"${branchId}"`);

@@ -97,7 +97,7 @@ function readAsked(
   const frames = timeframes({ from, to: Math.min(to, now), granularity });
   const metrics = readList(c, 'metrics');
   const wrong = metrics.find((metric) => !allowed.includes(metric));
-  if (wrong !== undefined) throw new Refusal(400, `metrics: "${wrong}" is none of ${allowed.join(', ')}`);
+  if (wrong !== undefined) throw new Refusal(400, `metrics: "${wrong}" is not one of ${allowed.join(', ')}`);
   if (metrics.length === 0 && fallback === null) throw new Refusal(400, 'parameter "metrics" in query is required');
   return { organization, frames, metrics: metrics.length === 0 ? (fallback ?? []) : metrics, now };
 }

@@ -43,10 +43,7 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
     const { project, member } = requireMember(c);
     const { role: wanted } = await readBody(c, roleBody);
     if (member.user_id === userOf(c) && wanted !== 'admin' && !readFlag(c, 'confirm_self_demotion'))
-      throw new Refusal(
-        422,
-        'this takes administration of the project from yourself: confirm_self_demotion is required',
-      );
+      throw new Refusal(422, 'this removes your own administration of the project: confirm_self_demotion is required');
     db.run(
       `insert into project_role values (?, ?, ?) on conflict (project_id, member_id) do update set role = excluded.role`,
       String(project.id),
@@ -59,7 +56,7 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
   api.delete(role, (c) => {
     const { project, member } = requireMember(c);
     if (member.user_id === userOf(c) && !readFlag(c, 'confirm_self_lockout'))
-      throw new Refusal(422, 'this takes your own role from yourself: confirm_self_lockout is required');
+      throw new Refusal(422, 'this removes your own role: confirm_self_lockout is required');
     db.run('delete from project_role where project_id = ? and member_id = ?', String(project.id), String(member.id));
     return c.json({ project_id: project.id, ...renderMember(requireMember(c).member) });
   });

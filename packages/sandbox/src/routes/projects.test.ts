@@ -36,7 +36,7 @@ test('a plan’s number of projects is a quota', async () => {
   expect(answer).toMatchObject({ status: 422, body: { code: 'PROJECTS_LIMIT_EXCEEDED' } });
 });
 
-test('a deleted project is listed as recoverable for seven days, is recovered completely, and then is deleted for good', async () => {
+test('a deleted project is listed as recoverable for seven days, is recovered completely, and then is deleted permanently', async () => {
   const { api, organization, project, advance, settle } = await projectFixture();
   const recoverable = async () =>
     (await api<Listed>(`/projects?org_id=${organization}&recoverable=true`)).body.projects.map(({ id }) => id);

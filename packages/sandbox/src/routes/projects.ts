@@ -116,7 +116,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
 
 export function projectById({ db }: State, id: string): Row {
   const row = db.get('select * from project where id = ?', id);
-  if (row === undefined) throw new Error(`project ${id} is not there`);
+  if (row === undefined) throw new Error(`project ${id} does not exist`);
   return row;
 }
 

@@ -25,7 +25,7 @@ export function createRandom(seed: number): Random {
     chance: (probability) => random.next() < probability,
     pick(from) {
       const picked = from[random.below(from.length)];
-      if (picked === undefined) throw new Error('there is nothing to pick from');
+      if (picked === undefined) throw new Error('the list to pick from is empty');
       return picked;
     },
     hex: (digits) => (hex8() + hex8()).slice(0, digits),

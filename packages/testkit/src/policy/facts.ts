@@ -62,7 +62,7 @@ export function makeFacts(
   return { keys, scopes, ownKeys, revokedLastDay: 0 };
 }
 
-/** Returns the findings of the rules by key: the rule, the reason in words and the evidence. */
+/** Returns the findings of the rules by key: the rule, the reason as text and the evidence. */
 export function findAll(policy: Policy, facts: Facts) {
   return evaluate(policy, facts).flatMap(({ findings }) =>
     findings.map((finding) => ({

@@ -8,7 +8,7 @@ import { listen } from './served.ts';
 export const hasBrowser = chromiumPath !== undefined;
 if (!hasBrowser)
   console.error(
-    'The tests of the dashboard in a browser did not run: there is no Chromium here. Install it, or name it in CHROMIUM.',
+    'The browser tests of the dashboard did not run: Chromium is not installed. Install it, or set CHROMIUM to its path.',
   );
 
 /** Bindings that page tests share; `useBrowser` sets them before the first test. */

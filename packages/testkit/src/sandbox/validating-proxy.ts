@@ -8,7 +8,7 @@ export interface ValidatingProxy {
   /** Replaces the service's base URL; includes the version. */
   url: string;
   requests: number;
-  /** Deviations of responses from the contract, in words. */
+  /** Descriptions of the responses that deviate from the contract. */
   faults: string[];
   close(): Promise<void>;
 }

@@ -38,7 +38,7 @@ function visitStatement(node: Node, refuse: Refuse): void {
   if ('ExplainStmt' in node) return visitQuery(node.ExplainStmt.query, refuse);
   if ('DeleteStmt' in node) return visitChange(node.DeleteStmt, node.DeleteStmt.usingClause, refuse);
   if ('UpdateStmt' in node) return visitChange(node.UpdateStmt, node.UpdateStmt.fromClause, refuse);
-  if (mentionsDistributed(node)) refuse(`${Object.keys(node)[0]} is of no form that is known to be taken`);
+  if (mentionsDistributed(node)) refuse(`${Object.keys(node)[0]} has a form that is not known to be accepted`);
 }
 
 function visitQuery(query: Node | undefined, refuse: Refuse): void {
@@ -48,8 +48,8 @@ function visitQuery(query: Node | undefined, refuse: Refuse): void {
 function visitChange(change: DeleteStmt | UpdateStmt, from: Node[] | undefined, refuse: Refuse): void {
   const isOwn = isDistributed(change.relation?.relname ?? '');
   if (isOwn && (from !== undefined || subqueriesOf(change.whereClause).length > 0))
-    refuse(`${change.relation?.relname} is changed by what other tables hold`);
-  if (!isOwn && mentionsDistributed(change)) refuse('another table is changed by what distributed tables hold');
+    refuse(`${change.relation?.relname} is changed with rows of other tables`);
+  if (!isOwn && mentionsDistributed(change)) refuse('another table is changed with rows of distributed tables');
 }
 
 const mentionsDistributed = (tree: unknown): boolean =>
@@ -90,10 +90,10 @@ function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse):
   }
   if (items.filter((item) => 'RangeVar' in item && isDistributed(item.RangeVar.relname ?? '')).length > 1)
     refuse('distributed tables are joined');
-  if (subqueriesOf(expressionsOf(select)).length > 0) refuse('a subquery is asked for each distributed row');
+  if (subqueriesOf(expressionsOf(select)).length > 0) refuse('a subquery runs for each distributed row');
   if (select.lockingClause !== undefined) refuse('distributed rows are locked');
   if (path.some(({ as, isLateral }) => as === 'expression' || isLateral))
-    refuse('distributed rows are asked for each row of something else');
+    refuse('distributed rows are queried for each row of another item');
   let isCut = isCutting(select);
   for (const { within, as, isAlone } of path.toReversed()) {
     if (as === 'from' && !isAlone) {

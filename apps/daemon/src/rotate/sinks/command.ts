@@ -47,7 +47,7 @@ export function commandSink(settings: CommandSettings, target: Target, variables
       if (!ended.hasRun) return { isDelivered: false, why: ended.why ?? '', mayHave: false };
       const answer = await ask(keyId, signal);
       if (answer === 'has') return { isDelivered: true };
-      const why = ended.why ?? 'the command ended well, and its read_command does not print the id of the key';
+      const why = ended.why ?? 'the command succeeded, but its read_command does not print the id of the key';
       return { isDelivered: false, why, mayHave: true };
     },
 

@@ -18,12 +18,12 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
       try {
         const folder = dirname(path);
         await access(folder, constants.W_OK | constants.X_OK);
-        if (isOurOwn(path)) return `${path} has a name that Keywarden gives to files of its own; choose another`;
+        if (isOurOwn(path)) return `${path} has a name that Keywarden reserves for its own files; choose another`;
         const found = await stat(path).catch(() => undefined);
         if (found === undefined) return null;
-        if (!found.isFile()) return `${path} is no file`;
+        if (!found.isFile()) return `${path} is not a file`;
         return readHeld(await realpath(path), heldKeyId) === null
-          ? `${path} is there, and Keywarden did not write what it holds; move it away, or choose another path`
+          ? `${path} exists, and Keywarden did not write its content; move it away, or choose another path`
           : null;
       } catch (error) {
         return `${dirname(path)} cannot be written (${codeOf(error)})`;
@@ -37,7 +37,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
         await replaceFile(place, secret);
         const { keyId: known, secret: found } = readKeyFile(place);
         if (known === keyId && found === secret) return { isDelivered: true };
-        return { isDelivered: false, why: `${path} does not hold what was written`, mayHave: true };
+        return { isDelivered: false, why: `${path} does not contain what was written`, mayHave: true };
       } catch (error) {
         return { isDelivered: false, why: `${path} cannot be written (${codeOf(error)})`, mayHave: true };
       }

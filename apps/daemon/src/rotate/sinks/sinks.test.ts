@@ -158,7 +158,7 @@ test('processes that a command leaves running end with it', async () => {
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
 
-test('a process that leaves the group and holds our pipe is not waited for', async () => {
+test('a delivery does not wait for a process that leaves the group and holds our pipe', async () => {
   const text = `setsid sleep 600 & echo $! > "${folder}/pid"; exit 0`;
   const sink = open({
     kind: 'command',
@@ -180,15 +180,15 @@ function isRunning(pid: number): boolean {
 
 test('a file that Keywarden did not write is not overwritten, nor is one of its notes', async () => {
   writeFileSync(path(), 'a certificate of someone else');
-  expect(await file().check()).toMatch(/is there, and Keywarden did not write what it holds/);
+  expect(await file().check()).toMatch(/exists, and Keywarden did not write its content/);
   rmSync(path());
   const sink = file();
   await sink.deliver(secret, '12', signal);
   expect(await file().check()).toBeNull();
   writeFileSync(path(), 'changed by another program');
-  expect(await file().check()).toMatch(/did not write what it holds/);
+  expect(await file().check()).toMatch(/did not write its content/);
   for (const name of ['prod.keywarden.json', 'prod.keywarden-partial']) {
     const odd = open({ kind: 'file', path: join(folder, name) });
-    expect(await odd.check()).toMatch(/a name that Keywarden gives to files of its own/);
+    expect(await odd.check()).toMatch(/a name that Keywarden reserves for its own files/);
   }
 });

@@ -1,8 +1,8 @@
-// The little that pages cannot do by themselves: charts, and marking all keys of a review's page.
+// Draws charts, and selects all keys on a page of a review.
 
 const charts = new Map();
 
-/** Draws a chart in the colours that the style has at this moment. */
+/** Draws a chart in the current colours of the style sheet. */
 function draw(canvas) {
   charts.get(canvas)?.destroy();
   const { labels, series, isHorizontal } = JSON.parse(canvas.dataset.chart);
