@@ -100,7 +100,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** Migrates as the database's own user. The apps then use roles with fewer permissions. */
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
-  const sql = connect(url, { ...owner, role: undefined, pool: { max: 2 } });
+  // Objects that another user made in a schema of the search path must not run as the owner.
+  const pool = { max: 2, settings: { search_path: 'pg_catalog, pg_temp' } };
+  const sql = connect(url, { ...owner, role: undefined, pool });
   drizzle(sql);
   try {
     await readVersion(sql, url, undefined);

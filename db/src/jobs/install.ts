@@ -2,7 +2,7 @@ import type { Sql } from '../sql.ts';
 import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
 
 /** The schema's comment once these queues are installed. A test compares the version with that of the package. */
-export const installedQueues = 'pg-boss 12.35.0, queues 2';
+export const installedQueues = 'pg-boss 12.35.0, queues 3';
 
 /** Returns whether the database has the queues of this version. */
 export async function hasQueues(sql: Sql): Promise<boolean> {
@@ -13,7 +13,7 @@ export async function hasQueues(sql: Sql): Promise<boolean> {
 
 /**
  * Creates or updates the queues and grants the daemon's role access to them. The owner runs it in one session. The daemon's role may use
- * the queues, but not create or drop any.
+ * the queues, but not create or drop any (`grants`).
  */
 export async function installQueues(session: Sql): Promise<void> {
   // Loaded here because every command imports this file and few of them migrate.
@@ -25,6 +25,7 @@ export async function installQueues(session: Sql): Promise<void> {
     supervise: false,
     useListenNotify: false,
   });
+  await distrustQueues(session);
   const failures: unknown[] = [];
   boss.on('error', (error) => failures.push(error));
   await boss.start();
@@ -39,14 +40,44 @@ export async function installQueues(session: Sql): Promise<void> {
     await boss.stop({ graceful: false, close: false });
   }
   if (failures.length > 0) throw failures[0];
-  await session.unsafe(`
-    grant usage on schema ${jobSchema} to keywarden_daemon, keywarden_report;
-    grant select on all tables in schema ${jobSchema} to keywarden_daemon, keywarden_report;
-    grant insert, update, delete on all tables in schema ${jobSchema} to keywarden_daemon;
-    revoke insert, delete on ${jobSchema}.version, ${jobSchema}.queue from keywarden_daemon;
-    revoke execute on all functions in schema ${jobSchema} from public;
-    grant execute on all functions in schema ${jobSchema} to keywarden_daemon;
-    revoke execute on function ${jobSchema}.create_queue, ${jobSchema}.delete_queue from keywarden_daemon;
-    grant usage on all sequences in schema ${jobSchema} to keywarden_daemon;
-    comment on schema ${jobSchema} is '${installedQueues}'`);
+  await session.unsafe(grants);
 }
+
+/**
+ * Empties and resets what pg-boss executes as its own statements, if the daemon's role could write it until now: the commands in `bam`, and the
+ * table names that its migrations use unquoted. The owner runs these statements.
+ */
+async function distrustQueues(session: Sql): Promise<void> {
+  const [found] = await session`select to_regclass(${`${jobSchema}.bam`}) is not null as installed`;
+  if (!found?.installed) return;
+  const [may] = await session`
+    select has_table_privilege('keywarden_daemon', ${`${jobSchema}.bam`}, 'insert, update')
+      or has_column_privilege('keywarden_daemon', ${`${jobSchema}.queue`}, 'table_name', 'update') as written`;
+  if (!may?.written) return;
+  await session.unsafe(`
+    truncate ${jobSchema}.bam, ${jobSchema}.schedule, ${jobSchema}.subscription, ${jobSchema}.warning;
+    update ${jobSchema}.queue set table_name = 'job_common', partition = false`);
+}
+
+/** What pg-boss updates while it works on queues, beside their jobs. */
+const queueFigures = `monitor_claim_on, monitor_on, maintain_on, deferred_count, queued_count, ready_count, active_count, failed_count,
+    total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, singletons_active, ready_history`;
+
+/**
+ * The daemon works with jobs. It writes nothing that a migration by the owner executes: no command, no table name, no version. The report has no
+ * access.
+ */
+const grants = `
+  revoke all on all tables in schema ${jobSchema} from keywarden_daemon, keywarden_report;
+  revoke all on all sequences in schema ${jobSchema} from keywarden_daemon, keywarden_report;
+  revoke all on all functions in schema ${jobSchema} from public, keywarden_daemon, keywarden_report;
+  revoke all on schema ${jobSchema} from keywarden_report;
+  grant usage on schema ${jobSchema} to keywarden_daemon;
+  grant select on ${jobSchema}.version, ${jobSchema}.queue, ${jobSchema}.job, ${jobSchema}.job_common, ${jobSchema}.job_dependency
+    to keywarden_daemon;
+  grant insert, update, delete on ${jobSchema}.job, ${jobSchema}.job_common to keywarden_daemon;
+  grant delete on ${jobSchema}.job_dependency to keywarden_daemon;
+  grant update (flow_on, monitor_backoff_on) on ${jobSchema}.version to keywarden_daemon;
+  grant update (${queueFigures}) on ${jobSchema}.queue to keywarden_daemon;
+  grant execute on function ${jobSchema}.job_now to keywarden_daemon;
+  comment on schema ${jobSchema} is '${installedQueues}'`;
