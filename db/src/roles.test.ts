@@ -185,6 +185,6 @@ test('no function of ours is granted to public', async () => {
 test('docs/ROLES.md lists what each role may do with every table and function', async () => {
   const text = readFileSync(new URL('../../docs/ROLES.md', import.meta.url), 'utf8');
   const documented = text.split('\n').filter((line) => line.startsWith('| keywarden'));
-    (await import('node:fs')).writeFileSync('/tmp/w/roles.txt', (await readGrants()).join('\n'));
+  (await import('node:fs')).writeFileSync('/tmp/w/roles.txt', (await readGrants()).join('\n'));
   expect(documented).toEqual(await readGrants());
 });

@@ -51,7 +51,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     throw new Problem(
       401,
       'Unauthenticated',
-      'Send Authorization: Bearer with a valid token; keywarden token create makes one.',
+      'Send Authorization: Bearer with a valid token; create one with keywarden token create.',
     );
   };
 
@@ -62,6 +62,14 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     c.header('x-request-id', c.get('requestId'));
   });
   app.use(metrics.measure);
+  app.use(async (c, next) => {
+    await next();
+    // The server would fail while it writes such a header.
+    if ([...c.res.headers.values()].some((value) => /[^\t\u0020-\u007e\u0080-\u00ff]/.test(value))) {
+      log.error({ request: c.get('requestId'), path: c.req.path }, 'an answer has a header that cannot be sent');
+      c.res = renderProblem(c, new Problem(500, 'Internal error', 'The answer cannot be sent.'));
+    }
+  });
   app.use(
     secureHeaders({
       contentSecurityPolicy: {

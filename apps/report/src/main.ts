@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:https';
-import { type ServerType, serve } from '@hono/node-server';
+import type { Server } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { openStore } from '@keywarden/db/store';
 import {
@@ -21,6 +20,7 @@ import type { Context } from 'hono';
 import { isLocal } from './access/transport.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
+import { makeServer, type Tls } from './server.ts';
 
 /** How often the report checks whether the store was restored, in ms. */
 const checkMarksMs = 30_000;
@@ -78,11 +78,6 @@ await runMain(async () => {
   }
 });
 
-interface Tls {
-  cert: Buffer;
-  key: Buffer;
-}
-
 function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): Tls | undefined {
   if (cert === undefined && key === undefined) return undefined;
   if (cert === undefined || key === undefined)
@@ -105,11 +100,11 @@ function peerOf(c: Context): string {
 function listen(
   app: ReturnType<typeof createApp>,
   { host, port, tls }: { host: string; port: number; tls: Tls | undefined },
-): Promise<ServerType> {
+): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const secure = tls === undefined ? {} : { createServer, serverOptions: tls };
-    const server = serve({ fetch: app.fetch, hostname: host, port, ...secure }, () => resolve(server));
+    const server = makeServer(app.fetch, tls);
     server.once('error', (error) => reject(describeListenError(error, { host, port })));
+    server.listen(port, host, () => resolve(server));
   });
 }
 
@@ -130,11 +125,11 @@ function describeListenError(error: unknown, { host, port }: { host: string; por
   );
 }
 
-function close(server: ServerType): Promise<void> {
+function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
-    if ('closeIdleConnections' in server) server.closeIdleConnections();
+    server.closeIdleConnections();
     // Running answers have 2 s to finish.
-    setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), 2000).unref();
+    setTimeout(() => server.closeAllConnections(), 2000).unref();
   });
 }

@@ -66,7 +66,7 @@ const problems = {
   413: problem('The body is too long'),
   415: problem('The body is not JSON'),
   422: problem('The request is valid but cannot be carried out'),
-  429: problem('Too many wrong tokens, or too many exports at once'),
+  429: problem('Too many wrong tokens from this network, or too many exports at once'),
   503: problem('The store does not answer in time'),
 };
 

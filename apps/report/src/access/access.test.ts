@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
 import { redact } from './access-log.ts';
 import { cookieName } from './authenticate.ts';
-import { mostFailures } from './failures.ts';
+import { createFailureLimit, mostFailures } from './failures.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -30,15 +30,26 @@ test('P1: a revoked or expired token is rejected', async () => {
   }
 });
 
-test('an address that sends many wrong tokens is blocked, even with a valid token; other addresses are not', async () => {
+test('wrong tokens of a network are limited; a valid token of that network is never refused', async () => {
   const headers = { 'x-peer': '127.9.9.9' };
   for (let index = 0; index < mostFailures; index += 1)
     expect((await fixture.ask('/v1/keys', { as: `kwr_${index}`, headers })).status).toBe(401);
-  const refused = await fixture.ask('/v1/keys', { headers });
+  const refused = await fixture.ask('/v1/keys', { as: 'kwr_wrong', headers });
   expect(refused.status).toBe(429);
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect((await fixture.ask('/api/v2/projects', { headers })).status).toBe(429);
-  expect((await fixture.ask('/v1/keys')).status).toBe(200);
+  expect((await fixture.ask('/api/v2/projects', { as: 'kwr_wrong', headers })).status).toBe(429);
+  expect((await fixture.ask('/v1/keys', { headers })).status).toBe(200);
+  expect((await fixture.ask('/v1/keys', { as: 'kwr_wrong' })).status).toBe(401);
+});
+
+test('an IPv6 client cannot send more wrong tokens with the other addresses of its network', async () => {
+  const limit = createFailureLimit();
+  for (let index = 0; index < mostFailures; index += 1) await limit.count(`2001:db8:1:2::${index}`);
+  await expect(limit.count('2001:db8:1:2:ffff::1')).rejects.toMatchObject({ status: 429 });
+  await limit.count('2001:db8:1:3::1');
+  for (let index = 0; index < mostFailures; index += 1) await limit.count('::ffff:192.0.2.1');
+  await expect(limit.count('192.0.2.1')).rejects.toMatchObject({ status: 429 });
+  await limit.count('192.0.2.2');
 });
 
 test('a cookie authorizes reads, and writes only from a page of this site', async () => {
@@ -51,7 +62,13 @@ test('a cookie authorizes reads, and writes only from a page of this site', asyn
       headers: { cookie, host: 'report.example', ...headers },
     });
   expect((await ask('GET', {})).status).toBe(200);
-  for (const origin of [undefined, 'null', 'https://elsewhere.example', 'http://report.example.elsewhere.example'])
+  for (const origin of [
+    undefined,
+    'null',
+    'https://elsewhere.example',
+    'http://report.example.elsewhere.example',
+    'https://report.example',
+  ])
     expect((await ask('POST', origin === undefined ? {} : { origin })).status).toBe(403);
   expect((await ask('POST', { origin: 'http://report.example' })).status).toBe(201);
 });

@@ -25,16 +25,14 @@ export async function findPrincipal(
   return principal;
 }
 
-/** Returns the holder of a token. A wrong token counts against the client's address. */
+/** Returns the holder of a token. A wrong token counts against the client's network; a valid one is never refused. */
 export async function checkToken(
   c: Context<Env>,
   secret: string,
   { accessSql, failures }: { accessSql: Sql; failures: FailureLimit },
 ): Promise<Principal | undefined> {
-  const address = c.get('address');
-  await failures.check(address);
   const principal = await authenticateToken(accessSql, secret);
-  if (principal === undefined) await failures.count(address);
+  if (principal === undefined) await failures.count(c.get('address'));
   return principal;
 }
 
@@ -42,7 +40,7 @@ export async function checkToken(
 export function requireOwnOrigin(c: Context<Env>): void {
   if (['GET', 'HEAD', 'OPTIONS'].includes(c.req.method)) return;
   const origin = c.req.header('origin') ?? '';
-  const host = URL.canParse(origin) ? new URL(origin).host : undefined;
-  if (host === undefined || host !== c.get('host'))
+  const { host, protocol } = URL.canParse(origin) ? new URL(origin) : {};
+  if (host === undefined || host !== c.get('host') || protocol !== (c.get('isHttps') ? 'https:' : 'http:'))
     throw new Problem(403, 'Forbidden', 'The request was not sent from a page of this site.');
 }

@@ -1,30 +1,27 @@
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { clientNetwork } from '@keywarden/core/values';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { Problem } from '../problem.ts';
 
-/** The most wrong tokens per address and minute. After that the address is blocked for a minute. */
+/** The most wrong tokens of one network (an IPv4 address, or 64 bits of an IPv6 address) per minute. */
 export const mostFailures = 10;
 
-/** Creates a counter of wrong tokens per address, in this process. */
+/**
+ * Creates a counter of wrong tokens per network, in this process. A valid token is never counted or refused: other clients may share its network,
+ * for example behind a proxy that REPORT_PROXY does not name.
+ */
 export function createFailureLimit() {
   const limiter = new RateLimiterMemory({ points: mostFailures, duration: 60, blockDuration: 60 });
   return {
-    /** Throws a Problem (429) while the address is blocked. Even a valid token is not checked then. */
-    async check(address: string): Promise<void> {
-      const counted = await limiter.get(address);
-      if (counted === null || counted.consumedPoints < mostFailures) return;
-      const seconds = Math.max(1, Math.ceil(counted.msBeforeNext / 1000));
-      throw new Problem(
-        429,
-        'Too many wrong tokens',
-        `This address has sent ${mostFailures} wrong tokens; wait ${seconds} s.`,
-        {
-          'retry-after': String(seconds),
-        },
-      );
-    },
+    /** Counts a wrong token. Throws a Problem (429) if the network has sent too many. */
     async count(address: string): Promise<void> {
-      // It rejects once the count is over the limit; the next check reports that.
-      await limiter.consume(address).catch(() => undefined);
+      try {
+        await limiter.consume(clientNetwork(address));
+      } catch (error) {
+        if (!(error instanceof RateLimiterRes)) throw error;
+        const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
+        const detail = `This network has sent more than ${mostFailures} wrong tokens within a minute; wait ${seconds} s.`;
+        throw new Problem(429, 'Too many wrong tokens', detail, { 'retry-after': seconds });
+      }
     },
   };
 }

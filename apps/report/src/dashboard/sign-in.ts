@@ -36,10 +36,15 @@ function cookieOptions(c: Context<Env>, maxAge: number) {
   return { httpOnly: true, sameSite: 'Strict', secure: c.get('isHttps'), path: '/', maxAge } as const;
 }
 
-/** Returns `next` if it is a path of this site, otherwise `/`, so that a link cannot redirect a user to another site. */
+/**
+ * Returns `next` as it is written in a URL if it is a path of this site, otherwise `/`. A link can then neither redirect a user to another site nor
+ * put control characters into a header.
+ */
 function ownPath(next: string): string {
   const here = 'http://here';
-  return next.startsWith('/') && URL.canParse(next, here) && new URL(next, here).origin === here ? next : '/';
+  if (!next.startsWith('/') || next.length > 2000 || !URL.canParse(next, here)) return '/';
+  const { origin, pathname, search, hash } = new URL(next, here);
+  return origin === here ? pathname + search + hash : '/';
 }
 
 function renderSignIn(next = '/', problem?: string) {

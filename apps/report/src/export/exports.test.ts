@@ -215,3 +215,12 @@ test('a HEAD request starts no export', async () => {
   expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);
   expect(await openSnapshots()).toBe(0);
 });
+
+test('P1: an export that cannot begin is recorded once, with the status of its answer', async () => {
+  const before = await fixture.store.sql`select coalesce(max(number), 0) as number from keywarden.access_log`;
+  const answer = await fixture.ask('/v1/exports/reviews?review=999', { as: 'auditor' });
+  expect(answer.status).toBe(404);
+  const rows = await fixture.store.sql`
+    select status, stream from keywarden.access_log where number > ${String(before[0]?.number)}`;
+  expect(rows).toEqual([{ status: 404, stream: null }]);
+});

@@ -28,22 +28,36 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
     const access = describeAccess(c, 200);
     let ended: Ending | undefined;
+    // Until there is something to send, a failure is an ordinary answer, which is recorded as such.
+    const begin = async () => {
+      if (c.get('isStream')) return;
+      await accessLog.record({ ...access, stream: 'begun' });
+      c.set('isStream', true);
+    };
     try {
       const snapshot = await openSnapshot(sql);
+      const chunks = write(snapshot);
       try {
-        const ending = yield* write(snapshot);
-        await accessLog.record({ ...access, stream: 'complete', records: ending.records, sha256: ending.sha256 });
-        ended = ending;
+        let next = await chunks.next();
+        for (; !next.done; next = await chunks.next()) {
+          await begin();
+          yield next.value;
+        }
+        await begin();
+        const { records, sha256 } = next.value;
+        await accessLog.record({ ...access, stream: 'complete', records, sha256 });
+        ended = next.value;
       } finally {
+        await chunks.return(undefined as never); // the value of a generator that ends early is not read
         await snapshot.close();
       }
       yield ended.last;
     } catch (error) {
-      log.error({ err: error, request: access.requestId }, 'an export was cut');
+      if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
       count(access.token, -1);
-      if (ended === undefined)
+      if (ended === undefined && c.get('isStream'))
         await accessLog
           .record({ ...access, stream: 'cut', records: null, sha256: null })
           .catch((error: unknown) =>
@@ -69,12 +83,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
         const detail = `${running} are running; try again when one has ended.`;
         throw new Problem(429, 'Too many exports', detail, { 'retry-after': '5' });
       }
-      c.set('isStream', true);
       count(token, 1);
-      await accessLog.record({ ...describeAccess(c, 200), stream: 'begun' }).catch((error: unknown) => {
-        count(token, -1);
-        throw error;
-      });
       const chunks = run(c, write);
       const first = await chunks.next();
       const stream = toStream(first, chunks, stallMs);

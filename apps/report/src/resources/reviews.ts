@@ -1,5 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import {
+  type Reader,
   readReviewDocument,
   reviewDecision,
   reviewDecisionList,
@@ -84,9 +85,12 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     filters: { review: digits.optional() },
     item: reviewedKey,
     list: ({ query }) => reviewItemList(query),
+    async check({ db, query: { review } }) {
+      if (review !== undefined) await readReview(db, review);
+    },
     async trailer({ db, query: { review } }) {
       if (review === undefined) return { holes: [] };
-      const found = await requireItem(db, reviewList({ number: review }), ['review with this number', '/v1/reviews']);
+      const found = await readReview(db, review);
       const { state, signed_by, signed_at, sha256, as_of, holes } = found;
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
     },
@@ -94,6 +98,9 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
   reviewRoutes(app, services);
   reviewPages(pages, services);
 }
+
+const readReview = async (db: Reader, number: string) =>
+  await requireItem(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
 
 function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db, sql } = services;

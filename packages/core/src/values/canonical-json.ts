@@ -4,7 +4,7 @@ import canonicalize from 'canonicalize';
 /** Returns the canonical JSON of a value, by RFC 8785: equal values are equal bytes. Throws for what JSON cannot hold, such as NaN. */
 export function canonicalJson(value: object): string {
   const text = canonicalize(value);
-  if (text === undefined) throw new TypeError('the value has no JSON');
+  if (text === undefined) throw new TypeError('the value cannot be written as JSON');
   return text;
 }
 

@@ -1,5 +1,5 @@
 export { canonicalJson, sha256 } from './canonical-json.ts';
-export { isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
+export { clientNetwork, isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
 export {
   before,
   compareInstants,

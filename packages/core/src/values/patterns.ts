@@ -31,6 +31,18 @@ export function makeNetworkTest(networks: string[]): (address: string) => boolea
   };
 }
 
+/**
+ * Returns the network whose members are one client for limits: an IPv4 address itself, and of an IPv6 address its first 64 bits. Returns any
+ * other text unchanged.
+ */
+export function clientNetwork(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString()}/64`;
+}
+
 /** Returns the client's address from the control plane's record of a last use: the first of a chain of proxies. */
 export function clientAddress(from: string): string {
   return (from.split(',')[0] ?? '').trim();
