@@ -26,9 +26,13 @@ export async function benchArchive(args: string[]): Promise<void> {
     maxConnections: readers,
   });
   try {
-    const { db, sql: daemon } = await store.as('keywarden_daemon');
+    const { sql: daemon } = await store.as('keywarden_daemon');
     await fill({ owner: store.sql, daemon, operations });
-    const { secret } = await createToken(db, { name: 'bench', role: 'viewer', organizationIds: null });
+    const { secret } = await createToken((await store.as('keywarden_admin')).db, {
+      name: 'bench',
+      role: 'viewer',
+      organizationIds: null,
+    });
     const headers = { authorization: `Bearer ${secret}` };
     const agent = new Agent({ keepAlive: true });
     const overHttp = async (page: number) => {

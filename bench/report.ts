@@ -32,12 +32,16 @@ export async function benchReport(args: string[]): Promise<void> {
     return service;
   };
   try {
-    const { db, sql: daemon } = await store.as('keywarden_daemon');
+    const { sql: daemon } = await store.as('keywarden_daemon');
     const made = await timed(() => fill({ owner: store.sql, daemon, operations }));
     console.log(
       `store      ${count(operations)} operations of ${count(projects)} projects in ${months} months, made in ${made.seconds.toFixed(0)} s`,
     );
-    const { secret } = await createToken(db, { name: 'bench', role: 'auditor', organizationIds: null });
+    const { secret } = await createToken((await store.as('keywarden_admin')).db, {
+      name: 'bench',
+      role: 'auditor',
+      organizationIds: null,
+    });
     const headers = { authorization: `Bearer ${secret}` };
     const report = await start('apps/report/src/main.ts');
     const bare = await start('bench/bare-handler.ts');

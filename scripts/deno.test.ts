@@ -53,7 +53,7 @@ test('sync under Deno archives the same as under Node, and plan makes the same f
 });
 
 test('the report responds under Deno', async () => {
-  const { secret } = await createToken((await store.as('keywarden_daemon')).db, {
+  const { secret } = await createToken((await store.as('keywarden_admin')).db, {
     name: 'deno',
     role: 'viewer',
     organizationIds: null,

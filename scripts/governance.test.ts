@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { approvePlan, rejectPlan } from '@keywarden/db/report';
 import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
+import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
@@ -253,9 +254,17 @@ test('above second_person_above keys, apply waits for a second person’s approv
     ),
   });
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.db, { plan: planned.plan_id, by: 'grace', reason: 'not yet' });
-  expect((await two('apply', planned.plan_id, '--yes')).stderr).toMatch(/was rejected by grace \(not yet\)/);
-  expect(await approvePlan(report.sql, { plan: planned.plan_id, by: 'olga' })).toBe(true);
+  await rejectPlan(report.sql, {
+    plan: planned.plan_id,
+    principal: await makePrincipal(store, 'grace'),
+    reason: 'not yet',
+  });
+  expect((await two('apply', planned.plan_id, '--yes')).stderr).toMatch(
+    /was rejected by grace \(report token \d+\) \(not yet\)/,
+  );
+  expect(await approvePlan(report.sql, { plan: planned.plan_id, principal: await makePrincipal(store, 'olga') })).toBe(
+    true,
+  );
   await use('first');
   expect((await two('apply', planned.plan_id, '--yes')).stdout).toMatch(/revoked/);
 });

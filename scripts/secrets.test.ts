@@ -26,7 +26,7 @@ beforeAll(async () => {
   controls = createControls(sandbox.controlUrl);
   await controls.generate({ organizations: 2, projects: 3, keys: 60, operations: 2000 });
   token = (
-    await createToken((await store.as('keywarden_daemon')).db, {
+    await createToken((await store.as('keywarden_admin')).db, {
       name: 'test',
       role: 'operator',
       organizationIds: null,

@@ -1,9 +1,9 @@
--- Creates the roles of the two apps. Roles belong to the whole cluster, so another database may have created them already.
+-- Creates the roles of the two apps, and of the command line where it manages tokens and sessions. Roles belong to the whole cluster, so another database may have created them already.
 do $$
 declare
   name text;
 begin
-  foreach name in array array['keywarden_daemon', 'keywarden_report'] loop
+  foreach name in array array['keywarden_admin', 'keywarden_daemon', 'keywarden_report'] loop
     if not exists (select from pg_roles where rolname = name) then
       begin
         execute format('create role %I nologin', name);

@@ -1,8 +1,8 @@
 -- The complete permissions of each app's role. docs/ROLES.md describes the same in words.
-revoke all on all tables in schema keywarden from keywarden_daemon, keywarden_report;
-revoke all on all functions in schema keywarden from public, keywarden_daemon, keywarden_report;
+revoke all on all tables in schema keywarden from keywarden_admin, keywarden_daemon, keywarden_report;
+revoke all on all functions in schema keywarden from public, keywarden_admin, keywarden_daemon, keywarden_report;
 alter default privileges in schema keywarden revoke execute on functions from public;
-grant usage on schema keywarden to keywarden_daemon, keywarden_report;
+grant usage on schema keywarden to keywarden_admin, keywarden_daemon, keywarden_report;
 
 -- Both apps read these.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
@@ -13,19 +13,31 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,
-  keywarden.repeatable, keywarden.replica_credential, keywarden.report_token, keywarden.request_budget, keywarden.review, keywarden.review_decision,
-  keywarden.review_item, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
+  keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_decision,
+  keywarden.review_item, keywarden.review_item_now, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
   keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon, keywarden_report;
 grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
+-- Nobody but the owner reads the hashes of tokens and sessions: a hash is what the functions below accept as proof of who acts.
+grant select (number, name, role, organization_ids, created_at, expires_at, revoked_at) on keywarden.report_token
+  to keywarden_daemon, keywarden_report;
+grant select (number, token_number, created_at, last_seen_at, expires_at, address, agent, ended_at, ended_by) on keywarden.report_session
+  to keywarden_admin, keywarden_report;
+grant execute on function keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
+
+-- The command line creates and revokes tokens, and ends sessions, in this role.
+grant select, insert on keywarden.report_token to keywarden_admin;
+grant update (role, revoked_at) on keywarden.report_token to keywarden_admin;
+grant update (ended_at, ended_by) on keywarden.report_session to keywarden_admin;
+grant select on keywarden.access_log, keywarden.migration, keywarden.organization, keywarden.repeatable to keywarden_admin;
 
 -- The daemon writes these.
 grant delete, insert on keywarden.rejected_row
   to keywarden_daemon;
 grant delete, insert, update on keywarden.replica_policy
   to keywarden_daemon;
-grant insert on keywarden.announcement, keywarden.approval_end, keywarden.exemption, keywarden.exemption_key, keywarden.finding,
+grant insert on keywarden.announcement, keywarden.approval_end, keywarden.finding,
   keywarden.high_water_mark, keywarden.incident, keywarden.job_run, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner,
   keywarden.member_listing, keywarden.notice, keywarden.notice_message, keywarden.operation_pruned, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.policy_version, keywarden.project, keywarden.revocation_intent, keywarden.revocation_outcome,
@@ -33,11 +45,10 @@ grant insert on keywarden.announcement, keywarden.approval_end, keywarden.exempt
   keywarden.schedule_slot
   to keywarden_daemon;
 grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.credential, keywarden.key_use,
-  keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential, keywarden.report_token,
+  keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential,
   keywarden.request_budget, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon;
 grant update (ended_at) on keywarden.announcement to keywarden_daemon;
-grant update (ended_at, ended_by) on keywarden.exemption to keywarden_daemon;
 grant update (detail, closed_at, closed_by, note) on keywarden.incident to keywarden_daemon;
 grant update (finished_at, outcome, error) on keywarden.job_run to keywarden_daemon;
 grant update (attempts, last_error, accepted_at, cancelled_at) on keywarden.notice_message to keywarden_daemon;
@@ -51,16 +62,14 @@ grant update (key_id, outcome, delivered_at, place) on keywarden.rotation_mint t
 grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
 grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
 grant execute on function keywarden.announce_operation_drops, keywarden.drop_operation_month, keywarden.forget_accesses,
-  keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.make_operation_partitions,
+  keywarden.end_exemption_by, keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.insert_exemption,
+  keywarden.make_operation_partitions,
   keywarden.save_operation_page, keywarden.save_request_budgets
   to keywarden_daemon;
 
--- The report writes these.
-grant insert on keywarden.access_log, keywarden.exemption, keywarden.exemption_key, keywarden.high_water_mark, keywarden.plan_rejection,
-  keywarden.review, keywarden.review_decision, keywarden.review_item, keywarden.review_signature
-  to keywarden_report;
-grant update (ended_at, ended_by) on keywarden.exemption to keywarden_report;
+-- The report writes through functions alone. They find out who acts from the hash of a token or session, and take the time from the database.
 grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
-grant insert (key_number, requested_by, reason) on keywarden.rotation_request to keywarden_report;
-grant execute on function keywarden.approve_plan, keywarden.lock_review, keywarden.report_older_store
+grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.decide_review,
+  keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_review, keywarden.open_session,
+  keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;

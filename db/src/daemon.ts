@@ -98,6 +98,7 @@ export {
   saveRejectedRows,
 } from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replicas/policies.ts';
+export { reportBrokenReviews } from './reviews/reviews.ts';
 export {
   beginRevocation,
   listGoneKeys,
@@ -135,9 +136,11 @@ export {
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
 export { isRefusedRow } from './sql.ts';
+export { revokeSession, sessionItem, sessionList } from './tokens/sessions.ts';
 export {
   createToken,
   ensureToken,
+  listLastingTokens,
   listTokens,
   type Role,
   revokeToken,

@@ -28,7 +28,8 @@ export async function readMark(db: Db, mark: string): Promise<MarkState> {
 /** Adds a mark, which the caller writes to the file. Until then the mark in the file is in the store too. */
 export async function addMark(db: Db, madeBy: 'daemon' | 'report'): Promise<string> {
   const mark = randomUUID();
-  await db.insert(highWaterMark).values({ mark, madeBy });
+  if (madeBy === 'report') await db.execute(raw`select keywarden.add_report_mark(${mark}::uuid)`);
+  else await db.insert(highWaterMark).values({ mark, madeBy });
   return mark;
 }
 

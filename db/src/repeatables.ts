@@ -15,6 +15,9 @@ interface Repeatable {
 /** Views of earlier versions. They may read views that are dropped. */
 const formerViews = ['keywarden.control_plane_present', 'keywarden.key_line'];
 
+/** Functions of earlier versions. The names of a function's parameters cannot be changed otherwise, so current ones may be among them. */
+const formerFunctions = ['keywarden.approve_plan(text, text)', 'keywarden.lock_review(bigint)'];
+
 const folder = new URL('../functions/', import.meta.url);
 let read: Repeatable[] | undefined;
 
@@ -52,6 +55,7 @@ export async function applyRepeatables(session: Sql): Promise<void> {
   const steps = [
     // A view with changed columns cannot be replaced.
     `drop view if exists ${views.join(', ')}`,
+    `drop function if exists ${formerFunctions.join(', ')}`,
     ...files.map(({ text }) => text.trimEnd().replace(/;$/, '')),
     'delete from keywarden.repeatable',
     `insert into keywarden.repeatable (name, sha256) values ${rows.join(', ')}`,

@@ -6,7 +6,7 @@ export {
   operationCoverage,
   type ProjectCoverage,
 } from './coverage/coverage.ts';
-export { endExemption, grantExemption } from './exemptions/exemptions.ts';
+export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export {
   countByMonth,
@@ -24,6 +24,7 @@ export { type InventoryHole, inventoryHole, listInventoryHoles } from './keys/in
 export {
   credentialItem,
   credentialList,
+  findHiddenKey,
   inventoryList,
   type KeyFilter,
   type KeyOrder,
@@ -97,6 +98,7 @@ export {
   type NewReview,
   openReview,
   readReviewDocument,
+  reportBrokenReviews,
   type Signature,
   signReview,
 } from './reviews/reviews.ts';
@@ -108,4 +110,5 @@ export { incidentKinds } from './schema/incidents.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';
-export { authenticateToken, type Principal } from './tokens/authenticate.ts';
+export { authenticate, hashCredential, type Principal } from './tokens/authenticate.ts';
+export { endSession, openSession, sessionItem, sessionList } from './tokens/sessions.ts';

@@ -37,8 +37,8 @@ export interface Store {
  */
 export type Migrations = 'auto' | 'migrate' | 'none';
 
-/** The least-privileged roles of the two apps. functions/90-grants.sql lists their permissions. */
-type StoreRole = 'keywarden_daemon' | 'keywarden_report';
+/** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
+export type StoreRole = 'keywarden_admin' | 'keywarden_daemon' | 'keywarden_report';
 
 export interface StoreOptions {
   databaseUrl: string | undefined;
@@ -53,6 +53,9 @@ export interface StoreOptions {
   /** Statements that take longer are canceled, in ms. Without it there is no limit. */
   statementTimeoutMs?: number;
 }
+
+/** Returns the query builder over a pool. It sets the pool's parsers: times and JSON pass as text. */
+export const builderOver = (sql: Sql): Db => drizzle(sql);
 
 const oldestVersion = 150_000;
 

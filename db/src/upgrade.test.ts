@@ -48,7 +48,7 @@ async function readRows(sql: Sql, tables: string[]): Promise<Record<string, unkn
     const [row] = await sql.unsafe(
       `select json_agg(to_json(t) order by to_json(t)::text)::text as rows from keywarden.${table} t`,
     );
-    rows[table] = withNewNames(String(row?.rows));
+    rows[table] = JSON.parse(withNewNames(String(row?.rows)));
   }
   return rows;
 }
@@ -62,10 +62,11 @@ test('a store that the early migrations created keeps every row, and has the sch
   const tables = await fillEveryTable(old.sql);
   expect(tables.length).toBeGreaterThan(50);
   const before = await readRows(old.sql, tables);
-  expect(Object.values(before)).not.toContain('null');
+  expect(Object.values(before)).not.toContain(null);
 
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 1, functions: expect.any(Number) });
-  expect(await readRows(old.sql, tables)).toEqual(before);
+  expect(await migrateStore(old.sql)).toEqual({ migrations: 2, functions: expect.any(Number) });
+  // Later migrations add columns.
+  expect(await readRows(old.sql, tables)).toMatchObject(before);
   expect(await describeSchema(old.sql)).toEqual(await describeSchema(fresh.sql));
   expect(await migrateStore(old.sql)).toEqual({ migrations: 0, functions: 0 });
   await old.close();

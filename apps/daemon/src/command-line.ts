@@ -7,6 +7,7 @@ import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
 import { coverageCommand } from './commands/coverage.ts';
+import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
 import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
@@ -171,7 +172,7 @@ export function describe(done: (code: number) => void): Command {
     .requiredOption('--name <name>', 'the name of its holder')
     .requiredOption('--role <role>', 'viewer, auditor or operator')
     .option('--organization <id...>', 'show only these organizations')
-    .option('--expires <date>', 'a date, or a duration from now: 90d')
+    .option('--expires <date>', 'a date, a duration from now, or never (default: 90d)')
     .action(async (options: { name: string; role: string; organization?: string[]; expires?: string }) =>
       done(await tokenCreateCommand(options)),
     );
@@ -185,6 +186,17 @@ export function describe(done: (code: number) => void): Command {
     .description('Revoke a token permanently')
     .argument('<id>', 'the id that token list prints')
     .action(async (id: string) => done(await tokenRevokeCommand(id)));
+  const session = program.command('session').description('Manage the sessions of the dashboard');
+  session
+    .command('list')
+    .description('List the sessions, newest first')
+    .option('--json', 'print JSON')
+    .action(async (options: { json?: boolean }) => done(await sessionListCommand(options)));
+  session
+    .command('revoke')
+    .description('End a session; its browser must sign in again')
+    .argument('<id>', 'the id that session list prints')
+    .action(async (id: string) => done(await sessionRevokeCommand(id)));
   program
     .command('check')
     .description('Check the configuration, the database, the credentials and the clock')

@@ -2,7 +2,7 @@ import { mkdtempSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { revokeToken } from '@keywarden/db/daemon';
-import { authenticateToken } from '@keywarden/db/report';
+import { authenticate } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import { readDataFile } from '@keywarden/runtime';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 const kept = () => readDataFile(folder, 'report-token') ?? '';
-const holder = async () => await authenticateToken(report.sql, kept());
+const holder = async () => await authenticate(report.sql, kept());
 
 test("the first token is readable by its owner only; it is an operator's on the sandbox, and a viewer's elsewhere", async () => {
   await ensureFirstToken(fixture.context, { isSandbox: true });
@@ -40,10 +40,10 @@ test("the first token is readable by its owner only; it is an operator's on the 
 
 test('a revoked first token stays revoked, and another one replaces it', async () => {
   const dead = kept();
-  await revokeToken(fixture.context.store.db, (await holder())?.token ?? '');
+  await revokeToken((await store.as('keywarden_admin')).db, (await holder())?.token ?? '');
   await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
-  expect(await authenticateToken(report.sql, dead)).toBeUndefined();
+  expect(await authenticate(report.sql, dead)).toBeUndefined();
   expect(await holder()).toMatchObject({ role: 'operator' });
 });
 

@@ -2,22 +2,45 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureToken } from '@keywarden/db/daemon';
-import { readDataFile, usageError } from '@keywarden/runtime';
+import { builderOver, type Db } from '@keywarden/db/store';
+import { codeOf, readDataFile, usageError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**
  * Ensures a first report token: REPORT_TOKEN, else the one in the data folder, else a new one that is kept there. A revoked one is
- * replaced. On a sandbox it is an operator's, elsewhere a viewer's.
+ * replaced. On a sandbox it is an operator's, elsewhere a viewer's. Without permission to create tokens there is none.
  */
 export async function ensureFirstToken(
-  { store, environment }: Context,
+  { store, environment, log }: Context,
   { isSandbox }: { isSandbox: boolean },
 ): Promise<void> {
-  const { KEYWARDEN_DATA: folder, REPORT_TOKEN: given } = environment;
+  // The daemon's role creates no tokens.
+  const sql = store.connect({ max: 1, settings: { role: 'keywarden_admin' } });
+  try {
+    await sql`select 1`;
+    await keepToken(builderOver(sql), {
+      folder: environment.KEYWARDEN_DATA,
+      given: environment.REPORT_TOKEN,
+      isSandbox,
+    });
+  } catch (error) {
+    if (!['42501', '22023'].includes(codeOf(error))) throw error;
+    log.info(
+      'this database user may not create tokens; run keywarden token create as a user who may act as keywarden_admin',
+    );
+  } finally {
+    await sql.end();
+  }
+}
+
+async function keepToken(
+  db: Db,
+  { folder, given, isSandbox }: { folder: string; given: string | undefined; isSandbox: boolean },
+): Promise<void> {
   const kept = readDataFile(folder, 'report-token');
   const role = isSandbox ? 'operator' : 'viewer';
   const isLive = async (secret: string) =>
-    await ensureToken(store.db, { name: 'first', role, organizationIds: null }, secret);
+    await ensureToken(db, { name: 'first', role, organizationIds: null }, secret);
   let secret = given ?? kept ?? newSecret();
   if (!(await isLive(secret))) {
     if (given !== undefined)

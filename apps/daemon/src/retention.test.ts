@@ -8,7 +8,11 @@ import { enforceRetention } from './retention.ts';
 test("the daily retention check deletes the report's access log only where that is configured", async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const daemon = await store.as('keywarden_daemon');
-  const { number: token } = await createToken(daemon.db, { name: 'ada', role: 'viewer', organizationIds: null });
+  const { number: token } = await createToken((await store.as('keywarden_admin')).db, {
+    name: 'ada',
+    role: 'viewer',
+    organizationIds: null,
+  });
   await store.sql`
     insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)
     values (now() - interval '500 days', gen_random_uuid(), ${token}, '127.0.0.1', 'GET', '/v1/keys', 200)`;

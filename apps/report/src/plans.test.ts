@@ -47,7 +47,7 @@ test('a plan with more than second_person_above keys waits for a second person',
   expect(await approved()).not.toContain(id);
   expect((await approve(id, 'operator')).status).toBe(409);
   // A person with two tokens is one person.
-  const { secret } = await createToken(fixture.daemon.db, {
+  const { secret } = await createToken((await fixture.store.as('keywarden_admin')).db, {
     name: 'operator',
     role: 'operator',
     organizationIds: null,

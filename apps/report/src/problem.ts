@@ -51,6 +51,9 @@ export function toProblem(error: unknown): Problem {
   const code = codeOf(error);
   if (code === '57014')
     return new Problem(503, 'Takes too long', 'This query takes too long; narrow it to a project or a shorter time.');
+  if (code === 'KW002') return new Problem(401, 'Unauthenticated', 'The token or session has ended.');
+  if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
+  if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
   if (code.startsWith('22')) return new Problem(400, 'Bad parameter', 'The store cannot read a value in this format.');
   if (/^(ECONN|CONNECT|57P)/.test(code))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');

@@ -96,7 +96,7 @@ test('the database role that serves a signed review cannot change it', async () 
   const key = String(fixture.keys['12']);
   await expect(sql`
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
-    values (${review}, ${key}, 'revoke', 'x', 'x')`).rejects.toMatchObject({ code: 'KW001' });
+    values (${review}, ${key}, 'revoke', 'x', 'x')`).rejects.toMatchObject({ code: '42501' });
   for (const statement of [
     'update keywarden.review_decision set reason = reason',
     'delete from keywarden.review_decision',

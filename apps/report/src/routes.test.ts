@@ -6,6 +6,7 @@ let fixture: Fixture;
 const credentials: Record<string, string> = {};
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
+  await fixture.signIn('viewer');
   for (const [organizationId, projectId, id] of [
     ['acme', 'quiet-river', 'br-main/app'],
     ['other', 'bold-moon', 'br-main/theirs'],
@@ -123,6 +124,8 @@ const samples: Sample[] = [
   { path: '/v1/runs', spans: true },
   { path: '/v1/connections', spans: true },
   { path: '/v1/access-log', role: 'auditor', spans: true },
+  { path: '/v1/sessions', role: 'operator', spans: true },
+  { method: 'POST', path: '/v1/sessions/{session}/end', role: 'operator', spans: true },
   { path: '/v1/me' },
   { path: '/v1/exports/keys', role: 'auditor', others: { query: 'organization_id=other' } },
   { path: '/v1/exports/credentials', role: 'auditor', others: { query: 'organization_id=other' } },
@@ -151,6 +154,7 @@ const fill = (text: string) =>
     .replace('{exemption}', '1')
     .replace('{rotation_id}', 'abcd2345')
     .replace('{review}', '1')
+    .replace('{session}', '1')
     .replace('{project_id}', 'quiet-river')
     .replace('{operation_id}', operation);
 const addressOf = ({ path, query }: Pick<Sample, 'path' | 'query'>) =>

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { cookieName } from './access/authenticate.ts';
+import { sessionCookie } from './access/authenticate.ts';
 import { makeServer } from './server.ts';
 
 let fixture: Fixture;
@@ -66,7 +66,7 @@ test.each(['/keys\u0001', '/keys\u007f', '/keys\r\nx-evil: 1', '/keys\0', '/кл
     expect(answer).toMatch(/^HTTP\/1\.1 303 /);
     expect(answer).toMatch(/^location: \/[\x21-\x7e]*\r$/im);
     expect(answer).not.toMatch(/^x-evil/im);
-    expect(answer).toContain(cookieName);
+    expect(answer).toContain(sessionCookie);
   },
 );
 

@@ -230,6 +230,18 @@ export function keyUseList(key: string): List<typeof keyUse> {
   };
 }
 
+/** Returns the first of these numbers that is no key or other credential of these organizations; undefined if there is none. */
+export async function findHiddenKey(
+  db: Reader,
+  numbers: string[],
+  organizations: string[] | null,
+): Promise<string | undefined> {
+  const [row] = await db.execute(sql`
+    select wanted::text as number from unnest(${sql.param(numbers)}::bigint[]) wanted where not exists (
+      select from keywarden.credential k where k.number = wanted and ${visible(sql`k.organization_id`, organizations) ?? sql`true`}) limit 1`);
+  return row === undefined ? undefined : String(row.number);
+}
+
 /**
  * Returns whether a key or another credential with this number exists and belongs to these organizations. `of` restricts the kind.
  */

@@ -76,7 +76,7 @@ test('an extended retention withdraws its announcements, so that after shortenin
 });
 
 test('access records are deleted after the configured time, and never within a year', async () => {
-  const { number: token } = await createToken((await store.as('keywarden_daemon')).db, {
+  const { number: token } = await createToken((await store.as('keywarden_admin')).db, {
     name: 'ada',
     role: 'viewer',
     organizationIds: null,

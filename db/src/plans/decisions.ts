@@ -1,9 +1,12 @@
-import { planRejection } from '../schema/plans.ts';
-import type { Db, Sql } from '../sql.ts';
+import type { Sql } from '../sql.ts';
+import type { Principal } from '../tokens/authenticate.ts';
 
-/** Approves a plan that was produced within the last day. Returns false for any other plan. */
-export async function approvePlan(sql: Sql, { plan, by }: { plan: string; by: string }): Promise<boolean> {
-  const [row] = await sql`select keywarden.approve_plan(${plan}, ${by}) as number`;
+/** Approves a plan that was produced within the last day, as the principal. Returns false for any other plan. */
+export async function approvePlan(
+  sql: Sql,
+  { plan, principal }: { plan: string; principal: Principal },
+): Promise<boolean> {
+  const [row] = await sql`select keywarden.approve_plan(${principal.credential}, ${plan}) as number`;
   return row?.number != null;
 }
 
@@ -14,10 +17,10 @@ export async function hasApproved(sql: Sql, { plan, person }: { plan: string; pe
   return rows.length > 0;
 }
 
-/** Rejects a plan. Earlier approvals become invalid, and the plan's execution stops. */
+/** Rejects a plan as the principal. Earlier approvals become invalid, and the plan's execution stops. */
 export async function rejectPlan(
-  db: Db,
-  { plan, by, reason }: { plan: string; by: string; reason: string },
+  sql: Sql,
+  { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
-  await db.insert(planRejection).values({ planId: plan, rejectedBy: by, reason });
+  await sql`select keywarden.reject_plan(${principal.credential}, ${plan}, ${reason})`;
 }

@@ -23,6 +23,10 @@ export const reviewItem = z
     signed_by: z.string().nullable(),
     signed_at: instant.nullable(),
     sha256: z.string().nullable().meta({ description: "SHA-256 of the review's document, once it is signed" }),
+    intact: z.boolean().nullable().meta({
+      description:
+        'Whether a signed review still has the content that was signed; a review that has not decides nothing. null before it is signed',
+    }),
     keys: z.int(),
     undecided: z.int(),
     keep: z.int(),
@@ -87,6 +91,7 @@ export function reviewList({ number, state, from, to }: ReviewFilter): List<type
       signed_by: sql`s.signed_by`,
       signed_at: time(sql`s.signed_at`),
       sha256: sql`s.sha256`,
+      intact: sql`case when s.review_number is not null then s.content_sha256 is not distinct from keywarden.review_content_hash(v.number) end`,
       keys: sql`(select count(*) from keywarden.review_item i where i.review_number = v.number)`,
       undecided: decided(null),
       keep: decided('keep'),

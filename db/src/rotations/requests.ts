@@ -1,6 +1,7 @@
 import { asc, eq, isNull } from 'drizzle-orm';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
 import type { Db, Sql } from '../sql.ts';
+import type { Principal } from '../tokens/authenticate.ts';
 
 /** An operator's request in the report that has no answer yet. */
 export interface RotationRequest {
@@ -35,14 +36,12 @@ export async function answerRotationRequest(
 }
 
 /**
- * Asks the daemon to rotate a key. Returns the request's number. The report can do nothing else about a rotation. The report may insert
- * only these columns, and drizzle's insert would name all of them.
+ * Asks the daemon to rotate a key, as the principal. Returns the request's number. The report can do nothing else about a rotation.
  */
 export async function requestRotation(
   sql: Sql,
-  { key, by, reason }: { key: string; by: string; reason: string },
+  { key, principal, reason }: { key: string; principal: Principal; reason: string },
 ): Promise<string> {
-  const [row] = await sql`
-    insert into keywarden.rotation_request (key_number, requested_by, reason) values (${key}, ${by}, ${reason}) returning number`;
+  const [row] = await sql`select keywarden.request_rotation(${principal.credential}, ${key}, ${reason}) as number`;
   return String(row?.number);
 }

@@ -14,6 +14,7 @@ export const incidentKinds = [
   'key_changed',
   'configuration',
   'listing_doubted',
+  'signature_broken',
 ] as const;
 
 /**
@@ -24,6 +25,7 @@ export const incidentKinds = [
  * - key_changed: a listing shows an id with another creation time, creator or kind; neither key is revoked until a person has checked
  * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
  * - listing_doubted: for over a day no listing of a scope was trusted
+ * - signature_broken: a signed access review no longer has the content that was signed; its scope is "review NUMBER"
  */
 export const incident = keywarden.table(
   'incident',

@@ -71,7 +71,10 @@ export const reviewDecision = keywarden.table(
   ],
 );
 
-/** sha256 is computed from the review as canonical JSON: the decisions, their keys and the people who decided. */
+/**
+ * sha256 is computed from the review as canonical JSON: the decisions, their keys and the people who decided. content_sha256 is computed by
+ * keywarden.review_content_hash, and every reader compares it with the rows again.
+ */
 export const reviewSignature = keywarden.table(
   'review_signature',
   {
@@ -79,6 +82,7 @@ export const reviewSignature = keywarden.table(
     signedBy: text('signed_by').notNull(),
     signedAt: instant('signed_at').notNull().default(sql`clock_timestamp()`),
     sha256: text('sha256').notNull(),
+    contentSha256: text('content_sha256'),
   },
   (t) => [reference(t.reviewNumber, review.number), check('review_signature_signed_by_check', sql`signed_by <> ''`)],
 );

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, index, integer, text, uuid } from 'drizzle-orm/pg-core';
+import { bigint, check, index, integer, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
 
 export const reportTokenRoles = ['viewer', 'auditor', 'operator'] as const;
@@ -20,16 +20,43 @@ export const reportToken = keywarden.table(
   (t) => [oneOf(t.role, reportTokenRoles)],
 );
 
+/**
+ * A browser's sign-in with a token. session_hash is the SHA-256 of a random id of 256 bits. A session ends with its token, on sign-out, when a
+ * person ends it, at expires_at, and after an hour without a request (keywarden.holder_of).
+ */
+export const reportSession = keywarden.table(
+  'report_session',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    sessionHash: text('session_hash').notNull().unique('report_session_session_hash_key'),
+    tokenNumber: int64('token_number').notNull(),
+    createdAt: instant('created_at').notNull().default(sql`now()`),
+    lastSeenAt: instant('last_seen_at').notNull().default(sql`now()`),
+    expiresAt: instant('expires_at').notNull(),
+    address: text('address').notNull(),
+    agent: text('agent').notNull(),
+    endedAt: instant('ended_at'),
+    endedBy: text('ended_by'),
+  },
+  (t) => [reference(t.tokenNumber, reportToken.number), index('report_session_by_token').on(t.tokenNumber)],
+);
+
+export const accessLogEvents = ['request', 'sign_in', 'sign_in_failed', 'sign_out', 'token_refused'] as const;
+
 export const accessLogStreams = ['begun', 'complete', 'cut'] as const;
 
-/** Reads, exports and changes through the report. A streamed answer has two rows: its beginning and its end. */
+/**
+ * Reads, exports, changes, sign-ins and refusals of the report. A streamed answer has two rows: its beginning and its end. Refusals (status 4xx)
+ * of one token, or of none, from one network within one `minute` are one row: that of the first, with how many `times`. Only
+ * keywarden.record_accesses writes here.
+ */
 export const accessLog = keywarden.table(
   'access_log',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     at: instant('at').notNull().default(sql`now()`),
     requestId: uuid('request_id').notNull(),
-    tokenNumber: int64('token_number').notNull(),
+    tokenNumber: int64('token_number'),
     address: text('address').notNull(),
     method: text('method').notNull(),
     path: text('path').notNull(),
@@ -38,10 +65,18 @@ export const accessLog = keywarden.table(
     stream: text('stream', { enum: accessLogStreams }),
     records: bigint('records', { mode: 'number' }),
     sha256: text('sha256'),
+    event: text('event', { enum: accessLogEvents }).notNull().default('request'),
+    minute: instant('minute'),
+    times: integer('times').notNull().default(1),
   },
   (t) => [
     reference(t.tokenNumber, reportToken.number),
     oneOf(t.stream, accessLogStreams),
+    oneOf(t.event, accessLogEvents),
+    check('access_log_size', sql`octet_length(path) <= 8192 and octet_length(query) <= 8192`),
+    uniqueIndex('access_log_refusal')
+      .on(t.minute, t.address, t.event, t.status, sql`coalesce(token_number, 0)`)
+      .where(sql`minute is not null`),
     index('access_log_by_token').on(t.tokenNumber, t.number.desc().nullsFirst()),
   ],
 );

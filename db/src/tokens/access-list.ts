@@ -2,11 +2,16 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
 import { type List, when, within } from '../list.ts';
+import { accessLogEvents } from '../schema/tokens.ts';
 
 export const accessItem = z
   .strictObject({
     at: instant,
-    token: z.strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) }),
+    token: z
+      .strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) })
+      .nullable()
+      .meta({ description: 'null if no valid token was presented' }),
+    event: z.enum(accessLogEvents),
     address: z.string(),
     method: z.string(),
     path: z.string(),
@@ -16,25 +21,33 @@ export const accessItem = z
     records: z.int().nullable(),
     sha256: z.string().nullable(),
     request_id: z.string(),
+    times: z.int().meta({
+      description: 'How many refusals of one minute and network this row stands for; it shows the first of them',
+    }),
   })
   .meta({ id: 'Access' });
 
 export interface AccessFilter {
   tokenId?: string | undefined;
+  event?: (typeof accessLogEvents)[number] | undefined;
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** Lists who read, exported or changed what through the report, newest first. */
-export function accessList({ tokenId, from, to }: AccessFilter): List<typeof accessItem> {
+export function accessList({ tokenId, event, from, to }: AccessFilter): List<typeof accessItem> {
   return {
     schema: accessItem,
-    from: sql`keywarden.access_log a join keywarden.report_token t on t.number = a.token_number`,
+    from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
     item: {
       ...columnsOf(accessItem, 'a'),
-      token: sql`json_build_object('id', t.number::text, 'name', t.name, 'role', t.role)`,
+      token: sql`case when t.number is not null then json_build_object('id', t.number::text, 'name', t.name, 'role', t.role) end`,
     },
-    where: [when(tokenId, (id) => sql`a.token_number = ${id}::bigint`), ...within(sql`a.at`, { from, to })],
+    where: [
+      when(tokenId, (id) => sql`a.token_number = ${id}::bigint`),
+      when(event, (wanted) => sql`a.event = ${wanted}`),
+      ...within(sql`a.at`, { from, to }),
+    ],
     order: [{ by: sql`a.number`, type: 'bigint' }],
     direction: 'desc',
   };

@@ -1,11 +1,14 @@
-import type { Sql } from '../sql.ts';
+import type { accessLogEvents } from '../schema/tokens.ts';
+import { type Sql, toJson } from '../sql.ts';
 
 /** One request, or the beginning or end of a streamed answer. */
 export interface Access {
   requestId: string;
-  /** The token's number. */
-  token: string;
+  /** The SHA-256 of the presented token or session id; null without one. */
+  credential: string | null;
   address: string;
+  /** The network of the address, for counting refusals. */
+  network: string;
   method: string;
   path: string;
   query: string;
@@ -14,14 +17,11 @@ export interface Access {
   /** The content of a stream. */
   records: number | null;
   sha256: string | null;
+  event: (typeof accessLogEvents)[number];
 }
 
 /** Records who read, exported or changed what: all of them, or none. */
 export async function recordAccess(sql: Sql, accesses: Access[]): Promise<void> {
   const rows = accesses.map((each) => ({ ...each, request_id: each.requestId }));
-  await sql`
-    insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, stream, records, sha256)
-    select request_id, token, address, method, path, query, status, stream, records, sha256
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as t(request_id uuid, token bigint, address text, method text, path text,
-      query text, status int, stream text, records bigint, sha256 text)`;
+  await sql`select keywarden.record_accesses(${toJson(rows)}::text::json)`;
 }

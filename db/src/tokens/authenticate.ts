@@ -3,27 +3,38 @@ import type { Sql } from '../sql.ts';
 
 /** The identity that a request of the report has; `organizations` null means all. */
 export interface Principal {
+  /** The token's number. */
   token: string;
   name: string;
   role: 'viewer' | 'auditor' | 'operator';
   organizations: string[] | null;
+  /** The number of the session that the request belongs to; null for a request with the token itself. */
+  session: string | null;
+  /** The SHA-256 of the presented token or session id. The store's functions find out by it who acts. */
+  credential: string;
+}
+
+/** Returns what the store keeps of a token or of a session's id: its SHA-256 in hex. */
+export function hashCredential(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
 }
 
 /**
- * Returns the holder of a live token. It is found by the hash of a long random secret, so the duration of a miss reveals nothing. Each
+ * Returns the holder of a live token or session. It is found by the hash of a long random secret, so the duration of a miss reveals nothing. Each
  * request runs this query, so the driver's prepared statement saves a round trip.
  */
-export async function authenticateToken(sql: Sql, secret: string): Promise<Principal | undefined> {
+export async function authenticate(sql: Sql, secret: string): Promise<Principal | undefined> {
+  const credential = hashCredential(secret);
   const [row] = await sql`
-    select number, name, role, organization_ids from keywarden.report_token
-    where token_hash = ${createHash('sha256').update(secret).digest('hex')} and revoked_at is null
-      and coalesce(expires_at > now(), true)`;
+    select token_number, name, role, organization_ids, session_number from keywarden.authenticate(${credential})`;
   if (row === undefined) return undefined;
   return {
-    token: String(row.number),
+    token: String(row.token_number),
     name: String(row.name),
     // A constraint of the table guarantees this.
     role: row.role as Principal['role'],
     organizations: Array.isArray(row.organization_ids) ? row.organization_ids.map(String) : null,
+    session: row.session_number === null ? null : String(row.session_number),
+    credential,
   };
 }

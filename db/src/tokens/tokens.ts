@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { and, asc, eq, isNull, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
 import type { Db } from '../sql.ts';
+import { hashCredential } from './authenticate.ts';
 
 export type Role = (typeof reportToken.$inferSelect)['role'];
 export const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
@@ -35,7 +36,7 @@ async function insertToken(
   { name, role, organizationIds, expiresAt = null }: NewToken,
   secret: string,
 ): Promise<{ number: string; revokedAt: string | null }> {
-  const tokenHash = createHash('sha256').update(secret).digest('hex');
+  const tokenHash = hashCredential(secret);
   const [row] = await db
     .insert(reportToken)
     .values({ name, tokenHash, role, organizationIds, expiresAt })
@@ -59,6 +60,15 @@ export async function listTokens(db: Db): Promise<StoredToken[]> {
   return await db
     .select({ number, name, role, organizationIds, createdAt, expiresAt, revokedAt, lastUsedAt })
     .from(reportToken)
+    .orderBy(asc(reportToken.number));
+}
+
+/** Lists the live tokens that never expire. */
+export async function listLastingTokens(db: Db): Promise<{ number: string; name: string }[]> {
+  return await db
+    .select({ number: reportToken.number, name: reportToken.name })
+    .from(reportToken)
+    .where(and(isNull(reportToken.revokedAt), isNull(reportToken.expiresAt)))
     .orderBy(asc(reportToken.number));
 }
 

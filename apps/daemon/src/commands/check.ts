@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { listSuspectScopes } from '@keywarden/db/daemon';
+import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { listUnsafeSettings, openStore } from '@keywarden/db/store';
 import {
   ensureDataFolder,
@@ -31,6 +31,7 @@ export async function checkCommand(): Promise<number> {
   let enforcement: string | undefined;
   let unsafe: string[] = [];
   let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
+  let lasting: Awaited<ReturnType<typeof listLastingTokens>> = [];
   let worst = await checkPart('database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
@@ -43,12 +44,15 @@ export async function checkCommand(): Promise<number> {
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
       suspectScopes = await listSuspectScopes(store.sql);
+      lasting = await listLastingTokens(store.db);
     } finally {
       await store.close();
     }
     return store.description;
   });
   for (const setting of unsafe) printError(`database       ${setting}`);
+  for (const { number, name } of lasting)
+    printError(`tokens         token ${number} of ${name} never expires; replace it by one with --expires`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
   for (const { scope, since, why: whySuspect } of suspectScopes) {
     const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { endReplica } from '@keywarden/db/daemon';
-import { type Migrations, openStore, type Store, type StoreOptions } from '@keywarden/db/store';
+import { type Migrations, openStore, type Store, type StoreOptions, type StoreRole } from '@keywarden/db/store';
 import {
   createLogger,
   ensureDataFolder,
@@ -24,7 +24,8 @@ export async function withContext<T>(
     needsControlPlane = true,
     migrations = 'auto',
     isDaemon = false,
-  }: { needsControlPlane?: boolean; migrations?: Migrations; isDaemon?: boolean } = {},
+    role = 'keywarden_daemon',
+  }: { needsControlPlane?: boolean; migrations?: Migrations; isDaemon?: boolean; role?: StoreRole } = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
@@ -37,7 +38,7 @@ export async function withContext<T>(
     dataFolder: environment.KEYWARDEN_DATA,
     applicationName: 'keywarden',
     migrations,
-    ...(migrations === 'none' ? {} : { role: 'keywarden_daemon' }),
+    ...(migrations === 'none' ? {} : { role }),
     // A command with another configuration must not change this setting as a side effect.
     ...(isDaemon ? { operationRetentionMs: config.retention.operations?.ms ?? null } : {}),
   };

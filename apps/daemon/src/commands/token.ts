@@ -3,7 +3,8 @@ import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import { parseUntil, renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-const noControlPlane = { needsControlPlane: false };
+/** Tokens are created and revoked in a role of their own. */
+const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
 
 export async function tokenCreateCommand({
   name,
@@ -20,7 +21,7 @@ export async function tokenCreateCommand({
   if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
   if (name.trim() === '') throw usageError('A token needs the name of its holder: --name NAME.');
   const now = new Date().toISOString();
-  const expiresAt = expires === undefined ? null : parseUntil(expires, { now, what: 'a token' });
+  const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
   return await withContext(async ({ store }) => {
     const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
     print(token.secret);
@@ -28,7 +29,7 @@ export async function tokenCreateCommand({
       `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`,
     );
     return exitCode.done;
-  }, noControlPlane);
+  }, asAdmin);
 }
 
 export async function tokenListCommand({ json }: { json?: boolean }): Promise<number> {
@@ -49,7 +50,7 @@ export async function tokenListCommand({ json }: { json?: boolean }): Promise<nu
     ]);
     print(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'], rows));
     return exitCode.done;
-  }, noControlPlane);
+  }, asAdmin);
 }
 
 export async function tokenRevokeCommand(id: string): Promise<number> {
@@ -59,7 +60,7 @@ export async function tokenRevokeCommand(id: string): Promise<number> {
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
     print(`Token ${id} is revoked.`);
     return exitCode.done;
-  }, noControlPlane);
+  }, asAdmin);
 }
 
 function stateOf({ revokedAt, expiresAt }: StoredToken): string {

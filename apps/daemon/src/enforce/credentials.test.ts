@@ -129,7 +129,8 @@ test('kinds that Keywarden cannot end are reported, even if a signed review requ
     insert into keywarden.review_item (review_number, key_number, key, findings) values (1, ${String(role?.number)}, '{}', '[]');
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
       values (1, ${String(role?.number)}, 'revoke', 'not needed', 'ada');
-    insert into keywarden.review_signature (review_number, signed_by, sha256) values (1, 'ada', '')`);
+    insert into keywarden.review_signature (review_number, signed_by, sha256, content_sha256)
+      values (1, 'ada', '', keywarden.review_content_hash(1))`);
   const plan = await planKeys(fixture.context, fixture.connections);
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map(({ why }) => why.kind)).toEqual(['report_only']);

@@ -1,5 +1,11 @@
 import { type Facts, type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
-import { closeSettledBreakers, endApproval, listReportApprovals, openIncident } from '@keywarden/db/daemon';
+import {
+  closeSettledBreakers,
+  endApproval,
+  listReportApprovals,
+  openIncident,
+  reportBrokenReviews,
+} from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -29,7 +35,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
   return await withProcessLock(context, 'enforcement', async (context) => {
     const plan = await planKeys(context, connections);
     const announced = await announce(context, { plan, connections });
-    await recordBreakers(context, plan);
+    await recordIncidents(context, plan);
     const why = await whyNotByItself(context);
     return await governed(context, async () => {
       if (why !== null) return { plan, announced, approved: [], byItself: null, why };
@@ -47,9 +53,10 @@ export async function enforce(context: Context, connections: Connection[]): Prom
 }
 
 /**
- * Opens an incident for each open breaker that holds back automatic revocations, and ends it when the breaker is closed.
+ * Opens an incident for each open breaker that holds back automatic revocations, and ends it when the breaker is closed. Opens one for each
+ * signed review whose content has changed.
  */
-async function recordBreakers(
+async function recordIncidents(
   { store }: Context,
   { automatic, document, facts, id }: Plan & { facts: Facts },
 ): Promise<void> {
@@ -58,6 +65,7 @@ async function recordBreakers(
   // For a scope that was not judged, it is unknown whether its breaker is closed.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
   await closeSettledBreakers(store.db, shut);
+  await reportBrokenReviews(store.sql);
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }

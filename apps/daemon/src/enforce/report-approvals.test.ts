@@ -13,6 +13,7 @@ import {
   use,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
+import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan } from './apply.ts';
@@ -25,7 +26,8 @@ useApplyFixture();
 /** Approves a plan as the report does for an operator. */
 async function approveByReport(planId: string): Promise<string | null> {
   const report = await store.as('keywarden_report');
-  const [row] = await report.sql`select keywarden.approve_plan(${planId}, 'olga') as number`;
+  const olga = await makePrincipal(store, 'olga');
+  const [row] = await report.sql`select keywarden.approve_plan(${olga.credential}, ${planId}) as number`;
   return row?.number === null ? null : String(row?.number);
 }
 
@@ -122,9 +124,13 @@ test('a rejection stops an approved plan, also at the command line, until a pers
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'not before Friday' });
+  await rejectPlan(report.sql, {
+    plan: plan.id,
+    principal: await makePrincipal(store, 'grace'),
+    reason: 'not before Friday',
+  });
   expect((await pass(0)).approved).toEqual([]);
-  expect(await whyNotApproved(fixture.context, plan.id, 'report')).toContain('rejected by grace (not before Friday)');
+  expect(await whyNotApproved(fixture.context, plan.id, 'report')).toContain('(not before Friday)');
   expect(await revokedNames()).toEqual([]);
   await approveByReport(plan.id);
   expect(await whyNotApproved(fixture.context, plan.id, 'report')).toBeNull();
@@ -149,7 +155,7 @@ test("a rejection that arrives during the command line prompt is not overruled b
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
   const report = await store.as('keywarden_report');
-  await rejectPlan(report.db, { plan: plan.id, by: 'grace', reason: 'stop' });
+  await rejectPlan(report.sql, { plan: plan.id, principal: await makePrincipal(store, 'grace'), reason: 'stop' });
   const approver = { via: 'command line', approvedBy: 'ada' } as const;
   const { connections } = fixture;
   const applied = await applyPlan(fixture.context, {

@@ -6,8 +6,8 @@ export interface AccessLog {
   record(access: Access): Promise<void>;
 }
 
-/** Report tokens, control-plane keys, and long runs of letters and digits: secrets that a client may put into an address. */
-const secret = /(kwr|napi)_[\w-]+|[A-Za-z0-9_]{30,}/g;
+/** Report tokens, session ids, control-plane keys, and long runs of letters and digits: secrets that a client may put into an address. */
+const secret = /(kwr|kws|napi)_[\w-]+|[A-Za-z0-9_]{30,}/g;
 
 /** Returns an address as the log records it: without cursors, which are long and carry no information, and without possible secrets. */
 export function redact(text: string): string {

@@ -1,7 +1,7 @@
-import type { Access as RecordedAccess } from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Env, Services } from '../environment.ts';
 import { findPrincipal } from './authenticate.ts';
+import { describeAccess } from './describe-access.ts';
 import { type Access, requireAccess } from './roles.ts';
 
 /**
@@ -10,19 +10,19 @@ import { type Access, requireAccess } from './roles.ts';
  * evidence and are not recorded.
  */
 export function authenticated(
-  { accessSql, failures, accessLog }: Pick<Services, 'accessSql' | 'failures' | 'accessLog'>,
+  doors: Pick<Services, 'accessSql' | 'failures' | 'accessLog'>,
   refuse: (c: Context<Env>) => Response,
   { isRecorded = true }: { isRecorded?: boolean } = {},
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const principal = await findPrincipal(c, { accessSql, failures });
+    const principal = await findPrincipal(c, doors);
     if (principal === undefined) return refuse(c);
     c.set('principal', principal);
     // Errors of a handler have already become answers when this returns.
     await next();
     // A stream records its own start.
     const isStream = c.get('isStream') && c.res.status === 200;
-    if (isRecorded && !isStream) await accessLog.record(describeAccess(c, c.res.status));
+    if (isRecorded && !isStream) await doors.accessLog.record(describeAccess(c, { status: c.res.status }));
     return undefined;
   };
 }
@@ -32,22 +32,5 @@ export function permitted(access: Access): MiddlewareHandler<Env> {
   return async (c, next) => {
     requireAccess(c.get('principal'), access);
     await next();
-  };
-}
-
-/** Returns a request as an entry of the access log. */
-export function describeAccess(c: Context<Env>, status: number): RecordedAccess {
-  const { pathname, search } = new URL(c.req.url);
-  return {
-    requestId: c.get('requestId'),
-    token: c.get('principal').token,
-    address: c.get('address'),
-    method: c.req.method,
-    path: pathname,
-    query: search.slice(1),
-    status,
-    stream: null,
-    records: null,
-    sha256: null,
   };
 }

@@ -2,13 +2,12 @@ import * as store from '@keywarden/db/report';
 import {
   coversOnly,
   exemptionList,
+  findHiddenKey,
   listRules,
   type Principal,
   readControlPlaneNow,
   readOne,
-  seesKey,
 } from '@keywarden/db/report';
-import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
 
@@ -28,9 +27,8 @@ export async function grantExemption(
   { principal, asked }: { principal: Principal; asked: AskedExemption },
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = asked;
-  for (const key of keys)
-    if (!(await seesKey(db, key, { organizations: principal.organizations })))
-      throw notFound(`key with number ${key}`, '/v1/keys');
+  const hidden = await findHiddenKey(db, keys, principal.organizations);
+  if (hidden !== undefined) throw notFound(`key with number ${hidden}`, '/v1/keys');
   const known = await listRules(db);
   const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
   if (strange !== undefined)
@@ -44,15 +42,7 @@ export async function grantExemption(
       `An exemption must end in the future; it is ${now} by the control plane's clock.`,
     );
   await marks.move();
-  return await store.grantExemption(sql, {
-    keys: [...new Set(keys)],
-    rules,
-    pattern: null,
-    reason,
-    grantedBy: nameOf(principal),
-    grantedAt: now,
-    until: end,
-  });
+  return await store.grantExemptionAs(sql, principal, { keys, rules, reason, until: end });
 }
 
 /** Ends an exemption on behalf of the principal. Throws a Problem if it does not exist, has ended, or covers keys that the principal cannot see. */
@@ -65,6 +55,6 @@ export async function endExemption(
   if (!(await coversOnly(db, number, principal.organizations)))
     throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token cannot see.');
   await marks.move();
-  if (!(await store.endExemption(sql, { number, by: nameOf(principal) })))
+  if (!(await store.endExemptionAs(sql, principal, number)))
     throw new Problem(409, 'Conflict', 'The exemption has already ended.');
 }

@@ -1,6 +1,5 @@
 import type { Principal } from '@keywarden/db/report';
 import * as store from '@keywarden/db/report';
-import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
@@ -9,7 +8,6 @@ export async function approvePlan(
   { sql, marks }: Dependencies,
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<void> {
-  const by = nameOf(principal);
   if (await store.hasApproved(sql, { plan, person: principal.name }))
     throw new Problem(
       409,
@@ -17,7 +15,7 @@ export async function approvePlan(
       `You have already approved plan ${plan}. If it needs a second approval, another person must approve it.`,
     );
   await marks.move();
-  if (!(await store.approvePlan(sql, { plan, by })))
+  if (!(await store.approvePlan(sql, { plan, principal })))
     throw new Problem(
       409,
       'Conflict',
@@ -27,9 +25,9 @@ export async function approvePlan(
 
 /** Rejects a plan on behalf of the principal. */
 export async function rejectPlan(
-  { db, marks }: Dependencies,
+  { sql, marks }: Dependencies,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
   await marks.move();
-  await store.rejectPlan(db, { plan, by: nameOf(principal), reason });
+  await store.rejectPlan(sql, { plan, principal, reason });
 }

@@ -7,7 +7,6 @@ import {
   type Principal,
   readControlPlaneNow,
 } from '@keywarden/db/report';
-import { nameOf } from '../access/roles.ts';
 import type { Dependencies } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
 
@@ -33,7 +32,7 @@ export async function openReview(
     organizations: null,
     ...(review.of && { of: review.of }),
   });
-  const number = await store.openReview(sql, { ...review, asOf, holes, by: nameOf(principal) });
+  const number = await store.openReview({ db, sql }, { ...review, asOf, holes, principal });
   if (number !== null) return number;
   throw new Problem(422, 'Cannot be done', `A review covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
@@ -51,7 +50,7 @@ export async function decideReview(
   { principal, asked }: { principal: Principal; asked: AskedDecision },
 ): Promise<void> {
   await requireReview(db, asked.review);
-  const outcome = await store.decideReview(sql, { ...asked, by: nameOf(principal) });
+  const outcome = await store.decideReview(sql, { ...asked, principal });
   if (outcome === 'signed') throw new Problem(409, 'Conflict', 'The review is signed and cannot change; open another.');
   if (outcome === 'not rotated')
     throw new Problem(422, 'Cannot be done', 'Only API keys can be rotated; keep or revoke the others.');
@@ -65,10 +64,12 @@ export async function signReview(
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
   await requireReview(db, review);
   await marks.move();
-  const signature = await store.signReview(sql, { review, by: nameOf(principal) });
+  const signature = await store.signReview(sql, { review, principal });
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;
   if (why === 'signed') throw new Problem(409, 'Conflict', 'The review is already signed.');
+  if (why === 'changed')
+    throw new Problem(409, 'Conflict', 'The review changed while it was signed; look at it again, then sign.');
   const keys = undecided === 1 ? '1 key is' : `${undecided} keys are`;
   throw new Problem(409, 'Conflict', `${keys} undecided; decide about every key before you sign.`);
 }

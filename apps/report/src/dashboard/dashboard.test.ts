@@ -201,7 +201,7 @@ describe('without a browser', () => {
     expect(answer.status).toBe(303);
     expect(answer.headers.get('location')).toBe('/keys?kind=project');
     expect(answer.headers.get('set-cookie')).toMatch(
-      /^keywarden_token=kwr_[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^keywarden_session=kws_[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     for (const next of ['https://elsewhere.example', '//elsewhere.example', '/\\elsewhere.example', ''])
       expect((await signIn(next)).headers.get('location')).toBe('/');
@@ -212,7 +212,7 @@ describe('without a browser', () => {
   });
 
   test('a form of another site has no effect, even with a signed-in user', async () => {
-    const cookie = `keywarden_token=${fixture.tokens.operator}`;
+    const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
     const approve = async (origin: string) => await post(`/plans/${fixture.planId}/approve`, {}, { cookie, origin });
     expect((await approve('https://elsewhere.example')).status).toBe(403);
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(0);
@@ -232,7 +232,7 @@ describe('without a browser', () => {
     };
     await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
     const answer = await fixture.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
-      headers: { cookie: `keywarden_token=${fixture.tokens.viewer}`, accept: 'text/html' },
+      headers: { cookie: `keywarden_session=${await fixture.signIn('viewer')}`, accept: 'text/html' },
     });
     const text = await answer.text();
     expect(text).toContain('&lt;script&gt;alert(1)');
@@ -240,7 +240,7 @@ describe('without a browser', () => {
   });
 
   test('each page visit and each form submission is recorded', async () => {
-    const cookie = `keywarden_token=${fixture.tokens.auditor}`;
+    const cookie = `keywarden_session=${await fixture.signIn('auditor')}`;
     await fixture.app.request('/coverage', { headers: { cookie } });
     await post('/reviews', { title: 'x', keep_for_days: '1' }, { cookie });
     await post('/plans/p-x/approve', {}, { cookie });
@@ -262,7 +262,9 @@ describe('without a browser', () => {
       });
     await grant('9d', 'the first of many');
     for (let index = 0; index < 25; index += 1) await grant('300d', 'later');
-    const answer = await fixture.app.request('/', { headers: { cookie: `keywarden_token=${fixture.tokens.viewer}` } });
+    const answer = await fixture.app.request('/', {
+      headers: { cookie: `keywarden_session=${await fixture.signIn('viewer')}` },
+    });
     const text = await answer.text();
     expect(text).toContain('the first of many');
     expect(text).not.toContain('>later<');

@@ -49,6 +49,7 @@ const places: { title: string; places: Place[] }[] = [
       { href: '/connections', text: 'Connections', spans: true },
       { href: '/runs', text: 'Sync runs', spans: true },
       { href: '/access-log', text: 'Access log', role: 'auditor', spans: true },
+      { href: '/sessions', text: 'Sessions', role: 'operator', spans: true },
     ],
   },
 ];

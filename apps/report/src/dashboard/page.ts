@@ -31,6 +31,7 @@ const flashMessages = {
   rejected: 'You have rejected the plan.',
   exempted: 'The exemption is granted.',
   ended: 'The exemption has ended.',
+  session_ended: 'The session has ended.',
   asked: 'The rotation is requested. The daemon answers in its next pass.',
   opened: 'The review is open. Decide about each key.',
   decided: 'Your decision is recorded.',

@@ -1,33 +1,43 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
+import { endSession, openSession } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { deleteCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
-import { checkToken, cookieName, requireOwnOrigin } from '../access/authenticate.ts';
-import { describeAccess } from '../access/pipeline.ts';
+import { checkToken, cookieNameOf, findPrincipal, requireOwnOrigin } from '../access/authenticate.ts';
+import { describeAccess } from '../access/describe-access.ts';
 import type { Env, Services } from '../environment.ts';
 import { renderPlain } from './layout.ts';
 import { readField, readSent } from './page.ts';
 
-/** 12 hours, about a working day; then the user signs in again. */
+/** 12 hours, about a working day; then the user signs in again. The store ends the session at the same time. */
 const signedInSeconds = 12 * 3600;
 
-/** Adds sign-in with a token, which is kept in an HttpOnly cookie, and sign-out. */
+/** Adds sign-in with a token, which opens a session whose id is kept in an HttpOnly cookie, and sign-out, which ends it. */
 export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
+  const { accessSql, accessLog } = services;
   app.get('/sign-in', (c) => c.html(renderSignIn(c.req.query('next'))));
   app.post('/sign-in', async (c) => {
     requireOwnOrigin(c);
     const form = await readSent(c);
     const next = readField(form, 'next');
-    const principal = await checkToken(c, readField(form, 'token'), services);
+    const principal = await checkToken(c, readField(form, 'token'), { ...services, event: 'sign_in_failed' });
     if (principal === undefined) return c.html(renderSignIn(next, 'This token is not valid.'), 401);
     c.set('principal', principal);
-    await services.accessLog.record(describeAccess(c, 303));
-    setCookie(c, cookieName, readField(form, 'token'), cookieOptions(c, signedInSeconds));
+    await accessLog.record(describeAccess(c, { status: 303, event: 'sign_in' }));
+    const agent = c.req.header('user-agent') ?? '';
+    const session = await openSession(accessSql, { principal, address: c.get('address'), agent });
+    setCookie(c, cookieNameOf(c), session, cookieOptions(c, signedInSeconds));
     return c.redirect(ownPath(next), 303);
   });
-  app.post('/sign-out', (c) => {
+  app.post('/sign-out', async (c) => {
+    const principal = await findPrincipal(c, services);
     requireOwnOrigin(c);
-    deleteCookie(c, cookieName, cookieOptions(c, 0));
+    if (principal?.session != null) {
+      c.set('principal', principal);
+      await accessLog.record(describeAccess(c, { status: 303, event: 'sign_out' }));
+      await endSession(accessSql, principal);
+    }
+    deleteCookie(c, cookieNameOf(c), cookieOptions(c, 0));
     return c.redirect('/sign-in', 303);
   });
 }

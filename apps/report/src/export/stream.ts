@@ -3,7 +3,7 @@ import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
-import { describeAccess } from '../access/pipeline.ts';
+import { describeAccess } from '../access/describe-access.ts';
 import { type Ending, type Env, type Streamed, type Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
@@ -26,7 +26,8 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
   const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
 
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
-    const access = describeAccess(c, 200);
+    const { token } = c.get('principal');
+    const access = describeAccess(c, { status: 200 });
     let ended: Ending | undefined;
     // Until there is something to send, a failure is an ordinary answer, which is recorded as such.
     const begin = async () => {
@@ -56,7 +57,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
       if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
-      count(access.token, -1);
+      count(token, -1);
       if (ended === undefined && c.get('isStream'))
         await accessLog
           .record({ ...access, stream: 'cut', records: null, sha256: null })

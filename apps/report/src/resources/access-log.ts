@@ -5,7 +5,7 @@ import { columnsFor } from '../dashboard/columns.ts';
 import { digits, range } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 
-const filters = { token_id: digits.optional(), ...range };
+const filters = { token_id: digits.optional(), event: accessItem.shape.event.optional(), ...range };
 
 /** The access log of the report. */
 export const accessLog: Resource<typeof accessItem, typeof filters> = {
@@ -17,17 +17,21 @@ export const accessLog: Resource<typeof accessItem, typeof filters> = {
   list: ({ query }) => accessList(query),
   page: {
     title: 'Access log',
-    fields: { token_id: 'Token', from: 'From', to: 'Before' },
+    fields: { token_id: 'Token', event: 'Event', from: 'From', to: 'Before' },
     columns: columnsFor(accessItem, {
       at: 'When',
-      token: { label: 'Who', cell: ({ token }) => `${token.name} (${token.role}, token ${token.id})` },
+      token: {
+        label: 'Who',
+        cell: ({ token }) => (token === null ? 'no valid token' : `${token.name} (${token.role}, token ${token.id})`),
+      },
       address: 'Address',
       path: {
         label: 'What',
         is: 'text',
         cell: ({ method, path, query }) => html`<code>${method} ${path}${query === '' ? '' : `?${query}`}</code>`,
       },
-      status: { label: 'Status', cell: ({ status }) => status },
+      event: { label: 'Event', cell: ({ event }) => event.replaceAll('_', ' ') },
+      status: { label: 'Status', cell: ({ status, times }) => (times === 1 ? status : `${status}, ${times} times`) },
       records: {
         label: 'Records',
         cell: ({ records, stream }) => (stream === null ? '' : `${stream} ${records ?? ''}`),

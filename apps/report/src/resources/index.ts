@@ -20,6 +20,7 @@ import { addReviews } from './reviews.ts';
 import { revocations } from './revocations.ts';
 import { addRotations } from './rotations.ts';
 import { runs } from './runs.ts';
+import { addSessions } from './sessions.ts';
 
 /** Adds all resources of the report, as routes, pages and files. */
 export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
@@ -38,6 +39,7 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   addResource(app, pages, services, runs);
   addResource(app, pages, services, connections);
   addResource(app, pages, services, accessLog);
+  addSessions(app, pages, services);
   addEvidence(app, pages, services);
   addRoute(
     app,

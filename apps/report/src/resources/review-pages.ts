@@ -115,6 +115,7 @@ function describe(review: Review): Html {
       ? []
       : [['SHA-256 of its document', html`<code>${review.sha256}</code>`] as [string, Html]]),
   ])}
+    ${review.intact === false ? html`<p class="notice bad" role="alert">The content of this review differs from what was signed. Its decisions have no effect.</p>` : ''}
     <p>
       <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
       <progress id="progress" max="${review.keys}" value="${decided}"></progress>

@@ -10,7 +10,7 @@ import {
   rotationRequestList,
   requestRotation as storeRequest,
 } from '@keywarden/db/report';
-import { allow, nameOf } from '../access/roles.ts';
+import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { type Part, section, table } from '../dashboard/html.ts';
 import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
@@ -135,5 +135,5 @@ async function requestRotation(
   const { state } = await requireItem(db, asked, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw new Problem(409, 'Conflict', 'This key is gone; there is nothing to rotate.');
   await marks.move();
-  return await storeRequest(sql, { key, by: nameOf(principal), reason });
+  return await storeRequest(sql, { key, principal, reason });
 }

@@ -49,10 +49,22 @@ test('a file of version 1 is upgraded without loss, and its projects get the bra
   expect((await control<unknown[]>('/keys')).body).toHaveLength(1);
 });
 
+test('a file of version 2 keeps its operations under the new name of a column', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
+  openDatabase(file).close();
+  const sqlite = new DatabaseSync(file);
+  sqlite.exec('alter table operation rename column outcome to fate; pragma user_version = 2');
+  sqlite.close();
+  const upgraded = openDatabase(file);
+  upgraded.close();
+  const columns = new DatabaseSync(file).prepare("select name from pragma_table_info('operation')").all();
+  expect(columns.map(({ name }) => name)).toContain('outcome');
+});
+
 test('a file of a later version is not changed', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const sqlite = new DatabaseSync(file);
   sqlite.exec('pragma user_version = 99');
   sqlite.close();
-  expect(() => openDatabase(file)).toThrow('the file is of a newer version (99) than this sandbox (2)');
+  expect(() => openDatabase(file)).toThrow('the file is of a newer version (99) than this sandbox (3)');
 });

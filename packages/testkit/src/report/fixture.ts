@@ -16,6 +16,7 @@ import {
   saveProjects,
   startRun,
 } from '@keywarden/db/daemon';
+import { authenticate, openSession } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import { createApp, createMarks } from '@keywarden/report';
 import { createLogger } from '@keywarden/runtime';
@@ -37,6 +38,8 @@ export interface Fixture {
   tokens: Record<string, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
   makeToken(name: string, role: 'viewer' | 'auditor' | 'operator', organizationIds?: string[] | null): Promise<string>;
+  /** Opens a session for a token by its name, and returns the id that the dashboard's cookie has. */
+  signIn(name: string): Promise<string>;
   planId: string;
   /** The store's key numbers by id: 9007199254740993 and 12 belong to acme, 13 to other. */
   keys: Record<string, string>;
@@ -62,6 +65,7 @@ export interface Answer {
 export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   const store = await createTestStore(postgresUrl);
   const daemon = await store.as('keywarden_daemon');
+  const admin = await store.as('keywarden_admin');
   const { db, sql } = await store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const transport = { isTls: false, proxies: [] };
@@ -87,7 +91,7 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
       (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
     ),
     async makeToken(name, role, organizationIds = null) {
-      const { number, secret } = await createToken(daemon.db, { name, role, organizationIds });
+      const { number, secret } = await createToken(admin.db, { name, role, organizationIds });
       tokens[name] = secret;
       return number;
     },
@@ -105,6 +109,11 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
       const text = await response.text();
       const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '');
       return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+    },
+    async signIn(name) {
+      const principal = await authenticate(sql, tokens[name] ?? '');
+      if (principal === undefined) throw new Error(`there is no token ${name}`);
+      return await openSession(sql, { principal, address: '127.0.0.1', agent: 'a test' });
     },
     close: async () => await store.close(),
   };

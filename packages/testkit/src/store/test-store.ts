@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded, planLaunch, stopPostmaster } from '@keywarden/db/embedded';
-import { openStore, type Store } from '@keywarden/db/store';
+import { openStore, type Store, type StoreRole } from '@keywarden/db/store';
 
 const templateDatabase = 'keywarden_template';
 const options = { dataFolder: tmpdir(), applicationName: 'keywarden tests' };
@@ -11,7 +11,7 @@ const options = { dataFolder: tmpdir(), applicationName: 'keywarden tests' };
 export interface TestStore extends Store {
   url: string;
   /** Returns the same database in an app's role; it closes with the store. */
-  as(role: 'keywarden_daemon' | 'keywarden_report'): Promise<Store>;
+  as(role: StoreRole): Promise<Store>;
 }
 
 export interface TestPostgres {

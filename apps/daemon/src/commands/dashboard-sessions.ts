@@ -1,0 +1,40 @@
+import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
+import { renderTable, userName } from './common.ts';
+import { printJson, withContext } from './session.ts';
+
+const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
+const mostListed = 1000;
+
+export async function sessionListCommand({ json }: { json?: boolean }): Promise<number> {
+  return await withContext(async ({ store }) => {
+    const sessions = await readItems(store.db, sessionList({}), mostListed);
+    if (json) printJson(sessions);
+    else
+      print(
+        renderTable(
+          ['ID', 'TOKEN', 'STATE', 'SIGNED IN', 'LAST SEEN', 'UNTIL', 'ADDRESS'],
+          sessions.map(({ id, token, state, created_at, last_seen_at, expires_at, address }) => [
+            id,
+            `${token.name} (${token.id})`,
+            state,
+            created_at,
+            last_seen_at,
+            expires_at,
+            address,
+          ]),
+        ),
+      );
+    return exitCode.done;
+  }, asAdmin);
+}
+
+export async function sessionRevokeCommand(id: string): Promise<number> {
+  if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a session's id; keywarden session list shows them.`);
+  return await withContext(async ({ store }) => {
+    if (!(await revokeSession(store.db, { number: id, by: userName() })))
+      throw usageError(`There is no live session ${id}; keywarden session list shows them.`);
+    print(`Session ${id} has ended.`);
+    return exitCode.done;
+  }, asAdmin);
+}

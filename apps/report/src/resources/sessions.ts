@@ -1,0 +1,70 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { endSession, readOne, sessionItem, sessionList } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole } from '../access/roles.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { type Pages, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits } from '../parameters.ts';
+import { notFound } from '../problem.ts';
+import { addResource } from '../resource.ts';
+import { addRoute } from '../route.ts';
+
+const access = allowWhole('operator');
+
+/** Adds the sessions of the dashboard: who is signed in, and ending a session. */
+export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db, sql } = services;
+  addResource(app, pages, services, {
+    name: 'sessions',
+    summary: 'Sessions of the dashboard, newest first',
+    access,
+    item: sessionItem,
+    filters: { state: sessionItem.shape.state.optional() },
+    list: ({ query }) => sessionList(query),
+    page: {
+      title: 'Sessions',
+      fields: { state: 'State' },
+      columns: [
+        ...columnsFor(sessionItem, {
+          id: 'Session',
+          token: { label: 'Who', cell: ({ token }) => `${token.name} (${token.role}, token ${token.id})` },
+          state: 'State',
+          created_at: 'Signed in',
+          last_seen_at: 'Last seen',
+          expires_at: 'Until',
+          address: 'Address',
+          agent: 'Browser',
+        }),
+        {
+          label: '',
+          cell: ({ id, state }) =>
+            state === 'live'
+              ? html`<form method="post" action="/sessions/${id}/end"><button class="quiet" type="submit">End<span class="hidden"> session ${id}</span></button></form>`
+              : '',
+        },
+      ],
+      empty: 'No matching sessions.',
+    },
+  });
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/sessions/{session}/end',
+      summary: 'Ends a session; its cookie stops working at once',
+      access,
+      params: z.object({ session: digits }),
+      response: sessionItem,
+    },
+    async ({ params: { session }, principal }) => {
+      if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/v1/sessions');
+      return (await readOne(db, sessionList({ number: session }))) ?? '{}';
+    },
+  );
+  pages.form('/sessions/:session/end', access, async ({ c, principal }) => {
+    const session = readParameter(c, 'session', digits);
+    if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/sessions');
+    return { to: '/sessions', said: 'session_ended' };
+  });
+}

@@ -1,0 +1,25 @@
+-- Records decisions about keys of an open review by an auditor: all of them, or none. The lock makes decisions and signatures wait for each other.
+-- Returns decided, signed, 'not its keys' or 'not rotated'.
+create or replace function keywarden.decide_review(credential text, wanted bigint, for_keys bigint[], decided text, why text) returns text
+  language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  holder record;
+  found_keys bigint[];
+begin
+  select * into holder from keywarden.require_holder(credential, 'auditor', true);
+  perform from keywarden.review where number = wanted for update;
+  if exists (select from keywarden.review_signature s where s.review_number = wanted) then
+    return 'signed';
+  end if;
+  select array_agg(i.key_number) into found_keys from keywarden.review_item i where i.review_number = wanted and i.key_number = any(for_keys);
+  if exists (select from unnest(for_keys) k where not coalesce(k = any(found_keys), false)) or cardinality(for_keys) = 0 then
+    return 'not its keys';
+  end if;
+  if decided = 'rotate' and exists (select from unnest(found_keys) k where not exists (select from keywarden.key where number = k)) then
+    return 'not rotated';
+  end if;
+  insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
+    select wanted, k, decided, why, holder.acts_as from unnest(found_keys) k;
+  return 'decided';
+end
+$$;

@@ -1,0 +1,212 @@
+import { makePrincipal } from '@keywarden/testkit/store/principal';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { saveKeyListing } from './daemon.ts';
+import { decideReview, openReview, type Principal, readReviewDocument, signReview } from './report.ts';
+import type { Store } from './store.ts';
+
+// What a login of the report can do without the report: nothing but what the holder of a token may do.
+
+let store: TestStore;
+let report: Store;
+let operator: Principal;
+let viewer: Principal;
+let keys: string[];
+let review: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  report = await store.as('keywarden_report');
+  const controlPlane = await makeControlPlane(store.sql);
+  const at = '2026-06-01T00:00:00Z';
+  const place = { controlPlane, scope: 'organization:acme', organizationId: 'acme', connection: 'main', run: null };
+  const listed = [makeWireKey('1', { name: 'one' }), makeWireKey('2', { name: 'two' })];
+  await saveKeyListing((await store.as('keywarden_daemon')).sql, { ...place, listedAt: at, begunAt: at, keys: listed });
+  keys = (await store.sql`select number from keywarden.key order by number`).map((row) => String(row.number));
+  operator = await makePrincipal(store, 'olga');
+  viewer = await makePrincipal(store, 'vera', 'viewer');
+});
+afterAll(async () => await store.close());
+
+beforeEach(async () => {
+  const fields = {
+    title: 'x',
+    filter: { isThere: true },
+    asked: {},
+    asOf: '2026-06-01T00:00:00Z',
+    holes: [],
+    keepForDays: 1,
+  };
+  review = String(await openReview(report, { ...fields, principal: operator }));
+});
+
+const decide = async (decision: 'keep' | 'revoke', principal = operator) =>
+  await decideReview(report.sql, { review, keys, decision, reason: 'used by the build', principal });
+
+test.each([
+  `insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p', 'invented (report token 1)', 'report')`,
+  `insert into keywarden.plan_rejection (plan_id, rejected_by, reason, rejected_at) values ('p', 'x', 'x', 'infinity')`,
+  `insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by) values (1, 1, 'keep', 'x', 'x')`,
+  `insert into keywarden.review_signature (review_number, signed_by, sha256) values (1, 'x', 'x')`,
+  `insert into keywarden.review_item (review_number, key_number, key, findings) values (1, 1, '{}', '[]')`,
+  `update keywarden.exemption set ended_at = null`,
+  `insert into keywarden.exemption_key (exemption_number, key_number) values (1, 1)`,
+  `insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('x', 'x', now(), 'infinity')`,
+  `insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)
+     values ('2020-01-01', gen_random_uuid(), 1, 'x', 'GET', '/', 200)`,
+  `insert into keywarden.rotation_request (key_number, requested_by, reason) values (1, 'x', 'x')`,
+  `select token_hash from keywarden.report_token`,
+  `select session_hash from keywarden.report_session`,
+  `select keywarden.holder_of('x')`,
+  `select keywarden.insert_exemption('x', '{1}', null, null, 'x', now(), 'infinity')`,
+  `select keywarden.end_exemption_by('x', 1)`,
+  `insert into keywarden.report_token (name, token_hash, role) values ('x', 'x', 'operator')`,
+])('a login of the report is refused: %s', async (statement) => {
+  await expect(report.sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+});
+
+test('a login of the daemon creates no token, writes no decision and reads no hash', async () => {
+  const { sql } = await store.as('keywarden_daemon');
+  for (const statement of [
+    `insert into keywarden.report_token (name, token_hash, role) values ('x', 'x', 'operator')`,
+    'select token_hash from keywarden.report_token',
+    'update keywarden.report_token set role = role',
+    `update keywarden.exemption set ended_at = null`,
+    `select keywarden.approve_plan('x', 'p')`,
+    `select keywarden.record_accesses('[]')`,
+  ])
+    await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+});
+
+const calls: [string, string, string][] = [
+  ['approve_plan', `'p'`, 'operator'],
+  ['reject_plan', `'p', 'x'`, 'operator'],
+  ['grant_exemption', `'{1}', null, 'x', 'infinity'`, 'operator'],
+  ['end_exemption', '1', 'operator'],
+  ['request_rotation', `1, 'x'`, 'operator'],
+  ['sign_review', `1, '{}'`, 'operator'],
+  ['decide_review', `1, '{1}', 'keep', 'x'`, 'auditor'],
+  ['open_review', `'x', now(), '{}', '[]', 1, '[]'`, 'auditor'],
+];
+
+test.each(calls)(
+  '%s asks who acts: no credential, a false one and one of a lesser role are refused',
+  async (name, args) => {
+    const call = async (credential: string | null) =>
+      await report.sql.unsafe(`select keywarden.${name}($1, ${args})`, [credential]);
+    await expect(call(null)).rejects.toMatchObject({ code: 'KW002' });
+    await expect(call(operator.token)).rejects.toMatchObject({ code: 'KW002' });
+    await expect(call(viewer.credential)).rejects.toMatchObject({ code: 'KW003' });
+  },
+);
+
+test('an operator of one organization decides nothing about another, and about no plan', async () => {
+  const other = await makePrincipal(store, 'otto', 'operator', ['other']);
+  const call = async (text: string) => await report.sql.unsafe(text, [other.credential]);
+  await expect(
+    call(`select keywarden.grant_exemption($1, '{${keys[0]}}', null, 'x', 'infinity')`),
+  ).rejects.toMatchObject({
+    code: 'KW004',
+  });
+  await expect(call(`select keywarden.approve_plan($1, 'p')`)).rejects.toMatchObject({ code: 'KW003' });
+  expect(await call(`select keywarden.request_rotation($1, ${keys[0]}, 'x') as number`)).toEqual([{ number: null }]);
+});
+
+test('a decision in an open transaction and a signature wait for each other; the signature covers the decision, or is refused', async () => {
+  await decide('keep');
+  const release = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const document = await readReviewDocument(report.sql, review);
+  const decision = report.sql.begin(async (tx) => {
+    await tx`select keywarden.decide_review(${operator.credential}, ${review}, ${keys}::bigint[], 'revoke', 'changed')`;
+    begun.resolve();
+    await release.promise;
+  });
+  await begun.promise;
+  const signing =
+    report.sql`select keywarden.sign_review(${operator.credential}, ${review}, ${document})::text as signed`.execute();
+  release.resolve();
+  await decision;
+  expect(await signing).toEqual([{ signed: '{"changed": true}' }]);
+  expect(await signReview(report.sql, { review, principal: operator })).toMatchObject({
+    isSigned: true,
+    revocations: 2,
+  });
+  expect(await decide('keep')).toBe('signed');
+});
+
+test('a row that the owner inserts in an open transaction waits for a signature in progress, and is then refused', async () => {
+  await decide('keep');
+  const document = await readReviewDocument(report.sql, review);
+  const release = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const signing = report.sql.begin(async (tx) => {
+    await tx`select keywarden.sign_review(${operator.credential}, ${review}, ${document})`;
+    begun.resolve();
+    await release.promise;
+  });
+  await begun.promise;
+  const late = store.sql`
+    insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
+    values (${review}, ${keys[0] ?? ''}, 'revoke', 'late', 'x')`.catch((error: unknown) => error);
+  release.resolve();
+  await signing;
+  expect(await late).toMatchObject({ code: 'KW001' });
+});
+
+test('a signature needs every decision, and the document that has them', async () => {
+  const document = await readReviewDocument(report.sql, review);
+  const sign = async (text: string) => {
+    const [row] =
+      await report.sql`select keywarden.sign_review(${operator.credential}, ${review}, ${text})::text as signed`;
+    return row?.signed === null ? null : (JSON.parse(String(row?.signed)) as unknown);
+  };
+  expect(await sign(document)).toEqual({ undecided: 2 });
+  await decide('keep');
+  expect(await sign(document)).toEqual({ changed: true });
+  const current = await readReviewDocument(report.sql, review);
+  expect(await sign(current.replaceAll('"keep"', '"revoke"'))).toEqual({ changed: true });
+  expect(await sign('{"items":[],"review":{}}')).toEqual({ changed: true });
+  expect(await sign(current)).toMatchObject({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  expect(await sign(current)).toBeNull();
+});
+
+test('a signed review whose rows change decides nothing, and is an incident', async () => {
+  await decide('revoke');
+  await signReview(report.sql, { review, principal: operator });
+  const verdicts = async () =>
+    await store.sql`select decision from keywarden.review_verdict where review_number = ${review}`;
+  expect(await verdicts()).toHaveLength(2);
+  await store.sql`update keywarden.review_decision set reason = 'other' where review_number = ${review} and key_number = ${keys[0] ?? ''}`;
+  expect(await verdicts()).toEqual([]);
+  const [row] = await report.sql`select keywarden.report_broken_reviews() as broken`;
+  expect(Number(row?.broken)).toBe(1);
+  await report.sql`select keywarden.report_broken_reviews()`;
+  const incidents = await store.sql`select kind, scope from keywarden.incident`;
+  expect(incidents).toEqual([{ kind: 'signature_broken', scope: `review ${review}` }]);
+});
+
+test('refused requests of one minute and network are one row, however many and however long', async () => {
+  const row = {
+    credential: operator.credential,
+    request_id: '11111111-2222-4333-8444-555555555555',
+    address: '2001:db8::1',
+    network: '2001:db8::/64',
+    method: 'GET',
+    query: 'q'.repeat(100_000),
+    status: 400,
+    stream: null,
+    records: null,
+    sha256: null,
+    event: 'request',
+  };
+  for (let batch = 0; batch < 10; batch += 1) {
+    const rows = Array.from({ length: 100 }, (_, index) => ({ ...row, path: `/${batch}/${index}${'p'.repeat(9000)}` }));
+    await report.sql`select keywarden.record_accesses(${JSON.stringify(rows)}::text::json)`;
+  }
+  const recorded = await store.sql`
+    select sum(times)::int as times, count(*)::int as rows, max(length(path) + length(query)) as size from keywarden.access_log`;
+  expect(recorded[0]?.times).toBe(1000);
+  expect(Number(recorded[0]?.rows)).toBeLessThanOrEqual(2); // a minute may end meanwhile
+  expect(recorded[0]?.size).toBe(512 + 1024);
+});

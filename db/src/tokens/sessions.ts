@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
+import { z } from 'zod';
+import { columnsOf, instant } from '../item.ts';
+import { type List, when } from '../list.ts';
+import { reportSession } from '../schema/tokens.ts';
+import type { Db, Sql } from '../sql.ts';
+import { hashCredential, type Principal } from './authenticate.ts';
+
+export const sessionItem = z
+  .strictObject({
+    id: z.string(),
+    token: z.strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) }),
+    state: z.enum(['live', 'ended', 'expired']),
+    created_at: instant,
+    last_seen_at: instant.meta({ description: 'To the minute' }),
+    expires_at: instant,
+    address: z.string(),
+    agent: z.string().meta({ description: 'The User-Agent of the sign-in' }),
+    ended_at: instant.nullable(),
+    ended_by: z.string().nullable(),
+  })
+  .meta({ id: 'Session' });
+
+const state = fragment`case when s.ended_at is not null or t.revoked_at is not null then 'ended'
+  when least(s.expires_at, t.expires_at, s.last_seen_at + interval '1 hour') <= now() then 'expired' else 'live' end`;
+
+/** Lists the sessions of the dashboard, newest first. */
+export function sessionList(filter: {
+  number?: string | undefined;
+  state?: 'live' | 'ended' | 'expired' | undefined;
+}): List<typeof sessionItem> {
+  return {
+    schema: sessionItem,
+    from: fragment`keywarden.report_session s join keywarden.report_token t on t.number = s.token_number`,
+    item: {
+      ...columnsOf(sessionItem, 's'),
+      id: fragment`s.number::text`,
+      token: fragment`json_build_object('id', t.number::text, 'name', t.name, 'role', t.role)`,
+      state,
+    },
+    where: [
+      when(filter.number, (number) => fragment`s.number = ${number}::bigint`),
+      when(filter.state, (wanted) => fragment`${state} = ${wanted}`),
+    ],
+    order: [{ by: fragment`s.number`, type: 'bigint' }],
+    direction: 'desc',
+  };
+}
+
+/** Opens a session for the holder of a token. Returns its random id of 256 bits; only its hash is stored. */
+export async function openSession(
+  sql: Sql,
+  { principal, address, agent }: { principal: Principal; address: string; agent: string },
+): Promise<string> {
+  const secret = `kws_${randomBytes(32).toString('base64url')}`;
+  await sql`select keywarden.open_session(${principal.credential}, ${hashCredential(secret)}, ${address}, ${agent})`;
+  return secret;
+}
+
+/** Ends the principal's own session, or another that they may end. Returns false if there is no such live session. */
+export async function endSession(sql: Sql, principal: Principal, number: string | null = null): Promise<boolean> {
+  const [row] = await sql`select keywarden.end_session(${principal.credential}, ${number}) as ended`;
+  return row?.ended === true;
+}
+
+/** Ends a session by a person at the command line. Returns false if there is no such live session. */
+export async function revokeSession(db: Db, { number, by }: { number: string; by: string }): Promise<boolean> {
+  const ended = await db
+    .update(reportSession)
+    .set({ endedAt: fragment`now()`, endedBy: by })
+    .where(and(eq(reportSession.number, number), isNull(reportSession.endedAt)))
+    .returning({ number: reportSession.number });
+  return ended.length > 0;
+}
