@@ -1,8 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { createToken, makeOperationPartitions } from '@keywarden/db/daemon';
+import { makeOperationPartitions, saveKeyListing } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
+import { makeToken } from '@keywarden/testkit/store/principal';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { count, median, readNumber, timed } from './measure.ts';
 
@@ -16,9 +18,9 @@ interface Service {
 }
 
 /**
- * `report [--operations N] [--exported N]`: pages and exports of the report in embedded Postgres. It holds N operations, ten million by default, of
+ * `report [--operations N] [--exported N] [--attack]`: pages and exports of the report in embedded Postgres. It holds N operations, ten million by default, of
  * 1000 projects in two years. One yardstick is a bare Hono handler that runs the same statement with the same driver. The other is Postgres's own
- * COPY of the same fields in the same order.
+ * COPY of the same fields in the same order. With --attack, it measures one reader while another token sends heavy requests and drops them.
  */
 export async function benchReport(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 10_000_000);
@@ -37,19 +39,19 @@ export async function benchReport(args: string[]): Promise<void> {
     console.log(
       `store      ${count(operations)} operations of ${count(projects)} projects in ${months} months, made in ${made.seconds.toFixed(0)} s`,
     );
-    const { secret } = await createToken((await store.as('keywarden_admin')).db, {
-      name: 'bench',
-      role: 'auditor',
-      organizationIds: null,
-    });
-    const headers = { authorization: `Bearer ${secret}` };
+    const headers = await headersOf(store, 'bench');
     const report = await start('apps/report/src/main.ts');
+    if (args.includes('--attack')) {
+      await printAttack(report, { honest: headers, attacker: await headersOf(store, 'attacker') });
+      return;
+    }
     const bare = await start('bench/bare-handler.ts');
     const pages = `${report.url}/v1/operations?limit=100`;
     const deep = `${pages}&cursor=${await deepCursor(store.sql, { pages, headers, depth: Math.floor(operations / 2) })}`;
     await printLatency('first page', pages, headers);
     await printLatency(`${count(Math.floor(operations / 2))} deep`, deep, headers);
-    await printRates({ ours: pages, bare: bare.url, headers });
+    // Eight requests of a token run at once.
+    await printRates({ ours: pages, bare: bare.url, headers: [headers, await headersOf(store, 'second')] });
     await printExport({ report, headers, store, exported });
   } finally {
     for (const { process } of services) await stop(process);
@@ -57,6 +59,68 @@ export async function benchReport(args: string[]): Promise<void> {
     await postgres.close();
   }
 }
+
+type Headers = Record<string, string>;
+
+async function headersOf(store: TestStore, name: string): Promise<Headers> {
+  const { secret } = await makeToken(store, name, 'auditor');
+  return { authorization: `Bearer ${secret}` };
+}
+
+/** How long the attack lasts, in ms; how many heavy requests it has under way, and when it drops each, in ms. */
+const attack = { lastsMs: 20_000, requests: 40, dropsMs: 500 };
+
+/**
+ * Prints the latency of one reader's /v1/keys while another token fires heavy requests and drops them. The yardstick is the same reader alone, before
+ * the attack.
+ */
+async function printAttack(
+  report: Service,
+  { honest, attacker }: { honest: Headers; attacker: Headers },
+): Promise<void> {
+  const keys = `${report.url}/v1/keys`;
+  const alone = await latenciesOf(keys, honest, attack.lastsMs / 4);
+  const heavy = `${report.url}/v1/operations/buckets?size=month&from=2000-01-01T00:00:00Z&to=2026-06-01T00:00:00Z`;
+  const endsMs = performance.now() + attack.lastsMs;
+  const ends = { dropped: 0, busy: 0, other: 0 };
+  const fire = async () => {
+    while (performance.now() < endsMs) {
+      try {
+        const response = await fetch(heavy, { headers: attacker, signal: AbortSignal.timeout(attack.dropsMs) });
+        await response.arrayBuffer();
+        ends[response.status === 503 ? 'busy' : 'other'] += 1;
+      } catch {
+        ends.dropped += 1; // its own timeout
+      }
+    }
+  };
+  const [attacked] = await Promise.all([
+    latenciesOf(keys, honest, attack.lastsMs),
+    ...Array.from({ length: attack.requests }, fire),
+  ]);
+  const words = (times: number[]) =>
+    `p50 ${round(median(times))} ms, p99 ${round(quantile(times, 0.99))} ms, ${count(times.length)} requests`;
+  console.log(`alone      /v1/keys of one reader: ${words(alone)}`);
+  console.log(
+    `attacked   /v1/keys of the same reader: ${words(attacked)}; the other token had ${count(ends.dropped)} heavy requests dropped, ${count(ends.busy)} refused as busy, ${count(ends.other)} answered`,
+  );
+  console.log(
+    `ratio      p99 under attack is ${(quantile(attacked, 0.99) / quantile(alone, 0.99)).toFixed(1)} times that alone`,
+  );
+}
+
+async function latenciesOf(url: string, headers: Headers, forMs: number): Promise<number[]> {
+  const times: number[] = [];
+  for (const endsMs = performance.now() + forMs; performance.now() < endsMs; ) {
+    const { seconds, result } = await timed(async () => await (await fetch(url, { headers })).text());
+    if (!result.startsWith('{"items":[{')) throw new Error(`no keys: ${result.slice(0, 200)}`);
+    times.push(seconds * 1000);
+  }
+  return times;
+}
+
+const quantile = (times: number[], part: number) =>
+  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 0;
 
 /**
  * Fills the store with operations as they occur: of all projects at all times, a few with one instant, with walks that have seen them.
@@ -75,10 +139,10 @@ export async function fill({
     daemon,
     Array.from({ length: months }, (_, index) => monthOf(index)),
   );
-  await sql`insert into keywarden.control_plane (base_url) values ('https://host.example/api/v2')`;
+  const controlPlane = await makeControlPlane(daemon);
   await sql`
     insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
-    select 1, 'project-' || n, 'org-' || n % 20, 'project ' || n, ${first}, ${first}, ${first}, now() from generate_series(1, ${projects}::int) n`;
+    select ${controlPlane}::bigint, 'project-' || n, 'org-' || n % 20, 'project ' || n, ${first}, ${first}, ${first}, now() from generate_series(1, ${projects}::int) n`;
   const seconds = months * 30.4 * 86_400;
   await sql`
     insert into keywarden.operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, updated_at,
@@ -94,12 +158,28 @@ export async function fill({
   await sql`
     insert into keywarden.operation_coverage (project_number, known)
     select number, tstzmultirange(tstzrange(${first}, now() + interval '1 day')) from keywarden.project`;
-  await sql.unsafe('vacuum analyze keywarden.operation');
+  const at = '2026-05-31T00:00:00Z';
+  const keys = Array.from({ length: 200 }, (_, index) => makeWireKey(String(index + 1), { name: `ci-${index}` }));
+  const place = {
+    controlPlane,
+    scope: 'organization:org-1',
+    organizationId: 'org-1',
+    connection: 'main',
+    run: null,
+  };
+  await saveKeyListing(daemon, { ...place, listedAt: at, begunAt: at, keys });
+  await sql.unsafe('vacuum analyze');
 }
 
 export async function startService(file: string, databaseUrl: string): Promise<Service> {
   const child = fork(fileURLToPath(new URL(`../${file}`, import.meta.url)), [], {
-    env: { ...process.env, DATABASE_URL: databaseUrl, REPORT_PORT: '0', LOG_LEVEL: 'warn' },
+    env: {
+      ...process.env,
+      DATABASE_URL: databaseUrl,
+      REPORT_PORT: '0',
+      LOG_LEVEL: 'warn',
+      REPORT_REQUESTS_PER_MINUTE: '1000000',
+    },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
   const url = await new Promise<string>((resolve, reject) => {
@@ -151,15 +231,7 @@ async function printLatency(name: string, url: string, headers: Record<string, s
 /**
  * Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies.
  */
-async function printRates({
-  ours,
-  bare,
-  headers,
-}: {
-  ours: string;
-  bare: string;
-  headers: Record<string, string>;
-}): Promise<void> {
+async function printRates({ ours, bare, headers }: { ours: string; bare: string; headers: Headers[] }): Promise<void> {
   const rates: { ours: number; bare: number }[] = [];
   for (let turn = 0; turn < 7; turn += 1) {
     const rate = { ours: await rateOf(ours, headers), bare: await rateOf(bare, headers) };
@@ -173,15 +245,18 @@ async function printRates({
   );
 }
 
-async function rateOf(url: string, headers: Record<string, string>): Promise<number> {
+async function rateOf(url: string, headers: Headers[]): Promise<number> {
   const requests = 800;
   let sent = 0;
   const { seconds } = await timed(() =>
     Promise.all(
-      Array.from({ length: 16 }, async () => {
+      Array.from({ length: 16 }, async (_, client) => {
+        const own = headers[client % headers.length] ?? {};
         while (sent < requests) {
           sent += 1;
-          await (await fetch(url, { headers })).arrayBuffer();
+          const response = await fetch(url, { headers: own });
+          await response.arrayBuffer();
+          if (response.status !== 200) throw new Error(`a request was answered with ${response.status}`);
         }
       }),
     ),

@@ -1,5 +1,5 @@
 -- Records accesses: all of them, or none. The time is that of the record, and the token that of the credential, also if it has just ended. A refusal
--- (status 4xx) is counted on the row of the same minute, network, event, status and token, so that refused requests cannot fill the table.
+-- (status 4xx or 503) is counted on the row of the same minute, network, event, status and token, so that refused requests cannot fill the table.
 create or replace function keywarden.record_accesses(accesses json) returns void
   language sql security definer set search_path = pg_catalog, pg_temp as $$
   with given as (
@@ -8,7 +8,7 @@ create or replace function keywarden.record_accesses(accesses json) returns void
         (select s.token_number from keywarden.report_session s where s.session_hash = a.credential)) as token_number,
       a.request_id, left(a.address, 64) as address, left(a.network, 64) as network, left(a.method, 16) as method, left(a.path, 512) as path,
       left(a.query, 1024) as query, a.status, a.stream, a.records, left(a.sha256, 64) as sha256, a.event,
-      a.stream is null and a.status between 400 and 499 as is_refusal
+      a.stream is null and (a.status between 400 and 499 or a.status = 503) as is_refusal
     from json_to_recordset(accesses) as a (credential text, request_id uuid, address text, network text, method text, path text, query text,
       status int, stream text, records bigint, sha256 text, event text)
   ), recorded as (

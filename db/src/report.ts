@@ -82,6 +82,7 @@ export {
   readPlanDocument,
 } from './plans/list.ts';
 export { projectItem, projectList } from './projects/list.ts';
+export { readOver } from './reader.ts';
 export {
   findReview,
   reviewDecision,

@@ -17,8 +17,9 @@ import { makePages } from './dashboard/page.ts';
 import { signInPages } from './dashboard/sign-in.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
+import { createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
-import { Problem, renderProblem, toProblem } from './problem.ts';
+import { clientGone, Problem, renderProblem, toProblem } from './problem.ts';
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
@@ -36,15 +37,18 @@ const description = {
 
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
-  const { log, transport, peerOf, accessSql = dependencies.sql } = dependencies;
+  const { log, transport, peerOf, sql, accessSql = sql, heavySql = sql, exportSql = sql } = dependencies;
+  const limits = createLimits({ light: sql, heavy: heavySql, requestsPerMinute: dependencies.requestsPerMinute });
   const accessLog = createAccessLog(accessSql);
   const metrics = createMetrics();
   const services: Services = {
     ...dependencies,
     accessSql,
+    db: limits.reader,
+    limits,
     accessLog,
     failures: createFailureLimit(),
-    streams: createStreams({ ...dependencies, accessLog }),
+    streams: createStreams({ sql: exportSql, log, accessLog }),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
   const refuse = () => {
@@ -97,7 +101,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   let asking: Promise<string | null> | undefined;
   app.get('/readyz', async (c) => {
     asking ??= whyNotReady(accessSql, log).finally(() => (asking = undefined));
-    const why = await within(probeMs, asking, 'the store does not answer in time');
+    const why = limits.whyOverloaded() ?? (await within(probeMs, asking, 'the store does not answer in time'));
     return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
   });
   app.use(readTransport(transport, peerOf));
@@ -132,7 +136,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
   app.notFound((c) => render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.')));
   app.onError((error, c) => {
-    const problem = toProblem(error);
+    const problem = c.req.raw.signal.aborted ? clientGone() : toProblem(error);
     if (problem.status >= 500) {
       const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
       log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);

@@ -1,10 +1,11 @@
-import type { Principal, Snapshot } from '@keywarden/db/report';
-import type { Db, Sql } from '@keywarden/db/store';
+import type { Principal, Reader, Snapshot } from '@keywarden/db/report';
+import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from './access/access-log.ts';
 import type { FailureLimit } from './access/failures.ts';
 import type { Marks } from './actions/marks.ts';
+import type { Limits } from './limits/limits.ts';
 
 /** The end of a streamed answer: its last bytes, and the figures that the access log records. */
 export interface Ending {
@@ -36,8 +37,14 @@ export interface Transport {
 
 /** What the app receives from its caller; it never listens and never opens a database. */
 export interface Dependencies {
-  db: Db;
+  /** Light reads, and all writes. */
   sql: Sql;
+  /** Reads that may take long. Default: `sql`. */
+  heavySql?: Sql;
+  /** Exports. Default: `sql`. */
+  exportSql?: Sql;
+  /** The most requests of one token in a minute. */
+  requestsPerMinute: number;
   /** Separate sessions for tokens, the access log and probes, so that slow queries do not delay them. Default: `sql`. */
   accessSql?: Sql;
   log: Logger;
@@ -51,6 +58,9 @@ export interface Dependencies {
 
 /** The dependencies, and what the app creates from them once for all routes. */
 export interface Services extends Dependencies {
+  /** Reads for the current request. */
+  db: Reader;
+  limits: Limits;
   accessLog: AccessLog;
   failures: FailureLimit;
   streams: Streams;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { openStore } from '@keywarden/db/store';
+import { builderOver, openStore } from '@keywarden/db/store';
 import {
   aborted,
   codeOf,
@@ -21,6 +21,10 @@ import { isLocal } from './access/transport.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 import { makeServer, type Tls } from './server.ts';
+
+/** How long a statement of a light request, and of one that may read much, takes at most, in ms. */
+const lightMs = 10_000;
+const heavyMs = 20_000;
 
 /** How often the report checks whether the store was restored, in ms. */
 const checkMarksMs = 30_000;
@@ -43,10 +47,14 @@ await runMain(async () => {
     dataFolder,
     applicationName: 'keywarden report',
     role: 'keywarden_report',
-    statementTimeoutMs: 20_000,
+    statementTimeoutMs: lightMs,
   });
   try {
-    const accessSql = store.connect({ max: 3, settings: { statement_timeout: 3000 } });
+    const open = (max: number, timeoutMs: number) => {
+      const sql = store.connect({ max, settings: { statement_timeout: timeoutMs } });
+      builderOver(sql);
+      return sql;
+    };
     const marks = createMarks({ db: store.db, dataFolder });
     await marks.check();
     // The store may be restored while the report runs.
@@ -56,7 +64,18 @@ await runMain(async () => {
     );
     checks.unref();
     const server = await listen(
-      createApp({ db: store.db, sql: store.sql, accessSql, log, transport, marks, now: Date.now, peerOf }),
+      createApp({
+        sql: store.sql,
+        heavySql: open(4, heavyMs),
+        exportSql: open(4, heavyMs),
+        accessSql: open(3, 3000),
+        requestsPerMinute: environment.REPORT_REQUESTS_PER_MINUTE,
+        log,
+        transport,
+        marks,
+        now: Date.now,
+        peerOf,
+      }),
       {
         host,
         port,

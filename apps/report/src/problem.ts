@@ -43,6 +43,12 @@ export function renderProblem(c: Context, { status, title, message, headers }: P
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });
 }
 
+/** Returns the Problem for a request whose client has gone. It is only recorded. */
+export function clientGone(): Problem {
+  // Not a registered status, but the one that proxies log for this.
+  return new Problem(499 as ContentfulStatusCode, 'Client has gone', 'The client did not wait for the answer.');
+}
+
 /** Returns the Problem that the client sees for an error. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;

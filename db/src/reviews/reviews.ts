@@ -3,9 +3,8 @@ import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { z } from 'zod';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
-import { type List, select } from '../list.ts';
+import { type List, type Reader, select } from '../list.ts';
 import { builderOf, type Sql, type Tx, toJson } from '../sql.ts';
-import type { Store } from '../store.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { reviewItemList, reviewList } from './list.ts';
 
@@ -28,7 +27,7 @@ export const mostReviewed = 20_000;
 /**
  * Opens a review of the keys as they are shown now, as the principal. Returns its number, or null if there is no key or there are too many.
  */
-export async function openReview({ db, sql }: Pick<Store, 'db' | 'sql'>, review: NewReview): Promise<string | null> {
+export async function openReview({ db, sql }: { db: Reader; sql: Sql }, review: NewReview): Promise<string | null> {
   const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, principal } = review;
   const keys = await db.execute(
     select(inventoryList(of, filter, { organizations: null }), { limit: mostReviewed + 1 }),

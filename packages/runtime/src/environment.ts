@@ -57,6 +57,7 @@ const schema = z.object({
     });
     return z.NEVER;
   }),
+  REPORT_REQUESTS_PER_MINUTE: count(600),
   DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
   DAEMON_PORT: port(undefined),
   OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),

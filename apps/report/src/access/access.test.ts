@@ -16,6 +16,8 @@ beforeAll(async () => {
 afterAll(async () => await fixture.close());
 
 const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+/** More than any test sends. */
+const requestsPerMinute = 1e9;
 const marks = { move: async () => {} };
 
 test('P1: a revoked or expired token is rejected', async () => {
@@ -74,10 +76,10 @@ test('a cookie authorizes reads, and writes only from a page of this site', asyn
 });
 
 test('other machines need HTTPS, directly or through a configured proxy, which passes on the client address', async () => {
-  const { db, sql } = await fixture.store.as('keywarden_report');
+  const { sql } = await fixture.store.as('keywarden_report');
   const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
   const app = createApp({
-    db,
+    requestsPerMinute,
     sql,
     log,
     marks,
@@ -151,8 +153,8 @@ test('P1: a request that cannot be recorded is not answered', async () => {
     organizationIds: null,
   });
   const transport = { isTls: false, proxies: [] };
-  const { db, sql } = await broken.as('keywarden_report');
-  const app = createApp({ db, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
+  const { sql } = await broken.as('keywarden_report');
+  const app = createApp({ requestsPerMinute, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
   const ask = async (path: string) => await app.request(path, { headers: { authorization: `Bearer ${secret}` } });
   expect((await ask('/v1/keys')).status).toBe(200);
   await broken.sql`alter table keywarden.access_log rename to hidden`;
@@ -193,10 +195,19 @@ test('probes, the API description and assets need no token; pages have a strict 
 });
 
 test('the probe does not hang with a dead connection to the store: it reports that the store does not answer in time', async () => {
-  const { db, sql, connect } = await fixture.store.as('keywarden_report');
+  const { sql, connect } = await fixture.store.as('keywarden_report');
   const accessSql = connect({ max: 1 });
   const transport = { isTls: false, proxies: [] };
-  const app = createApp({ db, sql, accessSql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
+  const app = createApp({
+    requestsPerMinute,
+    sql,
+    accessSql,
+    log,
+    marks,
+    now: Date.now,
+    transport,
+    peerOf: () => '127.0.0.1',
+  });
   expect((await app.request('/readyz')).status).toBe(200);
   const [backend] = await accessSql`select pg_backend_pid() as pid`;
   process.kill(Number(backend?.pid), 'SIGSTOP');
@@ -219,8 +230,8 @@ test('the answer to a store failure has a code and a request id, and nothing of 
     organizationIds: null,
   });
   const transport = { isTls: false, proxies: [] };
-  const { db, sql } = await broken.as('keywarden_report');
-  const app = createApp({ db, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
+  const { sql } = await broken.as('keywarden_report');
+  const app = createApp({ requestsPerMinute, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
   await broken.sql`drop view keywarden.key_owner_now`;
   await broken.sql`alter view keywarden.key rename to hidden`;
   const response = await app.request('/v1/keys?q=confidential', { headers: { authorization: `Bearer ${secret}` } });

@@ -1,5 +1,6 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Env, Services } from '../environment.ts';
+import { toProblem } from '../problem.ts';
 import { findPrincipal } from './authenticate.ts';
 import { describeAccess } from './describe-access.ts';
 import { type Access, requireAccess } from './roles.ts';
@@ -10,7 +11,7 @@ import { type Access, requireAccess } from './roles.ts';
  * evidence and are not recorded.
  */
 export function authenticated(
-  doors: Pick<Services, 'accessSql' | 'failures' | 'accessLog'>,
+  doors: Pick<Services, 'accessSql' | 'failures' | 'accessLog' | 'limits'>,
   refuse: (c: Context<Env>) => Response,
   { isRecorded = true }: { isRecorded?: boolean } = {},
 ): MiddlewareHandler<Env> {
@@ -19,7 +20,10 @@ export function authenticated(
     if (principal === undefined) return refuse(c);
     c.set('principal', principal);
     // Errors of a handler have already become answers when this returns.
-    await next();
+    await doors.limits.run(c.req.raw, principal.token, next).catch(async (error: unknown) => {
+      if (isRecorded) await doors.accessLog.record(describeAccess(c, { status: toProblem(error).status }));
+      throw error;
+    });
     // A stream records its own start.
     const isStream = c.get('isStream') && c.res.status === 200;
     if (isRecorded && !isStream) await doors.accessLog.record(describeAccess(c, { status: c.res.status }));

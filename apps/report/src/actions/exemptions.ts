@@ -8,7 +8,7 @@ import {
   readControlPlaneNow,
   readOne,
 } from '@keywarden/db/report';
-import type { Dependencies } from '../environment.ts';
+import type { Services } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
 
 /** A requested exemption. */
@@ -23,7 +23,7 @@ export interface AskedExemption {
 
 /** Grants an exemption on behalf of the principal; returns its number. Throws a Problem for a key that they cannot see, or a past end. */
 export async function grantExemption(
-  { db, sql, marks }: Dependencies,
+  { db, sql, marks }: Services,
   { principal, asked }: { principal: Principal; asked: AskedExemption },
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = asked;
@@ -47,7 +47,7 @@ export async function grantExemption(
 
 /** Ends an exemption on behalf of the principal. Throws a Problem if it does not exist, has ended, or covers keys that the principal cannot see. */
 export async function endExemption(
-  { db, sql, marks }: Dependencies,
+  { db, sql, marks }: Services,
   { principal, number }: { principal: Principal; number: string },
 ): Promise<void> {
   const found = await readOne(db, exemptionList({ number }, principal.organizations));

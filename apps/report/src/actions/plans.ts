@@ -1,11 +1,11 @@
 import type { Principal } from '@keywarden/db/report';
 import * as store from '@keywarden/db/report';
-import type { Dependencies } from '../environment.ts';
+import type { Services } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
 /** Approves a plan on behalf of the principal. Throws a Problem (409) for a plan that is too old, or that they have already approved. */
 export async function approvePlan(
-  { sql, marks }: Dependencies,
+  { sql, marks }: Services,
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<void> {
   if (await store.hasApproved(sql, { plan, person: principal.name }))
@@ -25,7 +25,7 @@ export async function approvePlan(
 
 /** Rejects a plan on behalf of the principal. */
 export async function rejectPlan(
-  { sql, marks }: Dependencies,
+  { sql, marks }: Services,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
   await marks.move();

@@ -7,7 +7,7 @@ import {
   type Principal,
   readControlPlaneNow,
 } from '@keywarden/db/report';
-import type { Dependencies } from '../environment.ts';
+import type { Services } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
 
 export interface AskedReview {
@@ -22,7 +22,7 @@ export interface AskedReview {
 
 /** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
-  { db, sql }: Dependencies,
+  { db, sql }: Services,
   { principal, review }: { principal: Principal; review: AskedReview },
 ): Promise<string> {
   const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
@@ -46,7 +46,7 @@ export interface AskedDecision {
 
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
 export async function decideReview(
-  { db, sql }: Dependencies,
+  { db, sql }: Services,
   { principal, asked }: { principal: Principal; asked: AskedDecision },
 ): Promise<void> {
   await requireReview(db, asked.review);
@@ -59,7 +59,7 @@ export async function decideReview(
 
 /** Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, or if the review is already signed. */
 export async function signReview(
-  { db, sql, marks }: Dependencies,
+  { db, sql, marks }: Services,
   { principal, review }: { principal: Principal; review: string },
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
   await requireReview(db, review);
@@ -75,7 +75,7 @@ export async function signReview(
 }
 
 /** Returns a review. Throws a Problem (404) if it does not exist. */
-export async function requireReview(db: Dependencies['db'], number: string): Promise<{ isSigned: boolean }> {
+export async function requireReview(db: Services['db'], number: string): Promise<{ isSigned: boolean }> {
   const found = await findReview(db, number);
   if (found === undefined) throw notFound('review with this number', '/v1/reviews');
   return found;

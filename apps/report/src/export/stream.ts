@@ -17,10 +17,12 @@ interface Stage {
   accessLog: AccessLog;
   /** A reader that reads nothing for this long is cut off. */
   stallMs?: number;
+  /** An export that takes longer is cut off, because it holds one of few connections. */
+  deadlineMs?: number;
 }
 
 /** Creates streamed answers. Their concurrency is limited, and the start and end of each are recorded. */
-export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage): Streams {
+export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineMs = 1_800_000 }: Stage): Streams {
   const open = new Map<string, number>();
   const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
   const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
@@ -87,7 +89,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
       count(token, 1);
       const chunks = run(c, write);
       const first = await chunks.next();
-      const stream = toStream(first, chunks, stallMs);
+      const stream = toStream(first, chunks, { stallMs, deadlineMs });
       return c.body(isZipped ? stream.pipeThrough(new CompressionStream('gzip')) : stream, 200, headers);
     },
   };
@@ -97,10 +99,11 @@ export function createStreams({ sql, log, accessLog, stallMs = 120_000 }: Stage)
 function toStream(
   first: IteratorResult<Uint8Array, void>,
   chunks: AsyncGenerator<Uint8Array, void>,
-  stallMs: number,
+  { stallMs, deadlineMs }: { stallMs: number; deadlineMs: number },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let next: IteratorResult<Uint8Array, void> | undefined = first;
   let stalled: ReturnType<typeof setTimeout> | undefined;
+  const endsMs = performance.now() + deadlineMs;
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
     {
       start(controller) {
@@ -125,11 +128,12 @@ function toStream(
   );
 
   function watch(controller: ReadableStreamDefaultController): ReturnType<typeof setTimeout> {
+    const leftMs = endsMs - performance.now();
     const cut = () => {
-      controller.error(new Error('the reader stalled'));
+      controller.error(new Error(leftMs < stallMs ? 'the export took too long' : 'the reader stalled'));
       void chunks.return();
     };
-    const timer = setTimeout(cut, stallMs);
+    const timer = setTimeout(cut, Math.max(0, Math.min(stallMs, leftMs)));
     timer.unref();
     return timer;
   }

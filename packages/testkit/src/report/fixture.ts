@@ -19,7 +19,7 @@ import {
 import { authenticate, openSession } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import { createApp, createMarks } from '@keywarden/report';
-import { createLogger } from '@keywarden/runtime';
+import { createLogger, type Logger } from '@keywarden/runtime';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 
@@ -34,6 +34,7 @@ export interface Fixture {
   /** The store in the daemon's role, which fills it. */
   daemon: Store;
   app: ReturnType<typeof createApp>;
+  log: Logger;
   /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees only that organization). */
   tokens: Record<string, string>;
   ask(path: string, asked?: Asked): Promise<Answer>;
@@ -71,7 +72,7 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   const transport = { isTls: false, proxies: [] };
   const marks = createMarks({ db, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
   const app = createApp({
-    db,
+    requestsPerMinute: 1e9,
     sql,
     log,
     marks,
@@ -85,6 +86,7 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
     store,
     daemon,
     app,
+    log,
     tokens,
     planId,
     keys: Object.fromEntries(

@@ -1,0 +1,91 @@
+import { clientGone, Problem } from '../problem.ts';
+
+/** How many requests of a kind run at once, and how long others wait. */
+export interface GateOptions {
+  most: number;
+  /** The most of one token. */
+  mostOfOne: number;
+  /** The most that wait. */
+  mostWaiting: number;
+  /** How long one waits, in ms. */
+  waitMs: number;
+}
+
+interface Waiter {
+  token: string;
+  since: number;
+  enter: () => void;
+  leave: (error: Error) => void;
+}
+
+export interface Gate {
+  /**
+   * Resolves once the request may run, with the function that ends it. Throws a Problem (503) for a request that waited too long or finds too
+   * many waiting, and one (499) if the client goes.
+   */
+  enter(token: string, signal: AbortSignal): Promise<() => void>;
+  /** Returns how long the oldest waiter of a token that is under its own limit has waited, in ms. */
+  oldestMs(): number;
+}
+
+/** Creates a gate. Waiters enter in their order, but past those whose token already runs as many as it may. */
+export function createGate(options: GateOptions, now: () => number = performance.now.bind(performance)): Gate {
+  const { most, mostOfOne, mostWaiting, waitMs } = options;
+  const running = new Map<string, number>();
+  const waiting = new Set<Waiter>();
+  let all = 0;
+  const mayRun = (token: string) => all < most && (running.get(token) ?? 0) < mostOfOne;
+  const begin = (token: string) => {
+    all += 1;
+    running.set(token, (running.get(token) ?? 0) + 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      all -= 1;
+      const left = (running.get(token) ?? 1) - 1;
+      if (left === 0) running.delete(token);
+      else running.set(token, left);
+      for (const next of waiting) if (mayRun(next.token)) next.enter();
+    };
+  };
+  return {
+    async enter(token, signal) {
+      if (signal.aborted) throw clientGone();
+      if (mayRun(token)) return begin(token);
+      if (waiting.size >= mostWaiting) throw busy();
+      const entered = Promise.withResolvers<() => void>();
+      const forget = () => {
+        waiting.delete(waiter);
+        clearTimeout(timer);
+        signal.removeEventListener('abort', gone);
+      };
+      const waiter: Waiter = {
+        token,
+        since: now(),
+        enter: () => {
+          forget();
+          entered.resolve(begin(token));
+        },
+        leave: (error) => {
+          forget();
+          entered.reject(error);
+        },
+      };
+      const gone = () => waiter.leave(clientGone());
+      const timer = setTimeout(() => waiter.leave(busy()), waitMs);
+      timer.unref();
+      signal.addEventListener('abort', gone);
+      waiting.add(waiter);
+      return await entered.promise;
+    },
+    oldestMs() {
+      for (const { token, since } of waiting) if ((running.get(token) ?? 0) < mostOfOne) return now() - since;
+      return 0;
+    },
+  };
+}
+
+function busy(): Problem {
+  return new Problem(503, 'Busy', 'Too many requests are running; try again in a few seconds.', { 'retry-after': '5' });
+}

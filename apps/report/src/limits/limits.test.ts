@@ -1,0 +1,48 @@
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createApp } from '../app.ts';
+import { classOf } from './limits.ts';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+});
+afterAll(async () => await fixture.close());
+
+test.each([
+  ['/v1/operations/buckets?size=month', 'heavy'],
+  ['/v1/keys?as_of=2026-01-01T00:00:00Z', 'heavy'],
+  ['/v1/keys?q=ci', 'heavy'],
+  ['/', 'heavy'],
+  ['/coverage', 'heavy'],
+  ['/v1/keys', 'light'],
+  ['/keys/12', 'light'],
+  ['/api/v2/projects', 'light'],
+])('%s is %s', (path, kind) => {
+  expect(classOf(`http://here${path}`)).toBe(kind);
+});
+
+test('a token over its rate gets 429 with Retry-After, once recorded; another token is answered', async () => {
+  const { sql: report } = await fixture.store.as('keywarden_report');
+  const app = createApp({
+    sql: report,
+    requestsPerMinute: 3,
+    log: fixture.log,
+    marks: { move: async () => {} },
+    now: Date.now,
+    transport: { isTls: false, proxies: [] },
+    peerOf: () => '127.0.0.1',
+  });
+  const ask = async (token: string | undefined) =>
+    await app.request('/v1/me', { headers: { authorization: `Bearer ${token}` } });
+  for (let count = 0; count < 3; count += 1) expect((await ask(fixture.tokens.viewer)).status).toBe(200);
+  const refused = await ask(fixture.tokens.viewer);
+  expect(refused.status).toBe(429);
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+  expect((await ask(fixture.tokens.auditor)).status).toBe(200);
+  for (let count = 0; count < 20; count += 1) await ask(fixture.tokens.viewer);
+  const [row] = await fixture.store.sql`
+    select count(*)::int as rows, sum(times)::int as times from keywarden.access_log where status = 429`;
+  expect(row?.times).toBe(21);
+  expect(Number(row?.rows)).toBeLessThanOrEqual(2); // a minute may end meanwhile
+});

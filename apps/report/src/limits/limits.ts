@@ -1,0 +1,81 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type Reader, readOver } from '@keywarden/db/report';
+import type { Sql } from '@keywarden/db/store';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { clientGone, Problem } from '../problem.ts';
+import { createGate } from './gate.ts';
+
+/** Figures over any time, searches by text, and pages that are made of many queries. */
+const heavyPaths = /^\/(v1\/(operations\/buckets|coverage|figures|evidence)|coverage|evidence|$)/;
+const heavyParameters = ['as_of', 'q'];
+
+/** How long a request waits for others, in ms, before it is refused. */
+const waitMs = { light: 5000, heavy: 10_000 };
+/** A report whose requests wait longer than this is not ready, in ms. */
+const overloadedMs = 2000;
+
+export interface Limits {
+  /** Reads for the current request: over the pool of its class, and canceled when the client goes. */
+  reader: Reader;
+  /** Runs the work of a request of a token. Throws a Problem (429) over the token's rate, or (503) if the report is busy. */
+  run<T>(request: Request, token: string, work: () => Promise<T>): Promise<T>;
+  /** Returns why the report takes no more requests; null if it does. */
+  whyOverloaded(): string | null;
+}
+
+/**
+ * Creates the limits of the report's requests. Light requests share `light`, and those that may read much share `heavy`, so that the latter never
+ * keep the former waiting.
+ */
+export function createLimits({
+  light,
+  heavy,
+  requestsPerMinute,
+}: {
+  light: Sql;
+  heavy: Sql;
+  requestsPerMinute: number;
+}): Limits {
+  const gates = {
+    light: createGate({ most: 32, mostOfOne: 8, mostWaiting: 200, waitMs: waitMs.light }),
+    heavy: createGate({ most: 4, mostOfOne: 2, mostWaiting: 100, waitMs: waitMs.heavy }),
+  };
+  const rate = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
+  const scope = new AsyncLocalStorage<Reader>();
+  const unlimited = readOver(light);
+  return {
+    reader: { execute: (statement) => (scope.getStore() ?? unlimited).execute(statement) },
+    async run(request, token, work) {
+      await takeOne(rate, token, requestsPerMinute);
+      const kind = classOf(request.url);
+      const leave = await gates[kind].enter(token, request.signal);
+      try {
+        const reader = kind === 'light' ? unlimited : readOver(heavy, request.signal);
+        return await scope.run(reader, work);
+      } catch (error) {
+        throw request.signal.aborted ? clientGone() : error;
+      } finally {
+        leave();
+      }
+    },
+    whyOverloaded: () =>
+      gates.light.oldestMs() > overloadedMs ? 'requests wait longer than they should: the report is overloaded' : null,
+  };
+}
+
+/** Returns the class of a request by its address. */
+export function classOf(url: string): 'light' | 'heavy' {
+  const { pathname, searchParams } = new URL(url);
+  return heavyPaths.test(pathname) || heavyParameters.some((name) => searchParams.has(name)) ? 'heavy' : 'light';
+}
+
+async function takeOne(rate: RateLimiterMemory, token: string, most: number): Promise<void> {
+  try {
+    await rate.consume(token);
+  } catch (error) {
+    if (!(error instanceof RateLimiterRes)) throw error;
+    const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
+    const detail = `This token has sent more than ${most} requests within a minute; wait ${seconds} s.`;
+    throw new Problem(429, 'Too many requests', detail, { 'retry-after': seconds });
+  }
+}
