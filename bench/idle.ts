@@ -30,6 +30,7 @@ export async function benchIdle(args: string[]): Promise<void> {
       KEYWARDEN_DATA: folder,
       KEYWARDEN_CONFIG: join(folder, 'keywarden.yaml'),
       DATABASE_URL: store.url,
+      ALLOW_OWNER_LOGIN: '1',
       CONTROL_PLANE_URL: sandbox.url,
       CONTROL_PLANE_API_KEY: sandbox.adminKey,
       CONTROL_PLANE_KEY_ID: '1',

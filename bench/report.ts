@@ -176,6 +176,7 @@ export async function startService(file: string, databaseUrl: string): Promise<S
     env: {
       ...process.env,
       DATABASE_URL: databaseUrl,
+      ALLOW_OWNER_LOGIN: '1',
       REPORT_PORT: '0',
       LOG_LEVEL: 'warn',
       REPORT_REQUESTS_PER_MINUTE: '1000000',

@@ -103,6 +103,19 @@ const cases: Case[] = [
     code: 2,
     says: /CONTROL_PLANE_API_KEY is not; set both\.$/,
   },
+  {
+    name: 'a daemon with a login that owns the tables',
+    args: ['run'],
+    env: () => ({ ALLOW_OWNER_LOGIN: '' }),
+    code: 2,
+    says: /^The database user keywarden is a superuser .* use a login that has only the role of this process .*ALLOW_OWNER_LOGIN=1\.$/,
+  },
+  {
+    name: 'a control plane over http on another machine',
+    env: () => ({ CONTROL_PLANE_URL: 'http://192.0.2.1/api/v2' }),
+    code: 2,
+    says: /^The address of connection default begins with http:\/\/ .* use https:\/\/, or set ALLOW_HTTP=1\.$/,
+  },
   { name: 'an unknown option', args: ['sync', '--fast'], code: 2, says: /^Unknown option '--fast'\./ },
   { name: 'an unknown command', args: ['snyc'], code: 2, says: /^Unknown command 'snyc' \(Did you mean sync\?\)/ },
   {

@@ -68,6 +68,7 @@ export function settingsFor({ url }: { url: string }, sandbox: { url: string; ad
   return {
     KEYWARDEN_DATA: folder,
     DATABASE_URL: url,
+    ALLOW_OWNER_LOGIN: '1', // the tests' databases belong to one user
     CONTROL_PLANE_URL: sandbox.url,
     CONTROL_PLANE_API_KEY: sandbox.adminKey,
     CONTROL_PLANE_KEY_ID: '1',

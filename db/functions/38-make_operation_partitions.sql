@@ -1,4 +1,5 @@
--- Creates the partitions of both tables for these months. Existing partitions stay unchanged.
+-- Creates the partitions of both tables for these months. Existing partitions stay unchanged. A month that no operation can have is refused: the
+-- daemon's role, or a control plane with absurd times, would otherwise create thousands.
 create or replace function keywarden.make_operation_partitions(months date[]) returns void
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
@@ -7,6 +8,9 @@ declare
   name text;
 begin
   perform pg_advisory_xact_lock(hashtext('keywarden.make_operation_partitions'));
+  if exists (select from unnest(months) as each where each not between '2010-01-01' and now() + interval '2 years') then
+    raise exception 'no operation can be of one of these months' using errcode = '22008';
+  end if;
   for month in select distinct date_trunc('month', each::timestamp) from unnest(months) as each loop
     foreach parent in array array['operation', 'operation_version'] loop
       name := parent || to_char(month, '_YYYY_MM');

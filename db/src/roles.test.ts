@@ -114,6 +114,16 @@ test('the report can read, and cannot write anything that the daemon writes', as
   await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', 'x')`);
 });
 
+test('the daemon creates partitions of plausible months only', async () => {
+  for (const month of ['1999-12-01', '0001-01-01', '2090-01-01', 'infinity'])
+    await expect(daemon`select keywarden.make_operation_partitions(${[month]}::text[]::date[])`).rejects.toMatchObject({
+      code: '22008',
+    });
+  const [row] =
+    await store.sql`select count(*)::int as n from pg_class where relkind = 'r' and relname ~ '^operation_\\d'`;
+  expect(row?.n).toBe(1);
+});
+
 test('the daemon cannot extend its own permissions, because retention and functions belong to the owner', async () => {
   await expectRefused(daemon, `insert into keywarden.operation_retention (keep) values ('300 days')`);
   await expectRefused(daemon, 'create table keywarden.mine (a int)');

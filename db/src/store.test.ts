@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { openStore } from './store.ts';
+import { assertAppLogin, openStore } from './store.ts';
 
 test('an embedded database with the migrations of another version is refused, and no connection to it stays open', async () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
@@ -33,5 +33,32 @@ test('R4: a commit is on disk before a call is sent, under any default of the se
   const daemon = await store.as('keywarden_daemon');
   const pools = [daemon.sql, daemon.connect({ max: 1 }), daemon.connect({ max: 1, settings: { lock_timeout: 1000 } })];
   for (const sql of pools) expect(await sql`show synchronous_commit`).toEqual([{ synchronous_commit: 'on' }]);
+  await store.close();
+});
+
+test('a login of a role alone is accepted; a superuser, an owner and a member of the owner are refused', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const { pathname } = new URL(store.url);
+  await store.sql.unsafe(`
+    create role login_app login password 'x' in role keywarden_daemon;
+    create role login_maker login password 'x' createrole in role keywarden_daemon;
+    create role login_owner login password 'x' in role keywarden_daemon, keywarden`);
+  const login = async (name: string) => {
+    const databaseUrl = Object.assign(new URL(store.url), { username: name, password: 'x', pathname }).href;
+    const opened = await openStore({ databaseUrl, dataFolder: '.', applicationName: 'test', role: 'keywarden_daemon' });
+    try {
+      await assertAppLogin(opened.sql);
+      return 'accepted';
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      await opened.close();
+    }
+  };
+  expect(await login('login_app')).toBe('accepted');
+  expect(await login('login_maker')).toContain('may create roles');
+  expect(await login('login_owner')).toContain('owns the tables');
+  await expect(assertAppLogin(store.sql)).rejects.toThrow('is a superuser');
+  await store.sql.unsafe('drop role login_app, login_maker, login_owner');
   await store.close();
 });

@@ -205,6 +205,24 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
 }
 
 /**
+ * Throws a UserError (exit 2) if the user of the connection could do more than its role: a superuser, a user who may create roles, or one who acts
+ * as the owner of the tables. SET ROLE NONE would undo the role of an app.
+ */
+export async function assertAppLogin(sql: Sql): Promise<void> {
+  const [user] = await sql`
+    select r.rolname as name, r.rolsuper or r.rolcreaterole or r.rolbypassrls as is_strong,
+      pg_has_role(session_user, n.nspowner, 'member') as is_owner
+    from pg_roles r, pg_namespace n where r.rolname = session_user and n.nspname = 'keywarden'`;
+  if (user === undefined || !(user.is_strong || user.is_owner)) return;
+  const what = user.is_strong ? 'is a superuser or may create roles' : 'owns the tables';
+  throw new UserError(
+    'store',
+    `The database user ${String(user.name)} ${what}, so an error or a thief could change history: use a login that has only the role of this process (docs/ROLES.md), or set ALLOW_OWNER_LOGIN=1.`,
+    { exit: 2 },
+  );
+}
+
+/**
  * Lists, in words, the server settings under which a crash may lose committed data. A lost intent or approval could let a key be revoked
  * again, or let more keys be revoked than a day allows. The check includes what the sessions of this store set for themselves.
  */

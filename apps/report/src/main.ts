@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { builderOver, openStore } from '@keywarden/db/store';
+import { assertAppLogin, builderOver, openStore } from '@keywarden/db/store';
 import {
   aborted,
   codeOf,
@@ -50,6 +50,7 @@ await runMain(async () => {
     statementTimeoutMs: lightMs,
   });
   try {
+    if (environment.DATABASE_URL !== undefined && !environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
     const open = (max: number, timeoutMs: number) => {
       const sql = store.connect({ max, settings: { statement_timeout: timeoutMs } });
       builderOver(sql);

@@ -96,3 +96,18 @@ test('an exemption is attributed when it is granted, shown and ended', async () 
   expect(await bad({ for: undefined, until: '2026-01-01T00:00:00Z' })).toBe(422);
   expect(await bad({ for: undefined })).toBe(400);
 });
+
+test('the reason of an exemption that also covers other organizations is hidden from a token of one', async () => {
+  const { body } = await fixture.ask('/v1/exemptions', {
+    as: 'operator',
+    method: 'POST',
+    body: { keys: [fixture.keys['12'], fixture.keys['13']], reason: 'merger of acme and other', for: '30d' },
+  });
+  expect(body.reason).toBe('merger of acme and other');
+  const seen = await fixture.ask('/v1/exemptions', { as: 'acme' });
+  const shared = seen.body.items.find(({ id }) => id === body.id);
+  expect(shared).toMatchObject({ reason: 'It also covers keys of other organizations.', pattern: null });
+  expect(seen.text).not.toContain('merger');
+  for (const path of [`/keys/${fixture.keys['12']}`, '/exemptions', '/'])
+    expect((await fixture.ask(path, { as: 'acme', headers: { accept: 'text/html' } })).text).not.toContain('merger');
+});

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
 import { listedReference, listedReferenceToKey } from '../keys/reference.ts';
@@ -8,7 +8,7 @@ export const exemptionItem = z
   .strictObject({
     id: z.string(),
     rules: z.array(z.string()).nullable().meta({ description: 'null means every rule' }),
-    reason: z.string(),
+    reason: z.string().meta({ description: 'Hidden if it also covers keys that the token cannot see' }),
     pattern: z.string().nullable(),
     granted_by: z.string(),
     granted_at: instant,
@@ -49,6 +49,9 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
       ...columnsOf(exemptionItem, 'e'),
       id: sql`e.number::text`,
       state,
+      // What was written for several organizations may be about any of them.
+      reason: sql`case when ${coversOnlySeen(sql`e.number`, organizations)} then e.reason else ${sharedReason} end`,
+      pattern: sql`case when ${coversOnlySeen(sql`e.number`, organizations)} then e.pattern end`,
       keys: sql`(select json_agg(${listedReferenceToKey} order by k.number)
         from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = e.number and ${sees})`,
     },
@@ -69,8 +72,13 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
 
 /** Returns whether every key of an exemption belongs to organizations that are visible to the caller. */
 export async function coversOnly(db: Reader, number: string, organizations: string[] | null): Promise<boolean> {
-  const [row] = await db.execute(sql`
-    select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations) ?? sql`true`}, false)), false) as covers
-    from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = ${number}::bigint`);
+  const [row] = await db.execute(sql`select ${coversOnlySeen(sql`${number}::bigint`, organizations)} as covers`);
   return row?.covers === true;
 }
+
+const sharedReason = 'It also covers keys of other organizations.';
+
+/** SQL: whether an exemption covers keys, and only those of these organizations. */
+const coversOnlySeen = (number: SQL, organizations: string[] | null) => sql`(
+  select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations) ?? sql`true`}, false)), false)
+  from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = ${number})`;

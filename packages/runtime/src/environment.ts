@@ -31,8 +31,17 @@ const url = (...protocols: string[]) =>
     error: () => `must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
+/** A setting that weakens a protection; only 1 turns it on. */
+const allowance = text.transform((value, context): boolean => {
+  if (value === undefined || value === '1') return value === '1';
+  context.addIssue({ code: 'custom', message: `must be 1 or unset, and "${value}" is neither` });
+  return z.NEVER;
+});
+
 const schema = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:'),
+  ALLOW_OWNER_LOGIN: allowance,
+  ALLOW_HTTP: allowance,
   KEYWARDEN_CONFIG: text,
   KEYWARDEN_DATA: text.transform((value) => resolve(value ?? '.keywarden')),
   CONTROL_PLANE_URL: url('https:', 'http:'),

@@ -16,6 +16,7 @@ import { isClockTrusted } from '../control-plane-clock.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
+import { requireAppLogin } from './session.ts';
 
 /**
  * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
@@ -41,6 +42,7 @@ export async function checkCommand(): Promise<number> {
       role: 'keywarden_daemon',
     });
     try {
+      await requireAppLogin({ store, environment });
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
       suspectScopes = await listSuspectScopes(store.sql);

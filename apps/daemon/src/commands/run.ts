@@ -12,7 +12,7 @@ import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
-import { withContext } from './session.ts';
+import { requireAppLogin, withContext } from './session.ts';
 
 /**
  * Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6).
@@ -34,6 +34,7 @@ export async function runCommand(): Promise<number> {
 async function run(context: Context): Promise<number> {
   const { store, config, log, replica } = context;
   if (replica === null) throw new Error('a daemon has a replica of its own');
+  await requireAppLogin(context);
   const connections = await connectionsOf(context, { skipFailing: true });
   const names = config.connections.map(({ name }) => name);
   await removeOtherConnections(store.db, names);

@@ -2,9 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { endReplica } from '@keywarden/db/daemon';
-import { type Migrations, openStore, type Store, type StoreOptions, type StoreRole } from '@keywarden/db/store';
+import {
+  assertAppLogin,
+  type Migrations,
+  openStore,
+  type Store,
+  type StoreOptions,
+  type StoreRole,
+} from '@keywarden/db/store';
 import {
   createLogger,
+  type Environment,
   ensureDataFolder,
   type Logger,
   printableJson,
@@ -74,6 +82,17 @@ export async function withContext<T>(
     if (replica !== null) await endReplica(store.db, replica).catch(() => undefined);
     await store.close();
   }
+}
+
+/** Refuses a database login that could do more than the role of this process, unless Keywarden runs the database or it is allowed. */
+export async function requireAppLogin({
+  store,
+  environment,
+}: {
+  store: Pick<Store, 'sql'>;
+  environment: Pick<Environment, 'DATABASE_URL' | 'ALLOW_OWNER_LOGIN'>;
+}): Promise<void> {
+  if (environment.DATABASE_URL !== undefined && !environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
 }
 
 /** Prints a command's result for machines. */

@@ -72,6 +72,11 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   });
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
+  const open = connections.find(({ url }) => !isSafeAddress(url));
+  if (open !== undefined && !environment.ALLOW_HTTP)
+    throw usageError(
+      `The address of connection ${open.name} begins with http:// and is not on this machine, so its key would cross the network in clear text: use https://, or set ALLOW_HTTP=1.`,
+    );
   const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
   return { connections, schedules, shutdown_timeout, operations, retention, channels, sinks, policy, usesSandbox };
 }
@@ -149,7 +154,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
 }
 
 /**
- * Returns whether notifications to an address are encrypted when they leave this machine. They contain data about keys and people.
+ * Returns whether what is sent to an address is encrypted when it leaves this machine: keys, and notifications about keys and people.
  */
 function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
