@@ -51,7 +51,16 @@ export async function benchReport(args: string[]): Promise<void> {
     await printLatency('first page', pages, headers);
     await printLatency(`${count(Math.floor(operations / 2))} deep`, deep, headers);
     // Eight requests of a token run at once.
-    await printRates({ ours: pages, bare: bare.url, headers: [headers, await headersOf(store, 'second')] });
+    const readers = [headers, await headersOf(store, 'second')];
+    const operationPages = `${bare.url}/operations`;
+    await printRates('first pages of operations', { ours: pages, bare: operationPages, headers: readers });
+    await printRates('lists of 100 keys', {
+      ours: `${report.url}/v1/keys`,
+      bare: `${bare.url}/keys`,
+      headers: readers,
+    });
+    for (const path of ['/coverage', '/'])
+      await printRates(`the page ${path}`, { ours: `${report.url}${path}`, bare: operationPages, headers: readers });
     await printExport({ report, headers, store, exported });
   } finally {
     for (const { process } of services) await stop(process);
@@ -232,7 +241,10 @@ async function printLatency(name: string, url: string, headers: Record<string, s
 /**
  * Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies.
  */
-async function printRates({ ours, bare, headers }: { ours: string; bare: string; headers: Headers[] }): Promise<void> {
+async function printRates(
+  what: string,
+  { ours, bare, headers }: { ours: string; bare: string; headers: Headers[] },
+): Promise<void> {
   const rates: { ours: number; bare: number }[] = [];
   for (let turn = 0; turn < 7; turn += 1) {
     const rate = { ours: await rateOf(ours, headers), bare: await rateOf(bare, headers) };
@@ -240,20 +252,22 @@ async function printRates({ ours, bare, headers }: { ours: string; bare: string;
   }
   const of = (name: 'ours' | 'bare') => median(rates.map((rate) => rate[name]));
   const ratio = median(rates.map((rate) => rate.ours / rate.bare));
-  console.log(`requests   first pages by 16 at once: ${count(of('ours'))} a second`);
+  console.log(`requests   ${what} by 16 at once: ${count(of('ours'))} a second`);
   console.log(
-    `yardstick  a bare Hono handler with the same statement: ${count(of('bare'))} a second; the report reaches ${ratio.toFixed(2)} of it`,
+    `yardstick  a bare Hono handler with the statement of a list: ${count(of('bare'))} a second; the report reaches ${ratio.toFixed(2)} of it`,
   );
 }
 
+const rateForMs = 2000;
+
 async function rateOf(url: string, headers: Headers[]): Promise<number> {
-  const requests = 800;
   let sent = 0;
+  const startMs = performance.now();
   const { seconds } = await timed(() =>
     Promise.all(
       Array.from({ length: 16 }, async (_, client) => {
         const own = headers[client % headers.length] ?? {};
-        while (sent < requests) {
+        while (performance.now() - startMs < rateForMs) {
           sent += 1;
           const response = await fetch(url, { headers: own });
           await response.arrayBuffer();
@@ -262,7 +276,7 @@ async function rateOf(url: string, headers: Headers[]): Promise<number> {
       }),
     ),
   );
-  return requests / seconds;
+  return sent / seconds;
 }
 
 interface Exporting {
