@@ -9,13 +9,14 @@ export function readOver(pool: Sql, signal?: AbortSignal): Reader {
   return {
     async execute(statement) {
       const { text, params } = toStatement(statement);
-      if (signal === undefined) return await pool.unsafe(text, params);
+      const options = { prepare: isHot(text) };
+      if (signal === undefined) return await pool.unsafe(text, params, options);
       refuseAborted(signal);
       const session = await pool.reserve();
       let canceled: PromiseLike<unknown> | undefined;
       try {
         refuseAborted(signal);
-        const query = session.unsafe(text, params);
+        const query = session.unsafe(text, params, options);
         const cancel = () => {
           // The driver's type is void; the patched driver returns when the server has taken the request.
           const sent = query.cancel() as unknown as Promise<unknown> | null;
@@ -38,4 +39,18 @@ export function readOver(pool: Sql, signal?: AbortSignal): Reader {
 /** The reason of an aborted request is not always an error. */
 function refuseAborted({ aborted, reason }: AbortSignal): void {
   if (aborted) throw new DOMException(`the client has gone: ${String(reason)}`, 'AbortError');
+}
+
+const mostPrepared = 200;
+const seen = new Map<string, number>();
+
+/**
+ * Returns whether a statement is worth preparing: planning over the partitions of months costs more than reading a page. Each connection keeps what it
+ * has prepared, so only the first texts that come again are prepared, and no more than a bounded number.
+ */
+function isHot(text: string): boolean {
+  const times = seen.get(text) ?? 0;
+  if (times === 0 && seen.size >= mostPrepared) return false;
+  if (times < 3) seen.set(text, times + 1);
+  return times >= 2;
 }
