@@ -134,8 +134,6 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
     // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
     ...(pool.max === 1 ? { idle_timeout: 0, max_lifetime: null } : { idle_timeout: 60 }),
     onnotice: () => undefined,
-    // Of many prepared statements, one waits behind a slow one of another request, and not a hundred. With 0 the driver begins no transactions.
-    ...(role === 'keywarden_report' ? { max_pipeline: 1 } : {}),
     ...(pool.onclose === undefined ? {} : { onclose: pool.onclose }),
     ...(pool.parsesJson ? { types: jsonTypes } : {}),
     connection: {
