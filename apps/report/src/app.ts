@@ -25,15 +25,7 @@ import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
-
-const description = {
-  openapi: '3.1.0',
-  info: {
-    title: 'Keywarden report API',
-    version: '1',
-    description: 'Keys, findings, plans, reviews, rotations, operations and their coverage, from the audit store.',
-  },
-};
+import { makeDocument } from './routes/document.ts';
 
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
@@ -113,9 +105,12 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
   );
   assetRoutes(app);
-  app.get('/docs', (c) => c.html(renderDocs(app.getOpenAPI31Document(description))));
+  // Made once, when all routes are known.
+  let document: ReturnType<typeof makeDocument> | undefined;
+  const documentOnce = () => (document ??= makeDocument(app));
+  app.get('/docs', (c) => c.html(renderDocs(documentOnce())));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
-  app.doc31('/openapi.json', description);
+  app.get('/openapi.json', (c) => c.json(documentOnce()));
   app.route('/api/v2', archiveRoutes(services));
 
   app.use('/v1/*', authenticated(services, refuse));

@@ -182,6 +182,24 @@ test('the samples are exactly the described routes that require a token', async 
   expect(described.toSorted()).toEqual(named.map(([name]) => name).toSorted());
 });
 
+test('each operation has an id of its own and says whether it needs a token; only the probes need none', async () => {
+  const { text } = await fixture.ask('/openapi.json', { as: null });
+  const { paths, servers } = JSON.parse(text) as {
+    paths: Record<string, Record<string, { operationId: string; security: object[] }>>;
+    servers: object[];
+  };
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.values(methods).map((operation) => ({ path, ...operation })),
+  );
+  const ids = operations.map(({ operationId }) => operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]+$/);
+  expect(ids).toContain('postPlansByPlanIdApprovals');
+  const open = operations.filter(({ security }) => security.length === 0).map(({ path }) => path);
+  expect(open.toSorted()).toEqual(['/healthz', '/readyz']);
+  expect(servers).toHaveLength(1);
+});
+
 describe.each(named)('%s', (_name, sample) => {
   test('requires a valid token, and does not repeat the given one', async () => {
     for (const token of [null, 'kwr_wrong-wrong-wrong']) {

@@ -1,0 +1,39 @@
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Env } from '../environment.ts';
+
+const description = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Keywarden report API',
+    version: '1',
+    description: 'Keys, findings, plans, reviews, rotations, operations and their coverage, from the audit store.',
+  },
+  servers: [{ url: '/', description: 'The report that serves this description' }],
+};
+
+/** Returns the OpenAPI document of the report. Each operation has an id, and says whether it needs a token. */
+export function makeDocument(app: OpenAPIHono<Env>) {
+  const document = app.getOpenAPI31Document(description);
+  for (const [path, methods] of Object.entries(document.paths ?? {}))
+    for (const [method, operation] of Object.entries(methods ?? {}) as [string, { [name: string]: unknown }][]) {
+      operation.operationId = operationIdOf(method, path);
+      operation.security ??= [];
+    }
+  return document;
+}
+
+/** Returns the name of an operation for generated clients: `post /v1/plans/{plan_id}/approvals` is `postPlansByPlanIdApprovals`. */
+function operationIdOf(method: string, path: string): string {
+  const words = path
+    .replace(/^\/v1\//, '/')
+    .split('/')
+    .filter(Boolean)
+    .map((part) => (part.startsWith('{') ? `By${capitalize(part.slice(1, -1))}` : capitalize(part)));
+  return `${method}${words.join('')}`;
+}
+
+const capitalize = (text: string) =>
+  text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
