@@ -1,3 +1,4 @@
+import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrateStore } from '../migrate.ts';
@@ -46,6 +47,29 @@ test('what an earlier version let the daemon write is never run by the owner', a
   expect(await store.sql`select command from keywarden_jobs.bam`).toEqual([]);
   expect(await store.sql`select distinct table_name from keywarden_jobs.queue`).toEqual([{ table_name: 'job_common' }]);
   await expect(daemon.sql.unsafe(plantCommand)).rejects.toMatchObject({ code: '42501' });
+});
+
+test('hostile texts in every table are only texts: migrations, functions and the queues are upgraded over them', async () => {
+  const other = await createTestStore(inject('postgresUrl'));
+  const hostile = `'; ${evil}; -- $$ %1$s \\" ${'x'.repeat(3000)} \u202e`;
+  expect((await fillEveryTable(other.sql, hostile)).length).toBeGreaterThan(50);
+  const { connect } = await other.as('keywarden_daemon');
+  const boss = createBoss(overPostgres(connect({ max: 1, parsesJson: true })), {
+    superviseSeconds: null,
+    listens: false,
+  });
+  boss.on('error', () => undefined);
+  await boss.start();
+  await boss.send('keys', { account: hostile }, { singletonKey: hostile });
+  await boss.stop({ graceful: false, close: false });
+  const described = await other.sql`select rolname from pg_roles order by 1`;
+  await other.sql.unsafe(
+    `comment on schema keywarden_jobs is 'pg-boss 1'; delete from keywarden.repeatable where name = '90-grants.sql'`,
+  );
+  await other.sql.unsafe('update keywarden_jobs.version set bam_on = null');
+  expect(await migrateStore(other.sql)).toEqual({ migrations: 0, functions: 1 });
+  expect(await other.sql`select rolname from pg_roles order by 1`).toEqual(described);
+  await other.close();
 });
 
 test('the counter-test: the owner runs a command that is in the table when pg-boss starts', async () => {

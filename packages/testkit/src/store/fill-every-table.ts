@@ -38,9 +38,10 @@ const byType: Record<string, string> = {
 const lastTable = 'review_signature';
 
 /**
- * Inserts a row into every table of a store, with a value in every column that accepts one and valid foreign keys. Returns the tables' names.
+ * Inserts a row into every table of a store, with a value in every column that accepts one and valid foreign keys. `text` is what columns of text and
+ * JSON get. Returns the tables' names.
  */
-export async function fillEveryTable(sql: Sql): Promise<string[]> {
+export async function fillEveryTable(sql: Sql, text?: string): Promise<string[]> {
   await sql`select keywarden.make_operation_partitions('{2026-05-01}')`;
   const columns = await readColumns(sql);
   const byTable = Map.groupBy(columns, ({ table }) => table);
@@ -56,19 +57,26 @@ export async function fillEveryTable(sql: Sql): Promise<string[]> {
     for (const table of ready.length > 1 ? ready.filter((each) => each !== lastTable) : ready) {
       const own = byTable.get(table) ?? [];
       const names = own.map(({ name }) => name).join(', ');
-      await sql.unsafe(`insert into keywarden.${table} (${names}) values (${own.map(valueOf).join(', ')})`);
+      await sql.unsafe(
+        `insert into keywarden.${table} (${names}) values (${own.map((column) => valueOf(column, text)).join(', ')})`,
+      );
       waiting.delete(table);
     }
   }
   return [...byTable.keys()];
 }
 
-function valueOf({ table, name, type, values, refersTo, refersColumn }: Column): string {
+function valueOf({ table, name, type, values, refersTo, refersColumn }: Column, text: string | undefined): string {
   const exception = exceptions[`${table}.${name}`];
   if (exception !== undefined) return exception;
   if (refersTo !== null)
     return `(select (to_jsonb(r) ->> '${refersColumn}')::${type} from keywarden.${refersTo} r limit 1)`;
-  return values?.[0] ?? byType[type] ?? 'null';
+  if (values?.[0] !== undefined) return values[0];
+  const quoted = text?.replaceAll("'", "''");
+  if (quoted !== undefined && type === 'text') return `'${quoted}'`;
+  if (quoted !== undefined && type === 'text[]') return `array['${quoted}']`;
+  if (quoted !== undefined && type === 'jsonb') return `jsonb_build_object('${quoted}', '${quoted}')`;
+  return byType[type] ?? 'null';
 }
 
 async function readColumns(sql: Sql): Promise<Column[]> {
