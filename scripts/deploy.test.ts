@@ -107,6 +107,13 @@ test('systemd accepts the units as they are, and rates them well confined', () =
   rmSync(folder, { recursive: true, force: true });
 });
 
+test('no two units share a user or a state folder', () => {
+  const valuesOf = (name: string) =>
+    units.map((unit) => new RegExp(`^${name}=(.+)$`, 'm').exec(read(`deploy/systemd/${unit}`))?.[1]);
+  for (const name of ['User', 'Group', 'StateDirectory', 'WorkingDirectory'])
+    expect(new Set(valuesOf(name)).size).toBe(units.length);
+});
+
 test('the image is complete: without write access to it, a database is migrated, checked and synced', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-image-'));
   const image = join(folder, 'app');
