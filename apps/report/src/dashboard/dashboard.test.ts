@@ -99,6 +99,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     '/connections',
     '/runs',
     '/access-log',
+    '/sessions',
     '/docs',
   ];
 

@@ -34,7 +34,6 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           last_seen_at: 'Last seen',
           expires_at: 'Until',
           address: 'Address',
-          agent: 'Browser',
         }),
         {
           label: '',

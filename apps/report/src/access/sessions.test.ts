@@ -1,0 +1,84 @@
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { sessionCookie } from './authenticate.ts';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+});
+afterAll(async () => await fixture.close());
+
+const own = { host: 'report.example', origin: 'http://report.example' };
+
+async function post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
+  return await fixture.app.request(path, {
+    method: 'POST',
+    body: new URLSearchParams(fields),
+    headers: { ...own, ...headers },
+  });
+}
+
+const visit = async (secret: string) =>
+  (await fixture.app.request('/v1/me', { headers: { cookie: `${sessionCookie}=${secret}` } })).status;
+
+const events = async () =>
+  (
+    await fixture.store.sql`select event, status from keywarden.access_log where event <> 'request' order by number`
+  ).map((row) => `${String(row.event)} ${String(row.status)}`);
+
+test('signing out ends the session: its cookie is refused, also to a thief of it', async () => {
+  const answer = await post('/sign-in', { token: fixture.tokens.viewer ?? '', next: '/keys' });
+  const secret = /=(kws_[\w-]+);/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  expect(await visit(secret)).toBe(200);
+  expect((await post('/sign-out', {}, { cookie: `${sessionCookie}=${secret}` })).status).toBe(303);
+  expect(await visit(secret)).toBe(401);
+  expect((await post('/sign-in', { token: 'kwr_wrong' })).status).toBe(401);
+  expect(await events()).toEqual(['sign_in 303', 'sign_out 303', 'sign_in_failed 401']);
+});
+
+test('a token in the cookie and a session id as a token are refused', async () => {
+  expect(await visit(fixture.tokens.viewer ?? '')).toBe(401);
+  const secret = await fixture.signIn('viewer');
+  expect((await fixture.ask('/v1/me', { as: secret })).status).toBe(401);
+});
+
+test('a session ends with its token, after an hour without a request, and after twelve hours', async () => {
+  const { sql } = fixture.store;
+  const idle = await fixture.signIn('auditor');
+  await sql`update keywarden.report_session set last_seen_at = now() - interval '61 minutes'`;
+  expect(await visit(idle)).toBe(401);
+  const old = await fixture.signIn('auditor');
+  await sql`update keywarden.report_session set expires_at = now() where ended_at is null`;
+  expect(await visit(old)).toBe(401);
+  const number = await fixture.makeToken('leaver', 'viewer');
+  const orphan = await fixture.signIn('leaver');
+  expect(await visit(orphan)).toBe(200);
+  await sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
+  expect(await visit(orphan)).toBe(401);
+});
+
+test('a request keeps a session alive, to the minute', async () => {
+  const secret = await fixture.signIn('auditor');
+  const seen = async () => {
+    const [row] = await fixture.store.sql`
+      select now() - last_seen_at < interval '30 seconds' as lately from keywarden.report_session order by number desc limit 1`;
+    return row?.lately;
+  };
+  await fixture.store
+    .sql`update keywarden.report_session set last_seen_at = now() - interval '50 minutes' where ended_at is null`;
+  expect(await visit(secret)).toBe(200);
+  expect(await seen()).toBe(true);
+});
+
+test('an operator lists sessions and ends one; its cookie stops working at once', async () => {
+  const secret = await fixture.signIn('viewer');
+  const { body } = await fixture.ask('/v1/sessions?state=live', { as: 'operator' });
+  const [newest] = body.items;
+  expect(newest).toMatchObject({ token: { name: 'viewer' }, state: 'live', address: '127.0.0.1' });
+  expect(JSON.stringify(body)).not.toMatch(/kws_|hash/);
+  const end = async () =>
+    await fixture.ask(`/v1/sessions/${String(newest?.id)}/end`, { as: 'operator', method: 'POST' });
+  expect((await end()).body).toMatchObject({ state: 'ended' });
+  expect(await visit(secret)).toBe(401);
+  expect((await end()).status).toBe(404);
+});
