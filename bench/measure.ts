@@ -39,3 +39,7 @@ export async function runToEnd(file: string, args: string[]): Promise<void> {
   const [code] = await once(child, 'exit');
   if (code !== 0) process.exitCode = 1;
 }
+
+/** Returns the value below which this part of the values lie. */
+export const quantile = (values: number[], part: number): number =>
+  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ?? 0;

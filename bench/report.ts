@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { makeOperationPartitions, saveKeyListing } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
-import { makeToken } from '@keywarden/testkit/store/principal';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
-import { count, median, readNumber, timed } from './measure.ts';
+import { count, median, quantile, readNumber, timed } from './measure.ts';
+import { type Headers, headersOf, printAttack } from './report-attack.ts';
 
 const projects = 1000;
 const months = 24;
@@ -42,7 +42,7 @@ export async function benchReport(args: string[]): Promise<void> {
     const headers = await headersOf(store, 'bench');
     const report = await start('apps/report/src/main.ts');
     if (args.includes('--attack')) {
-      await printAttack(report, { honest: headers, attacker: await headersOf(store, 'attacker') });
+      await printAttack(report.url, { honest: headers, attacker: await headersOf(store, 'attacker') });
       return;
     }
     const bare = await start('bench/bare-handler.ts');
@@ -68,68 +68,6 @@ export async function benchReport(args: string[]): Promise<void> {
     await postgres.close();
   }
 }
-
-type Headers = Record<string, string>;
-
-async function headersOf(store: TestStore, name: string): Promise<Headers> {
-  const { secret } = await makeToken(store, name, 'auditor');
-  return { authorization: `Bearer ${secret}` };
-}
-
-/** How long the attack lasts, in ms; how many heavy requests it has under way, and when it drops each, in ms. */
-const attack = { lastsMs: 20_000, requests: 40, dropsMs: 500 };
-
-/**
- * Prints the latency of one reader's /v1/keys while another token fires heavy requests and drops them. The yardstick is the same reader alone, before
- * the attack.
- */
-async function printAttack(
-  report: Service,
-  { honest, attacker }: { honest: Headers; attacker: Headers },
-): Promise<void> {
-  const keys = `${report.url}/v1/keys`;
-  const alone = await latenciesOf(keys, honest, attack.lastsMs / 4);
-  const heavy = `${report.url}/v1/operations/buckets?size=month&from=2000-01-01T00:00:00Z&to=2026-06-01T00:00:00Z`;
-  const endsMs = performance.now() + attack.lastsMs;
-  const ends = { dropped: 0, busy: 0, other: 0 };
-  const fire = async () => {
-    while (performance.now() < endsMs) {
-      try {
-        const response = await fetch(heavy, { headers: attacker, signal: AbortSignal.timeout(attack.dropsMs) });
-        await response.arrayBuffer();
-        ends[response.status === 503 ? 'busy' : 'other'] += 1;
-      } catch {
-        ends.dropped += 1; // its own timeout
-      }
-    }
-  };
-  const [attacked] = await Promise.all([
-    latenciesOf(keys, honest, attack.lastsMs),
-    ...Array.from({ length: attack.requests }, fire),
-  ]);
-  const words = (times: number[]) =>
-    `p50 ${round(median(times))} ms, p99 ${round(quantile(times, 0.99))} ms, ${count(times.length)} requests`;
-  console.log(`alone      /v1/keys of one reader: ${words(alone)}`);
-  console.log(
-    `attacked   /v1/keys of the same reader: ${words(attacked)}; the other token had ${count(ends.dropped)} heavy requests dropped, ${count(ends.busy)} refused as busy, ${count(ends.other)} answered`,
-  );
-  console.log(
-    `ratio      p99 under attack is ${(quantile(attacked, 0.99) / quantile(alone, 0.99)).toFixed(1)} times that alone`,
-  );
-}
-
-async function latenciesOf(url: string, headers: Headers, forMs: number): Promise<number[]> {
-  const times: number[] = [];
-  for (const endsMs = performance.now() + forMs; performance.now() < endsMs; ) {
-    const { seconds, result } = await timed(async () => await (await fetch(url, { headers })).text());
-    if (!result.startsWith('{"items":[{')) throw new Error(`no keys: ${result.slice(0, 200)}`);
-    times.push(seconds * 1000);
-  }
-  return times;
-}
-
-const quantile = (times: number[], part: number) =>
-  times.toSorted((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 0;
 
 /**
  * Fills the store with operations as they occur: of all projects at all times, a few with one instant, with walks that have seen them.
@@ -232,9 +170,8 @@ async function printLatency(name: string, url: string, headers: Record<string, s
     if (!result.startsWith('{"items":[{')) throw new Error(`a page of no items: ${result.slice(0, 200)}`);
     if (index >= 20) times.push(seconds * 1000);
   }
-  const sorted = times.toSorted((a, b) => a - b);
   console.log(
-    `page       ${name}: p50 ${round(median(times))} ms, p99 ${round(sorted[Math.floor(sorted.length * 0.99)] ?? 0)} ms (100 rows, one request at a time)`,
+    `page       ${name}: p50 ${round(median(times))} ms, p99 ${round(quantile(times, 0.99))} ms (100 rows, one request at a time)`,
   );
 }
 

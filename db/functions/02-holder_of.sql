@@ -1,5 +1,5 @@
 -- The live token that a SHA-256 in hex belongs to: of the token itself, or of a session that a person opened with it. A session ends with its
--- token, at its expiry, and after an hour without a request. Nobody may call this: the functions below find out by it who acts.
+-- token, at its expiry, and after an hour without a request. It is granted to no role: the functions below call it to learn who acts.
 create or replace function keywarden.holder_of(credential text)
   returns table (token_number bigint, name text, role text, organization_ids text[], session_number bigint, acts_as text)
   language sql stable security definer set search_path = pg_catalog, pg_temp as $$

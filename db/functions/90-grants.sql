@@ -19,7 +19,8 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon, keywarden_report;
 grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
--- Nobody but the owner reads the hashes of tokens and sessions: a hash is what the functions below accept as proof of who acts.
+-- Only the owner and keywarden_admin read the hashes of tokens, and only the owner those of sessions: the functions below accept a hash as proof of
+-- who acts.
 grant select (number, name, role, organization_ids, created_at, expires_at, revoked_at) on keywarden.report_token
   to keywarden_daemon, keywarden_report;
 grant select (number, token_number, created_at, last_seen_at, expires_at, address, agent, ended_at, ended_by) on keywarden.report_session

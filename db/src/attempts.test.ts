@@ -94,7 +94,7 @@ test('every statement on every table and view is permitted to each role exactly 
       const attempt = async (statement: string, isExpected: boolean) => {
         attempts += 1;
         const failure = await attemptIn(sql, statement);
-        // Nobody writes an identity column; Postgres checks that first.
+        // Postgres refuses a write to an identity column before it checks the role.
         const isRight = isExpected ? failure === null || failure.code === generatedAlways : failure !== null;
         if (!isRight) wrong.push(`${role}: ${statement}: ${failure?.message}`);
       };

@@ -46,7 +46,7 @@ const seen = new Map<string, number>();
 
 /**
  * Returns whether a statement is worth preparing: planning over the partitions of months costs more than reading a page. Each connection keeps what it
- * has prepared, so only the first texts that come again are prepared, and no more than a bounded number.
+ * has prepared, so only the first 200 texts are counted, and those that come a third time are prepared.
  */
 function isHot(text: string): boolean {
   const times = seen.get(text) ?? 0;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { revokeToken } from '@keywarden/db/daemon';
 import { authenticate } from '@keywarden/db/report';
-import type { Store } from '@keywarden/db/store';
+import { openStore, type Store } from '@keywarden/db/store';
 import { readDataFile } from '@keywarden/runtime';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -52,4 +52,18 @@ test('REPORT_TOKEN is used as it is given', async () => {
   await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).toBe('given-by-the-environment');
   expect(await holder()).toMatchObject({ role: 'operator' });
+});
+
+test('a daemon whose login may not act as keywarden_admin starts without a first token', async () => {
+  await store.sql.unsafe(`create role login_run login password 'x' in role keywarden_daemon`);
+  const databaseUrl = Object.assign(new URL(store.url), { username: 'login_run', password: 'x' }).href;
+  const own = await openStore({ databaseUrl, dataFolder: '.', applicationName: 'test', role: 'keywarden_daemon' });
+  const empty = mkdtempSync(join(tmpdir(), 'keywarden-token-'));
+  const environment = { ...fixture.context.environment, KEYWARDEN_DATA: empty, REPORT_TOKEN: undefined };
+  const before = await store.sql`select count(*) from keywarden.report_token`;
+  await ensureFirstToken({ ...fixture.context, store: own, environment }, { isSandbox: true });
+  expect(readDataFile(empty, 'report-token')).toBeUndefined();
+  expect(await store.sql`select count(*) from keywarden.report_token`).toEqual(before);
+  await own.close();
+  await store.sql.unsafe('drop role login_run');
 });

@@ -2,9 +2,9 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { listen } from '@keywarden/testkit/report/served';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeServer } from './server.ts';
 
 // A hundred thousand requests over HTTP, valid and hostile, against the API, the archive and the dashboard.
 
@@ -15,21 +15,13 @@ const rawRequests = 500;
 const mostGrowthMb = 400;
 
 let fixture: Fixture;
-let port: number;
-let close: () => void;
+let served: Awaited<ReturnType<typeof listen>>;
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
-  const server = makeServer(fixture.app.fetch);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  port = typeof address === 'object' && address !== null ? address.port : 0;
-  close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
+  served = await listen(fixture.app);
 });
 afterAll(async () => {
-  close();
+  await served.close();
   await fixture.close();
 });
 
@@ -167,7 +159,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
 
 async function send({ method, path, headers, body }: Asked): Promise<Answer> {
   return await new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port, agent, method, path, headers }, (response) => {
+    const sent = request({ host: '127.0.0.1', port: served.port, agent, method, path, headers }, (response) => {
       text(response).then(
         (read) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: read }),
         reject,
@@ -234,7 +226,7 @@ test('bytes that are no request get a problem with security headers, or a closed
     { numRuns: rawRequests, seed: 20_261_123 },
   );
   for (const line of lines) {
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(served.port, '127.0.0.1');
     socket.end(line, 'latin1');
     socket.setTimeout(5000, () => socket.destroy());
     const answer = await text(socket).catch(() => '');

@@ -1,3 +1,4 @@
 // The app for benchmarks and the test kit.
 export { createMarks } from './actions/marks.ts';
 export { createApp } from './app.ts';
+export { makeServer } from './server.ts';

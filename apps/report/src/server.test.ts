@@ -1,32 +1,24 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { listen } from '@keywarden/testkit/report/served';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { sessionCookie } from './access/authenticate.ts';
-import { makeServer } from './server.ts';
 
 let fixture: Fixture;
-let port: number;
-let close: () => void;
+let served: Awaited<ReturnType<typeof listen>>;
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
-  const server = makeServer(fixture.app.fetch);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  port = typeof address === 'object' && address !== null ? address.port : 0;
-  close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
+  served = await listen(fixture.app);
 });
 afterAll(async () => {
-  close();
+  await served.close();
   await fixture.close();
 });
 
 /** Sends bytes, and returns the complete answer. */
 async function send(request: string): Promise<string> {
-  const socket = connect(port, '127.0.0.1');
+  const socket = connect(served.port, '127.0.0.1');
   socket.write(request);
   socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
   return await text(socket);

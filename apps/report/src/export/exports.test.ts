@@ -200,6 +200,25 @@ test('a stalled reader is cut off, and its connection is released', async () => 
   await expect(answer.text()).rejects.toThrow('the reader stalled');
 });
 
+test('an export that takes too long is cut off, even if its reader always reads', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const recorded: (string | null)[] = [];
+  const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
+  const streams = createStreams({ sql, log, accessLog, deadlineMs: 50 });
+  const app = new Hono<Env>();
+  app.get('/', async (c) => {
+    c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
+    const write = async function* () {
+      for (;;) yield await Promise.resolve(Buffer.from('more'));
+    };
+    return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
+  });
+  await expect((await app.request('/')).text()).rejects.toThrow('the export took too long');
+  await until(async () => (await openSnapshots()) === 0);
+  expect(recorded).toEqual(['begun', 'cut']);
+});
+
 test('an export whose start cannot be recorded does not start, and later exports work', async () => {
   await fixture.store.sql`revoke execute on function keywarden.record_accesses from keywarden_report`;
   const statuses = [];

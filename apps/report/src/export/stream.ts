@@ -111,6 +111,11 @@ function toStream(
       },
       async pull(controller) {
         clearTimeout(stalled);
+        // A reader that always reads would never meet the timer.
+        if (performance.now() > endsMs) {
+          await chunks.return();
+          throw new Error('the export took too long');
+        }
         const { done, value } = next ?? (await chunks.next());
         next = undefined;
         if (done) controller.close();

@@ -6,7 +6,7 @@ import { clientGone, Problem } from '../problem.ts';
 import { createGate } from './gate.ts';
 
 /** Figures over any time, searches by text, and pages that are made of many queries. */
-const heavyPaths = /^\/(v1\/(operations\/buckets|coverage|figures|evidence)|coverage|evidence|$)/;
+const heavyPaths = /^\/(v1\/(operations\/buckets|coverage|evidence)|coverage|evidence|$)/;
 const heavyParameters = ['as_of', 'q'];
 
 /** How long a request waits for others, in ms, before it is refused. */
