@@ -45,10 +45,13 @@ grant insert on keywarden.announcement, keywarden.approval_end, keywarden.findin
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request_answer, keywarden.rotation_slot,
   keywarden.schedule_slot
   to keywarden_daemon;
-grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.credential, keywarden.key_use,
-  keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential,
+grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential,
   keywarden.request_budget, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon;
+grant insert on keywarden.credential, keywarden.key_use to keywarden_daemon;
+grant update (kind, project_id, name, creator_id, creator_name, created_at, last_used_at, last_used_from, use_went_back, extra, branch_id, holder,
+  expires_at, present_since, missing_since, gone_at, superseded_at) on keywarden.credential to keywarden_daemon;
+grant update (last_used_at) on keywarden.key_use to keywarden_daemon;
 grant update (ended_at) on keywarden.announcement to keywarden_daemon;
 grant update (detail, closed_at, closed_by, note) on keywarden.incident to keywarden_daemon;
 grant update (finished_at, outcome, error) on keywarden.job_run to keywarden_daemon;

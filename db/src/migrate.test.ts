@@ -17,6 +17,23 @@ test('an up-to-date database stays as it is, even when two processes migrate at 
   expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([nothing, nothing]);
 });
 
+test('no role of an app can delay a migration: not by the lock that it takes, and not by the one of earlier versions', async () => {
+  for (const role of ['keywarden_daemon', 'keywarden_report', 'keywarden_admin'] as const) {
+    const { sql } = await store.as(role);
+    for (const mode of ['share update exclusive', 'share', 'share row exclusive', 'exclusive', 'access exclusive'])
+      await expect(
+        sql.begin((tx) => tx.unsafe(`lock table keywarden.migration in ${mode} mode`)),
+      ).rejects.toMatchObject({
+        code: '42501',
+      });
+    await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(7317002)`;
+      await tx`lock table keywarden.migration in access share mode`;
+      expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 0 });
+    });
+  }
+});
+
 test('the store has the tables of db/src/schema, with their columns, types and nulls, and no others', async () => {
   const rows = await store.sql`
     select c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || case when a.attnotnull then ' not null' else '' end as line

@@ -14,7 +14,6 @@ const config = {
   migrationsTable: 'migration',
 };
 const upgradeFolder = new URL('../upgrade/', import.meta.url);
-const migrationLock = 7_317_002;
 
 /** The result of a migration. */
 export interface Migrated {
@@ -23,23 +22,53 @@ export interface Migrated {
   functions: number;
 }
 
-/** Updates the database's schema, one process at a time. */
+/** Updates the database's schema, one process at a time. The pool needs three connections. */
 export async function migrateStore(sql: Sql): Promise<Migrated> {
-  const reserved = await sql.reserve();
+  await createMigrationTable(sql).catch(refuseWeakUser);
+  return await withMigrationLock(sql, async () => {
+    const reserved = await sql.reserve();
+    try {
+      await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
+      const migrations = await countMissing(sql);
+      if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
+      const functions = await countStaleRepeatables(sql);
+      if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
+      if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
+      await assertCurrent(sql);
+      return { migrations, functions };
+    } finally {
+      reserved.release();
+    }
+  });
+}
+
+/** Creates the table of applied migrations as drizzle's migrator does, if it is missing. The lock below needs it. */
+async function createMigrationTable(sql: Sql): Promise<void> {
+  const [found] = await sql`select to_regclass('keywarden.migration') as name`;
+  if (found?.name) return;
   try {
-    await reserved`select pg_advisory_lock(${migrationLock})`;
-    await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
-    const migrations = await countMissing(sql);
-    if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
-    const functions = await countStaleRepeatables(sql);
-    if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
-    if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
-    await assertCurrent(sql);
-    return { migrations, functions };
-  } finally {
-    await reserved`select pg_advisory_unlock(${migrationLock})`.catch(() => undefined); // the lock ends with the session
-    reserved.release();
+    await sql
+      .unsafe(
+        'create schema if not exists keywarden; create table if not exists keywarden.migration (id serial primary key, hash text not null, created_at bigint)',
+      )
+      .simple();
+  } catch (error) {
+    // Another process has just created it.
+    if (!['23505', '42P06', '42P07'].includes(codeOf(error))) throw error;
   }
+}
+
+/**
+ * Works while no other process migrates. The lock is one that the apps' roles may not take, so none of them can delay a migration: they may
+ * only read the table. It permits the rows that a migration itself adds.
+ */
+export async function withMigrationLock<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
+  const locked = await sql.begin(async (tx) => {
+    await tx`set local idle_in_transaction_session_timeout = 0`;
+    await tx`lock table keywarden.migration in share update exclusive mode`.catch(refuseWeakUser);
+    return { result: await work() };
+  });
+  return locked.result;
 }
 
 /**

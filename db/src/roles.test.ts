@@ -114,6 +114,33 @@ test('the report can read, and cannot write anything that the daemon writes', as
   await expectRefused(report, `select keywarden.drop_operation_month('2026-05-01', 'x')`);
 });
 
+test('the daemon cannot make a key in use look unused, or invent an approval of the report', async () => {
+  const [{ number: key } = {}] = await daemon`
+    insert into keywarden.credential (control_plane_number, scope, id, kind, name, creator_id, created_at, last_used_at, first_seen_at, present_since)
+    select number, 'organization:o', '1', 'organization', 'k', 'u', '2026-05-01', '2026-05-03T10:00Z', '2026-05-03', '2026-05-03'
+    from keywarden.control_plane limit 1 returning number`;
+  await daemon`insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
+    values (${String(key)}, '2026-05-03T10:00Z', '', '2026-05-03T10:00Z', '2026-05-03T10:30Z')`;
+  for (const statement of [
+    'update keywarden.credential set last_used_at = null',
+    `update keywarden.credential set last_used_at = '2026-01-01'`,
+    'update keywarden.credential set first_seen_at = now()',
+    'update keywarden.credential set id = id || number',
+    `update keywarden.key_use set last_used_at = '2026-05-03T10:10Z'`,
+    'update keywarden.key_use set first_used_at = now()',
+    `update keywarden.key_use set address = 'x'`,
+  ])
+    await expectRefused(daemon, statement);
+  await daemon`update keywarden.credential set last_used_at = '2026-05-04T10:00Z' where number = ${String(key)}`;
+  await daemon`update keywarden.key_use set last_used_at = '2026-05-03T10:40Z' where key_number = ${String(key)}`;
+  await daemon`insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p', '', '{}', 1, 0, 0)`;
+  const approve = (via: string, at: string) =>
+    `insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values ('p', 'somebody', '${via}', ${at})`;
+  await expectRefused(daemon, approve('report', 'now()'));
+  await expectRefused(daemon, approve('command line', `now() - interval '1 day'`));
+  await daemon.unsafe(approve('command line', 'now()'));
+});
+
 test('the daemon creates partitions of plausible months only', async () => {
   for (const month of ['1999-12-01', '0001-01-01', '2090-01-01', 'infinity'])
     await expect(daemon`select keywarden.make_operation_partitions(${[month]}::text[]::date[])`).rejects.toMatchObject({

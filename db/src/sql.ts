@@ -29,9 +29,15 @@ export function noneOf<T extends Column>(column: T, values: readonly T['_']['dat
   return raw`${column} <> all(${raw.param([...values])}::${raw.raw(column.getSQLType())}[])`;
 }
 
+/** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
+export const storeRoles = ['keywarden_admin', 'keywarden_daemon', 'keywarden_report'] as const;
+export type StoreRole = (typeof storeRoles)[number];
+
 /** Options of a pool beside the store's own. */
 export interface PoolOptions {
   max: number;
+  /** The role to work as; by default, the store's. */
+  role?: StoreRole;
   /** Called for each connection that ends, for any reason. */
   onclose?: () => void;
   /** JSON is read as parsed values and written as text. */

@@ -26,6 +26,34 @@ test('an embedded database with the migrations of another version is refused, an
   }
 });
 
+test('each role has an ordinary login in the embedded database: it cannot return to the superuser, or act as another role', async () => {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
+  const options = { databaseUrl: undefined, dataFolder, applicationName: 'test' };
+  const [daemon, report] = await Promise.all([
+    openStore({ ...options, role: 'keywarden_daemon' }),
+    openStore({ ...options, role: 'keywarden_report' }),
+  ]);
+  try {
+    for (const { store, others } of [
+      { store: daemon, others: ['keywarden_admin', 'keywarden_report'] },
+      { store: report, others: ['keywarden_admin', 'keywarden_daemon'] },
+    ]) {
+      await assertAppLogin(store.sql);
+      for (const role of [...others, 'keywarden'])
+        await expect(store.sql.unsafe(`set role ${role}`)).rejects.toMatchObject({ code: '42501' });
+      const session = store.connect({ max: 1 });
+      await session`set role none`;
+      for (const statement of ['create role mine', 'select 1 from keywarden.migration', 'create table public.mine ()'])
+        await expect(session.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+    }
+    const admin = daemon.connect({ max: 1, role: 'keywarden_admin' });
+    expect(await admin`select current_user as name`).toEqual([{ name: 'keywarden_admin' }]);
+  } finally {
+    await Promise.all([daemon.close(), report.close()]);
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+});
+
 test('R4: a commit is on disk before a call is sent, under any default of the server or database', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;

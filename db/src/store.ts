@@ -2,16 +2,17 @@ import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { openEmbedded } from './embedded/embedded.ts';
+import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
-import type { Db, PoolOptions, Sql } from './sql.ts';
+import type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
 
 export { distributeOperations } from './citus.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';
-export type { Db, PoolOptions, Sql } from './sql.ts';
+export type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
 
 /** The audit store: one pool, used through drizzle where it suffices and as SQL otherwise. */
 export interface Store {
@@ -20,8 +21,8 @@ export interface Store {
   /** The locks for work that only one process may do at a time. */
   locks: Locks;
   /**
-   * Opens another pool on the same database in the same role, for work that must not wait behind the first pool or delay it. It is closed
-   * with the store.
+   * Opens another pool on the same database, by default in the same role, for work that must not wait behind the first pool or delay it. It
+   * is closed with the store.
    */
   connect: (options: PoolOptions) => Sql;
   /** In words, without a secret: "embedded Postgres 18.4", "Postgres 17.2 at db.internal". */
@@ -36,9 +37,6 @@ export interface Store {
  * - none: nothing is checked
  */
 export type Migrations = 'auto' | 'migrate' | 'none';
-
-/** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
-export type StoreRole = 'keywarden_admin' | 'keywarden_daemon' | 'keywarden_report';
 
 export interface StoreOptions {
   databaseUrl: string | undefined;
@@ -75,7 +73,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     });
   const pools: Sql[] = [];
   const open = (pool: PoolOptions) => {
-    const opened = connect(url, { ...options, pool });
+    const role = pool.role ?? options.role;
+    const loginUrl = embedded === undefined || role === undefined ? url : embeddedLogin(url, role);
+    const opened = connect(loginUrl, { ...options, role, pool });
     pools.push(opened);
     return opened;
   };
@@ -104,12 +104,13 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
   // Objects that another user made in a schema of the search path must not run as the owner.
-  const pool = { max: 2, settings: { search_path: 'pg_catalog, pg_temp' } };
+  const pool = { max: 3, settings: { search_path: 'pg_catalog, pg_temp' } };
   const sql = connect(url, { ...owner, role: undefined, pool });
   drizzle(sql);
   try {
     await readVersion(sql, url, undefined);
     await migrateStore(sql);
+    if (options.databaseUrl === undefined) await createEmbeddedLogins(sql, url);
     if (options.operationRetentionMs !== undefined) await setOperationRetention(sql, options.operationRetentionMs);
   } finally {
     await sql.end({ timeout: 5 });
@@ -220,6 +221,12 @@ export async function assertAppLogin(sql: Sql): Promise<void> {
     `The database user ${String(user.name)} ${what}, so an error or a thief could change history: use a login that has only the role of this process (docs/ROLES.md), or set ALLOW_OWNER_LOGIN=1.`,
     { exit: 2 },
   );
+}
+
+/** Returns whether the session of a pool is encrypted, as the server sees it. */
+export async function isEncrypted(sql: Sql): Promise<boolean> {
+  const [row] = await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+  return row?.ssl === true;
 }
 
 /**

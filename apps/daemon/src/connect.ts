@@ -15,7 +15,7 @@ import {
 } from '@keywarden/core/client';
 import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
-import { type Logger, UserError, usageError } from '@keywarden/runtime';
+import { isLoopback, type Logger, UserError, usageError } from '@keywarden/runtime';
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
 import type { Observer } from './observe/observer.ts';
 
@@ -139,8 +139,7 @@ export async function identify(
       `The control plane at ${url} sends no Date header, so its time is unknown; check CONTROL_PLANE_URL.`,
     );
   // Only a loopback address is accepted as a sandbox: its time can be moved and its limits may be off.
-  const isSandbox =
-    answer.server === 'keywarden-sandbox' && ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname);
+  const isSandbox = answer.server === 'keywarden-sandbox' && isLoopback(new URL(url).hostname);
   const limiter =
     isSandbox && answer.limits === 'off'
       ? noLimiter

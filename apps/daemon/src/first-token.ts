@@ -15,7 +15,7 @@ export async function ensureFirstToken(
   { isSandbox }: { isSandbox: boolean },
 ): Promise<void> {
   // The daemon's role creates no tokens.
-  const sql = store.connect({ max: 1, settings: { role: 'keywarden_admin' } });
+  const sql = store.connect({ max: 1, role: 'keywarden_admin' });
   try {
     await sql`select 1`;
     await keepToken(builderOver(sql), {

@@ -50,7 +50,7 @@ await runMain(async () => {
     statementTimeoutMs: lightMs,
   });
   try {
-    if (environment.DATABASE_URL !== undefined && !environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
+    if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
     const open = (max: number, timeoutMs: number) => {
       const sql = store.connect({ max, settings: { statement_timeout: timeoutMs } });
       builderOver(sql);

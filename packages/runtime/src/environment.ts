@@ -92,6 +92,11 @@ export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
   throw usageError(`${String(issue?.path[0])} ${issue?.message}.`);
 }
 
+/** Returns whether a URL's host name is this machine's own. */
+export function isLoopback(hostname: string): boolean {
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
+}
+
 /** Creates the data folder if needed. Throws one sentence that explains why it cannot be used. */
 export function ensureDataFolder(folder: string): void {
   try {

@@ -1,4 +1,11 @@
-export { type Environment, ensureDataFolder, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
+export {
+  type Environment,
+  ensureDataFolder,
+  isLoopback,
+  readDataFile,
+  readEnvironment,
+  writeDataFile,
+} from './environment.ts';
 export { codeOf, deniedByDeno, exitCode, runMain, UserError, usageError } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';

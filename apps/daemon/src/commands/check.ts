@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
-import { listUnsafeSettings, openStore } from '@keywarden/db/store';
+import { isEncrypted, listUnsafeSettings, openStore } from '@keywarden/db/store';
 import {
   ensureDataFolder,
   exitCode,
@@ -16,6 +16,7 @@ import { isClockTrusted } from '../control-plane-clock.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
+import { listExposures } from './exposures.ts';
 import { requireAppLogin } from './session.ts';
 
 /**
@@ -31,6 +32,7 @@ export async function checkCommand(): Promise<number> {
   );
   let enforcement: string | undefined;
   let unsafe: string[] = [];
+  let exposures: string[] = [];
   let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
   let lasting: Awaited<ReturnType<typeof listLastingTokens>> = [];
   let worst = await checkPart('database', async () => {
@@ -45,6 +47,11 @@ export async function checkCommand(): Promise<number> {
       await requireAppLogin({ store, environment });
       enforcement = await describeEnforcement(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
+      exposures = listExposures({
+        databaseUrl: environment.DATABASE_URL,
+        isEncrypted: await isEncrypted(store.sql),
+        dataFolder: environment.KEYWARDEN_DATA,
+      });
       suspectScopes = await listSuspectScopes(store.sql);
       lasting = await listLastingTokens(store.db);
     } finally {
@@ -53,6 +60,7 @@ export async function checkCommand(): Promise<number> {
     return store.description;
   });
   for (const setting of unsafe) printError(`database       ${setting}`);
+  for (const exposure of exposures) printError(`deployment     ${exposure}`);
   for (const { number, name } of lasting)
     printError(`tokens         token ${number} of ${name} never expires; replace it by one with --expires`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);

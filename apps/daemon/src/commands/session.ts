@@ -84,15 +84,15 @@ export async function withContext<T>(
   }
 }
 
-/** Refuses a database login that could do more than the role of this process, unless Keywarden runs the database or it is allowed. */
+/** Refuses a database login that could do more than the role of this process, unless it is allowed. */
 export async function requireAppLogin({
   store,
   environment,
 }: {
   store: Pick<Store, 'sql'>;
-  environment: Pick<Environment, 'DATABASE_URL' | 'ALLOW_OWNER_LOGIN'>;
+  environment: Pick<Environment, 'ALLOW_OWNER_LOGIN'>;
 }): Promise<void> {
-  if (environment.DATABASE_URL !== undefined && !environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
+  if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
 }
 
 /** Prints a command's result for machines. */

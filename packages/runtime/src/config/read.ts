@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import type { Policy } from '@keywarden/core/policy';
 import { LineCounter, parseDocument } from 'yaml';
-import { type Environment, readDataFile } from '../environment.ts';
+import { type Environment, isLoopback, readDataFile } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
@@ -159,7 +159,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
 function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
-  return protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', 'localhost', '[::1]'].includes(hostname));
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
 /** Reads a value that must not be in the configuration file itself, from a variable or from another file. */
