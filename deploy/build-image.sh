@@ -11,7 +11,7 @@ for each in package.json pnpm-lock.yaml pnpm-workspace.yaml patches packages/cor
   tar -cf - --exclude=node_modules --exclude=.turbo --exclude=db/tools --exclude='*.test.ts' "$each" | tar -xf - -C "$out"
 done
 cd "$out"
-pnpm=$(sed -n 's/.*"packageManager": "\(.*\)".*/\1/p' package.json)
+pnpm=$(sed -n 's/.*"packageManager": "\([^+"]*\).*/\1/p' package.json)
 # Without the optional dependencies there is no embedded Postgres: the image works with the database that you configure.
 npx --yes --loglevel=error "$pnpm" install --prod --no-optional --frozen-lockfile --reporter=silent \
   --filter '@keywarden/daemon...' --filter '@keywarden/report...'

@@ -17,7 +17,7 @@ const nodeFlags = [
   `--import=${pathToFileURL(at('scripts/preload.mjs')).href}`,
 ];
 const turbo = ['turbo', 'run', '--output-logs=errors-only', '--log-prefix=none'];
-const checks = [...turbo, 'types', 'lint', 'formatting', 'unused', 'schema', 'prose'];
+const checks = [...turbo, 'types', 'lint', 'formatting', 'unused', 'schema', 'openapi', 'prose'];
 const vitest = [pinnedNode, at('node_modules/vitest/vitest.mjs'), 'run'];
 const source = (file) => [pinnedNode, ...nodeFlags, at(file)];
 
@@ -67,7 +67,8 @@ function install() {
   const command = [
     '--yes',
     '--loglevel=error',
-    packageManager,
+    // corepack reads the hash after the plus; npx takes the version alone.
+    packageManager.split('+')[0],
     'install',
     '--frozen-lockfile',
     '--reporter=append-only',

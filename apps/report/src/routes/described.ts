@@ -14,15 +14,22 @@ export function describeOtherRoutes({ openAPIRegistry: registry }: OpenAPIHono<E
     method: 'get',
     path: '/healthz',
     summary: 'The process is alive',
+    description: 'Needs no token.',
     responses: { 200: json('Alive', status) },
   });
   registry.registerPath({
     method: 'get',
     path: '/readyz',
     summary: 'The store answers',
+    description: 'Needs no token. It answers 503 while the store does not answer or too many requests wait.',
     responses: { 200: json('Ready', status), 503: json('Not ready', status) },
   });
-  const archive = { method: 'get' as const, security: [{ token: [] }] };
+  const archive = {
+    method: 'get' as const,
+    description:
+      'Answers from the archive in the shape of the control plane, so that its clients can read the archive.',
+    security: [{ token: [] }],
+  };
   const errors = {
     400: json('Invalid limit or cursor', refusal),
     401: json('The token is missing or invalid', refusal),

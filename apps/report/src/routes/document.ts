@@ -11,15 +11,29 @@ const description = {
   servers: [{ url: '/', description: 'The report that serves this description' }],
 };
 
-/** Returns the OpenAPI document of the report. Each operation has an id, and says whether it needs a token. */
+/** Returns the OpenAPI document of the report. Each operation has an id and a tag, and says whether it needs a token. */
 export function makeDocument(app: OpenAPIHono<Env>) {
   const document = app.getOpenAPI31Document(description);
   for (const [path, methods] of Object.entries(document.paths ?? {}))
     for (const [method, operation] of Object.entries(methods ?? {}) as [string, { [name: string]: unknown }][]) {
       operation.operationId = operationIdOf(method, path);
+      operation.tags = [tagOf(path)];
       operation.security ??= [];
     }
+  const tags = new Set(Object.keys(document.paths ?? {}).map(tagOf));
+  document.tags = [...tags].toSorted().map((name) => ({ name, description: describeTag(name) }));
   return document;
+}
+
+/** Returns the group of a path in the description: the noun of the API, the archive or the probes. */
+function tagOf(path: string): string {
+  if (path.startsWith('/api/v2/')) return 'archive';
+  return path.startsWith('/v1/') ? (path.split('/')[2] ?? '') : 'probes';
+}
+
+function describeTag(name: string): string {
+  if (name === 'archive') return 'Projects and operations in the shape of the control plane';
+  return name === 'probes' ? 'Whether the report can serve' : `/v1/${name}`;
 }
 
 /** Returns the name of an operation for generated clients: `post /v1/plans/{plan_id}/approvals` is `postPlansByPlanIdApprovals`. */

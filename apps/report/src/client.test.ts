@@ -1,0 +1,43 @@
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import type { components, paths } from '@keywarden/testkit/report/openapi-types';
+import { listen } from '@keywarden/testkit/report/served';
+import createClient from 'openapi-fetch';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+
+// A client whose types are generated from the description: the compiler checks its paths, parameters and bodies, and the test its answers.
+
+let fixture: Fixture;
+let served: Awaited<ReturnType<typeof listen>>;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+  served = await listen(fixture.app);
+});
+afterAll(async () => {
+  await served.close();
+  await fixture.close();
+});
+
+const clientOf = (token: string) =>
+  createClient<paths>({ baseUrl: served.url, headers: { authorization: `Bearer ${fixture.tokens[token]}` } });
+
+test('a generated client pages through keys, approves a plan and gets a typed problem for a refusal', async () => {
+  const client = clientOf('operator');
+  const keys: components['schemas']['Key'][] = [];
+  for (let cursor: string | undefined; ; ) {
+    const { data } = await client.GET('/v1/keys', { params: { query: { limit: 2, ...(cursor ? { cursor } : {}) } } });
+    keys.push(...(data?.items ?? []));
+    if (data?.next_cursor == null) break;
+    cursor = data.next_cursor;
+  }
+  expect(keys.map((key) => key.number).toSorted()).toEqual(Object.values(fixture.keys).toSorted());
+
+  const path = { plan_id: fixture.planId };
+  const plan = await client.GET('/v1/plans/{plan_id}', { params: { path } });
+  expect(plan.data?.id).toBe(fixture.planId);
+  const approved = await client.POST('/v1/plans/{plan_id}/approvals', { params: { path } });
+  expect(approved.response.status).toBe(201);
+
+  const refused = await clientOf('viewer').POST('/v1/plans/{plan_id}/approvals', { params: { path } });
+  expect(refused.data).toBeUndefined();
+  expect(refused.error?.title).toBe('Forbidden');
+});
