@@ -13,17 +13,31 @@ interface Span {
 }
 
 interface Day {
-  /** The UTC date, such as `2026-03-31`. */
+  /** The UTC date. */
   date: string;
   state: DayState;
 }
 
 type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'created_at' | 'last_listed_at' | 'gone_at'>;
 
-/** Returns the coverage of each of a project's last days, oldest first. */
+/** A UTC day: its date, such as `2026-03-31`, and its times. */
+interface UtcDay extends Span {
+  date: string;
+}
+
+/** Returns the last days until a time, oldest first. */
+export function lastDays({ untilMs, days }: { untilMs: number; days: number }): UtcDay[] {
+  const last = Math.floor(untilMs / dayMs);
+  return Array.from({ length: days }, (_, index) => {
+    const fromMs = (last - days + 1 + index) * dayMs;
+    return { date: new Date(fromMs).toISOString().slice(0, 10), fromMs, toMs: fromMs + dayMs };
+  });
+}
+
+/** Returns the coverage of a project on each day. */
 export function daysOf(
   { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt }: Coverage,
-  { untilMs, days }: { untilMs: number; days: number },
+  days: UtcDay[],
 ): Day[] {
   const toSpan = ({ from, to }: { from: string; to: string }): Span => ({
     fromMs: Date.parse(from),
@@ -35,11 +49,8 @@ export function daysOf(
   ];
   const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
   const life = { fromMs: Date.parse(createdAt), toMs: Date.parse(goneAt ?? lastListedAt) };
-  const last = Math.floor(untilMs / dayMs);
-  return Array.from({ length: days }, (_, index) => {
-    const fromMs = (last - days + 1 + index) * dayMs;
-    const day = { fromMs, toMs: fromMs + dayMs };
-    const date = new Date(fromMs).toISOString().slice(0, 10);
+  return days.map((day) => {
+    const { date } = day;
     if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return { date, state: 'outside' };
     const isKnown = knownSpans.some((span) => overlaps(span, day));
     const isUnknown = unknownSpans.some((span) => overlaps(span, day));
@@ -91,7 +102,8 @@ function padding([first]: Day[]) {
 
 /** Returns a table of the coverage of projects by month. */
 export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
-  const months = [...new Set(rows.flatMap(({ days }) => days.map(({ date }) => date.slice(0, 7))))];
+  const states = rows.map(({ name, days }) => ({ name, ofMonths: monthStates(days) }));
+  const months = [...new Set(states.flatMap(({ ofMonths }) => [...ofMonths.keys()]))];
   return html`<div class="scroll" role="region" aria-label="Coverage by month" tabindex="0">
       <table class="calendar months">
         <caption class="hidden">Coverage by month</caption>
@@ -99,11 +111,11 @@ export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
           <tr><th scope="col">Project</th>${months.map((month) => html`<th scope="col">${month.slice(2)}</th>`)}</tr>
         </thead>
         <tbody>
-          ${rows.map(
-            ({ name, days }) => html`<tr>
+          ${states.map(
+            ({ name, ofMonths }) => html`<tr>
               <th scope="row">${name}</th>
               ${months.map((month) => {
-                const state = monthState(days.filter(({ date }) => date.startsWith(month)));
+                const state = ofMonths.get(month) ?? 'outside';
                 return html`<td class="day ${state}" title="${month}: ${words[state]}"><span class="hidden">${words[state]}</span></td>`;
               })}
             </tr>`,
@@ -112,6 +124,12 @@ export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
       </table>
     </div>
     ${legend()}`;
+}
+
+/** Returns the coverage of each month of a project's days. */
+function monthStates(days: Day[]): Map<string, DayState> {
+  const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
+  return new Map([...months].map(([month, ofMonth]) => [month, monthState(ofMonth)]));
 }
 
 function monthState(days: Day[]): DayState {

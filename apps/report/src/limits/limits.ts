@@ -17,6 +17,8 @@ const overloadedMs = 2000;
 export interface Limits {
   /** Reads for the current request: over the pool of its class, and canceled when the client goes. */
   reader: Reader;
+  /** Reads of work that several requests share: as a heavy request, and not canceled when one of their clients goes. */
+  sharedReader: Reader;
   /** Runs the work of a request of a token. Throws a Problem (429) over the token's rate, or (503) if the report is busy. */
   run<T>(request: Request, token: string, work: () => Promise<T>): Promise<T>;
   /** Returns why the report takes no more requests; null if it does. */
@@ -44,6 +46,7 @@ export function createLimits({
   const scope = new AsyncLocalStorage<Reader>();
   const unlimited = readOver(light);
   return {
+    sharedReader: readOver(heavy),
     reader: { execute: (statement) => (scope.getStore() ?? unlimited).execute(statement) },
     async run(request, token, work) {
       await takeOne(rate, token, requestsPerMinute);

@@ -9,7 +9,7 @@ import {
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { daysOf, renderMonths } from '../dashboard/calendar.ts';
+import { daysOf, lastDays, renderMonths } from '../dashboard/calendar.ts';
 import { type Html, link, table, time } from '../dashboard/html.ts';
 import { type Pages, readQuery } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -83,9 +83,10 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
     const { cursor } = readQuery({ cursor: word.regex(/^\d{1,18}$/).optional() }, query);
     const untilMs = Date.parse(await readControlPlaneNow(db));
     const { projects, next } = await read({ organizations, after: cursor ?? null }, 50);
+    const days = lastDays({ untilMs, days: 365 });
     const months = projects.map((project) => ({
       name: link(`/projects/${encodeURIComponent(project.project_id)}`, project.project_id),
-      days: daysOf(project, { untilMs, days: 365 }),
+      days: daysOf(project, days),
     }));
     return {
       title: 'Coverage',

@@ -13,7 +13,7 @@ import {
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { daysOf, renderCalendar } from '../dashboard/calendar.ts';
+import { daysOf, lastDays, renderCalendar } from '../dashboard/calendar.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { chart, facts, link, section, state, time } from '../dashboard/html.ts';
 import { operationsByDay } from '../dashboard/operations-chart.ts';
@@ -89,7 +89,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['Last walked', time(project.walked_at)],
           ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, { untilMs: controlPlaneNowMs, days: 365 }), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('Newest operations', newest)}
         ${section('Keys of this project', keys)}

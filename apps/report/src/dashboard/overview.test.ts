@@ -1,0 +1,36 @@
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+});
+afterAll(async () => await fixture.close());
+
+const chart = /Operations by day and action.*?<\/figure>/s;
+
+test('the chart of operations is shared by tokens that see the same organizations, and by no others', async () => {
+  await fixture.makeToken('none', 'viewer', ['other']);
+  const chartOf = async (as: string) =>
+    chart.exec((await fixture.ask('/', { as, headers: { accept: 'text/html' } })).text)?.[0];
+  const [acme, other, viewer] = await Promise.all([chartOf('acme'), chartOf('none'), chartOf('viewer')]);
+  expect(acme).toContain('data-chart');
+  expect(other).toContain('Nothing to show yet.');
+  expect(viewer).toContain('data-chart');
+  expect(await chartOf('none')).toBe(other);
+});
+
+test('a client that goes while its chart is counted takes it from no other client', async () => {
+  const own = await makeFixture(inject('postgresUrl'));
+  try {
+    const gone = new AbortController();
+    const headers = { authorization: `Bearer ${own.tokens.auditor}`, accept: 'text/html' };
+    const asked = own.app.request('/', { headers, signal: gone.signal });
+    const other = own.ask('/', { as: 'viewer', headers: { accept: 'text/html' } });
+    gone.abort();
+    await Promise.resolve(asked).catch(() => undefined);
+    expect((await other).text).toContain('data-chart');
+  } finally {
+    await own.close();
+  }
+});
