@@ -19,6 +19,7 @@ export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
+export { type Assessed, assess, assessedItems } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
 export { type InventoryHole, inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
 export {
@@ -74,6 +75,7 @@ export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export {
   findingItem,
   findingList,
+  listPolicies,
   listRules,
   planDecision,
   planDecisionList,

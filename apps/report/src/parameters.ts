@@ -34,6 +34,18 @@ export const instant = instantOnly
     format: 'date-time',
   });
 
+/** A UTC date such as 2026-03-31, or an RFC 3339 time; as a time. A date is the beginning of its day, or its end with `isEnd`. */
+export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>
+  z
+    .union([
+      z.iso.date({ error: 'is neither a date such as 2026-03-31 nor an RFC 3339 time' }).transform((day) => {
+        const startMs = Date.parse(`${day}T00:00:00Z`);
+        return new Date(startMs + (isEnd ? 86_400_000 : 0)).toISOString();
+      }),
+      instant,
+    ])
+    .openapi({ type: 'string', example: '2026-03-31' });
+
 /** A duration such as 90d, parsed to ms. */
 export const lasting = z
   .string()

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { keysNow } from '../keys/source.ts';
 import { type Reader, visible } from '../list.ts';
 
 /** One bar of a chart: the number of keys or rotations in a group. */
@@ -16,23 +17,31 @@ async function read(db: Reader, query: SQL): Promise<Figure[]> {
   return rows.map((row) => ({ group: String(row.group), count: Number(row.count) }));
 }
 
-/** Counts live keys by time since creation and by time since last use. Ages use the control plane's clock. */
+/**
+ * Counts live keys by time since creation and by time since last use. Ages use the control plane's clock. A key whose last use or creation is not
+ * known is in a group of its own.
+ */
 export async function countKeysByAge(
   db: Reader,
   of: 'created' | 'used',
   organizations: Organizations,
 ): Promise<Figure[]> {
   const days = sql`extract(epoch from p.at - ${of === 'created' ? sql`k.created_at` : sql`k.last_used_at`}) / 86400`;
-  return await read(
+  const isUnknown = of === 'created' ? sql`not k.creation_known` : sql`k.use = 'unknown'`;
+  const isNever = of === 'created' ? sql`false` : sql`k.use = 'never'`;
+  const figures = await read(
     db,
     sql`with aged as (
-      select case when ${days} is null then 5 else width_bucket(${days}, array[7, 30, 90, 365]) end as slot
-      from keywarden.key k join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
-      where k.gone_at is null and ${seen(organizations)}
+      select case when ${isUnknown} then 6 when ${isNever} then 5 else width_bucket(${days}, array[7, 30, 90, 365]) end as slot
+      from ${keysNow('keys')} join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
+      where k.state <> 'gone' and ${seen(organizations)}
     )
-    select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never'])[s + 1] as "group",
+    select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never', 'unknown'])[s + 1] as "group",
       count(a.slot)::int as count
-    from generate_series(0, ${of === 'created' ? 4 : 5}::int) s left join aged a on a.slot = s group by s order by s`,
+    from generate_series(0, 6) s left join aged a on a.slot = s group by s order by s`,
+  );
+  return figures.filter(
+    ({ group, count }) => count > 0 || !(group === 'unknown' || (group === 'never' && of === 'created')),
   );
 }
 

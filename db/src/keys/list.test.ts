@@ -34,6 +34,7 @@ interface Shown {
   id: string;
   name: string;
   state: string;
+  use: string;
   last_used_at: string | null;
   last_seen_at: string | null;
   owner: string;
@@ -65,14 +66,44 @@ test('as of a past time, the list shows the names and states of that time, and n
   expect(await statesAt('past', day(8))).toEqual(['1 renamed missing', '2 other active', '3 young active']);
   expect((await keysAt('past', day(9)))[0]).toMatchObject({ last_seen_at: day(5) });
   expect(await statesAt('past', day(9))).toEqual(['1 renamed gone', '2 other active', '3 young active']);
-  expect((await keysAt('past', day(3)))[0]).toMatchObject({ last_used_at: null, last_seen_at: day(3) });
-  expect((await keysAt('past', day(8)))[0]).toMatchObject({ last_used_at: day(4), last_seen_at: day(5) });
+  const [first, , , last] = [
+    await keysAt('past', day(3)),
+    await keysAt('past', day(4)),
+    await keysAt('past', day(6)),
+    await keysAt('past', day(8)),
+  ].map(([key]) => key);
+  expect(first).toMatchObject({ use: 'never', last_used_at: null, last_seen_at: day(3) });
+  // No listing shows the key after the 5th, so a later use is possible.
+  expect(last).toMatchObject({ use: 'unknown', last_used_at: day(4), last_seen_at: day(5) });
+});
+
+test('the use of a key before its first listing is unknown, and never where the first listing shows none', async () => {
+  const made = { createdAt: day(1) };
+  await list('before', day(20), [
+    makeWireKey('50', { ...made, lastUsedAt: day(19), lastUsedFromAddr: '192.0.2.1' }),
+    makeWireKey('51', made),
+    makeWireKey('52', { ...made, lastUsedAt: day(3), lastUsedFromAddr: '192.0.2.1' }),
+  ]);
+  const usesAt = async (at: string) =>
+    (await keysAt('before', at)).map(({ id, use, last_used_at: last }) => [id, use, last]);
+  expect(await usesAt(day(10))).toEqual([
+    ['50', 'unknown', null],
+    ['51', 'never', null],
+    ['52', 'used', day(3)],
+  ]);
+  expect(await usesAt(day(20))).toEqual([
+    ['50', 'used', day(19)],
+    ['51', 'never', null],
+    ['52', 'used', day(3)],
+  ]);
+  // Two days after the last listing, any of them may have been used.
+  expect((await usesAt(day(22))).map(([, use]) => use)).toEqual(['unknown', 'unknown', 'unknown']);
 });
 
 test('a later use in the same hour does not hide a use before the requested time', async () => {
   const used = (at: string) => makeWireKey('40', { createdAt: day(1), lastUsedAt: at, lastUsedFromAddr: '192.0.2.1' });
-  await list('hour', day(3, 1), [used('2026-03-03T00:10:00Z')]);
-  await list('hour', day(3, 2), [used('2026-03-03T00:50:00Z')]);
+  await list('hour', '2026-03-03T00:30:00Z', [used('2026-03-03T00:10:00Z')]);
+  await list('hour', '2026-03-03T01:30:00Z', [used('2026-03-03T00:50:00Z')]);
   const lastUse = async (at: string) => (await keysAt('hour', at))[0]?.last_used_at;
   expect(await lastUse('2026-03-03T00:05:00Z')).toBeNull();
   expect(await lastUse('2026-03-03T00:20:00Z')).toBe('2026-03-03T00:10:00Z');

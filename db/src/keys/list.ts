@@ -5,7 +5,7 @@ import { columnsOf, type Fields, instant, json, time } from '../item.ts';
 import { contains, type List, type Query, type Reader, visible, when } from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
 import { keyReference } from './reference.ts';
-import { type Inventoried, keysAsOf, keysNow } from './source.ts';
+import { creatorState, type Inventoried, keysAsOf, keysNow } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
   description:
@@ -27,6 +27,10 @@ export const keyItem = z
     owner: z.string(),
     state: states,
     created_at: instant,
+    use: z.enum(['used', 'never', 'unknown']).meta({
+      description:
+        'unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong',
+    }),
     last_used_at: instant.nullable(),
     last_used_from: z.string().nullable(),
     first_seen_at: instant,
@@ -65,11 +69,11 @@ export interface KeyFilter {
   owner?: string | undefined;
   /** A part of the name, in any case. */
   text?: string | undefined;
-  /** Keys not used for longer than this, or never used and created longer ago; ms. */
+  /** Keys known to be unused for longer than this, or never used and created longer ago; ms. */
   idleMs?: number | undefined;
-  /** Keys whose creator is no longer a member of their organization. */
+  /** Keys whose creator is known to be no longer a member of their organization. */
   creatorLeft?: boolean | undefined;
-  /** Keys created longer ago than this; ms. */
+  /** Keys known to be created longer ago than this; ms. */
   ageMs?: number | undefined;
   /** Credentials that have expired or expire within this time; ms. */
   expiresWithinMs?: number | undefined;
@@ -156,15 +160,14 @@ function inventoryQuery(
       ),
       when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
       when(filter.owner, (owner) => sql`w.owner = ${owner}`),
-      filter.creatorLeft
-        ? sql`exists (select from keywarden.member m where m.control_plane_number = k.control_plane_number
-            and m.organization_id = k.organization_id and m.user_id = k.creator_id and m.left_at <= ${present})`
-        : undefined,
+      filter.creatorLeft ? sql`${creatorState(present)} = 'left'` : undefined,
       when(filter.text, (text) => contains(sql`k.name`, text)),
-      when(filter.idleMs, longerAgo(sql`coalesce(k.last_used_at, k.created_at)`)),
-      filter.idleMs === undefined ? undefined : hasUse,
+      when(
+        filter.idleMs,
+        (ms) => sql`k.use <> 'unknown' and ${longerAgo(sql`coalesce(k.last_used_at, k.created_at)`)(ms)}`,
+      ),
+      when(filter.idleMs ?? filter.ageMs, (ms) => sql`k.creation_known and ${longerAgo(sql`k.created_at`)(ms)}`),
       when(filter.ageMs, longerAgo(sql`k.created_at`)),
-      filter.ageMs === undefined || of === 'keys' ? undefined : isCreationKnown,
       when(filter.expiresWithinMs, (ms) => sql`k.expires_at < ${present} + ${ms} * interval '1 millisecond'`),
       when(filter.expires, (expires) => (expires ? sql`k.expires_at is not null` : sql`k.expires_at is null`)),
       when(filter.branchId, (id) => sql`k.branch_id = ${id}`),
@@ -178,9 +181,6 @@ function inventoryQuery(
 
 /** Whether the creation time is known. A placeholder for a missing creation time is not an age. */
 const isCreationKnown = sql`k.created_at >= '2000-01-01'`;
-
-/** Whether the kind has a last use. Other kinds do not record when they were used. */
-const hasUse = sql`k.kind in ('personal', 'organization', 'project', 'branch_credential')`;
 
 /** The sort columns of each order. Keys that were never used come before those that were. */
 const sorted: Record<KeyOrder, Query['order']> = {

@@ -46,13 +46,13 @@ export async function saveMembers(
   }));
   return await sql.begin(async (tx) => {
     await tx`
-      insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
+      insert into keywarden.member as m (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz
       from json_to_recordset(${toJson(rows)}::json)
         as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
       on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
-        missing_since = null, left_at = null`;
+        returned_at = case when m.left_at is null then m.returned_at else excluded.last_seen_at end, missing_since = null, left_at = null`;
     if (members.length === 0) return { isSudden: true };
     const db = builderOf(tx);
     const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, json } from '../item.ts';
+import { columnsOf, instant, json, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
 import { type List, type Reader, visible, when, within } from '../list.ts';
 import { approvalEndHows, findingActions, findingDispositions, planApprovalVias } from '../schema/plans.ts';
@@ -157,4 +157,24 @@ export function planDecisionList(filter: { planId?: string; from?: string; to?: 
     ],
     direction: 'desc',
   };
+}
+
+/** A policy with the time from which plans used it. */
+export interface UsedPolicy {
+  sha256: string;
+  used_from: string;
+  document: unknown;
+}
+
+/** Lists the policies of the plans that were produced in a period, oldest first. Times are the database's. */
+export async function listPolicies(db: Reader, { from, to }: { from: string; to: string }): Promise<UsedPolicy[]> {
+  const rows = await db.execute(sql`
+    select v.sha256, ${time(sql`v.first_used_at`)} as used_from, v.document::text as document from keywarden.policy_version v
+    where exists (select from keywarden.plan p where p.policy_sha256 = v.sha256 and p.last_made_at >= ${from}::timestamptz and p.created_at < ${to}::timestamptz)
+    order by v.first_used_at, v.sha256`);
+  return rows.map((row) => ({
+    sha256: String(row.sha256),
+    used_from: String(row.used_from),
+    document: JSON.parse(String(row.document)) as unknown,
+  }));
 }

@@ -41,9 +41,10 @@ type Decision = z.output<typeof decisions>;
 export const reviewedKey = z
   .strictObject({
     review_id: z.string(),
-    key: z
-      .union([keyItem, credentialItem])
-      .meta({ description: 'The key or other credential as it was when the review was opened' }),
+    key: z.union([keyItem.partial({ use: true }), credentialItem.partial({ use: true })]).meta({
+      description:
+        'The key or other credential as it was when the review was opened; `use` is missing in early reviews',
+    }),
     findings: z.array(
       z.strictObject({ rule: z.string(), action: z.string(), disposition: z.string(), reason: z.string() }),
     ),

@@ -34,6 +34,8 @@ export const member = keywarden.table(
     lastSeenAt: instant('last_seen_at').notNull(),
     missingSince: instant('missing_since'),
     leftAt: instant('left_at'),
+    /** When a listing showed the user again after they had left. */
+    returnedAt: instant('returned_at'),
   },
   (t) => [
     primaryKey({ name: 'member_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.userId] }),

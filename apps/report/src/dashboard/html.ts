@@ -13,6 +13,19 @@ export function time(at: string | null): Part {
   return html`<time datetime="${at}" title="${at}">${shown}</time>`;
 }
 
+/** Returns a key's last use. What is not known is not shown as never. */
+export function lastUse({
+  use,
+  last_used_at: at,
+}: {
+  use: 'used' | 'never' | 'unknown';
+  last_used_at: string | null;
+}): Part {
+  if (use !== 'unknown') return time(at);
+  if (at === null) return html`<span class="none">unknown</span>`;
+  return html`<span title="No listing shows whether it was used later">${time(at)} or later</span>`;
+}
+
 export function link(href: string, text: Part): Html {
   return html`<a href="${href}">${text}</a>`;
 }

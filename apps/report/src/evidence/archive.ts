@@ -1,10 +1,23 @@
 import { createHash } from 'node:crypto';
-import { listBlindSpots, listInventoryHoles, type Snapshot } from '@keywarden/db/report';
+import { z } from '@hono/zod-openapi';
+import {
+  type Assessed,
+  findingItem,
+  findingList,
+  listBlindSpots,
+  listInventoryHoles,
+  listPolicies,
+  planList,
+  readItems,
+  type Snapshot,
+} from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
+import { createCsvWriter } from '../export/csv.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import type { Control } from './controls.ts';
 import { type Period, take } from './measures.ts';
-import { type EvidenceFile, type Manifest, summarize } from './summary.ts';
+import { renderSummary } from './printed.ts';
+import { type EvidenceFile, type ExceptionGroup, type Manifest, summarize, type Unassessed } from './summary.ts';
 import { createZip } from './zip.ts';
 
 export interface EvidenceRequest {
@@ -14,28 +27,46 @@ export interface EvidenceRequest {
   madeBy: string;
 }
 
-/** Writes the evidence for controls as one zip archive: a file per measure, the blind spots and gaps, a manifest with hashes, and a summary. */
+/**
+ * Writes the evidence for controls as one zip archive: a file per measure as NDJSON and CSV, with a second one for keys that could not be assessed, the
+ * blind spots and gaps, the policies in force, a manifest with hashes, and a summary as Markdown and as a page to print.
+ */
 export async function* writeEvidence(
   snapshot: Snapshot,
   { controls, period, madeAt, madeBy }: EvidenceRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
   const zip = createZip(madeAt);
   const files: EvidenceFile[] = [];
+  const statusOf = await readStatuses(snapshot, period);
   for (const control of controls) {
     for (const [index, measure] of control.measures.entries()) {
-      const file = `${control.id.replaceAll(':', '_')}/${String(index + 1).padStart(2, '0')}-${measure.measure}.ndjson`;
+      const name = `${folderOf(control)}/${String(index + 1).padStart(2, '0')}-${measure.measure}`;
       const measured = await take(snapshot, measure, period);
-      const lines = writeLines(zip, file);
-      for await (const items of measured.batches) {
-        lines.write(items);
+      const rows = writeTable(zip, name, measured.schema);
+      const others = createTallies(zip, { name: `${name}-not-assessable`, schema: measured.schema });
+      const breakdown = createBreakdown(statusOf);
+      for await (const { exceptions: items, unknown } of measured.batches) {
+        rows.write(items);
+        others.write(unknown);
+        if (measured.isException) breakdown.add(items);
         yield zip.take();
       }
-      const { records, sha256 } = lines.end();
+      const written = rows.end();
       const missing = measured.missing ?? null;
-      const found = (measured.isException ? records : 0) + (missing === null ? 0 : 1);
+      const found = (measured.isException ? written.records : 0) + (missing === null ? 0 : 1);
       const isJudging = measured.isException || measure.measure === 'reviews';
       const exceptions = isJudging ? found : null;
-      files.push({ file, control: control.id, measure, records, exceptions, missing, sha256 });
+      const notAssessable = others.end();
+      const by = breakdown.list();
+      files.push({
+        ...written,
+        control: control.id,
+        measure,
+        exceptions,
+        not_assessable: notAssessable,
+        exceptions_by: by,
+        missing,
+      });
     }
   }
   const { attachments, because } = await attachBlindness(snapshot, zip, { controls, period });
@@ -51,13 +82,15 @@ export async function* writeEvidence(
       title,
       requires,
       exceptions: sumOf(files.filter((file) => file.control === id)),
+      not_assessable: countUnknown(files.filter((file) => file.control === id)),
     })),
     files,
     partial: because.length > 0,
     partial_because: because,
-    attachments,
+    attachments: [...attachments, ...(await attachPolicies(snapshot, zip, period))],
   };
   writeText(zip, 'summary.md', summarize(manifest));
+  writeText(zip, 'summary.html', await renderSummary(manifest));
   const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
   yield zip.take();
   zip.end();
@@ -69,10 +102,82 @@ function sumOf(files: EvidenceFile[]): number | null {
   return judged.length === 0 ? null : judged.reduce((sum, count) => sum + count, 0);
 }
 
+const countUnknown = (files: EvidenceFile[]) =>
+  files.reduce((sum, { not_assessable: unknown }) => sum + (unknown?.records ?? 0), 0);
+
+/** Returns a control's folder in the archive: its id, without the characters that some systems refuse in names. */
+const folderOf = ({ id }: Control) => id.replaceAll(':', '_');
+
+/** Returns, by key, what the newest plan of the period does about it. */
+async function readStatuses(snapshot: Snapshot, { from, to }: Period): Promise<Map<string, string>> {
+  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
+  const statuses = new Map<string, string>();
+  if (plan === undefined) return statuses;
+  for await (const items of snapshot.stream(findingList({ planId: plan.id }, null)))
+    for (const text of items) {
+      const { key, action, disposition } = findingItem.parse(JSON.parse(text));
+      const status =
+        disposition === 'reported' ? `reported in plan ${plan.id}` : `${action}, ${disposition} in plan ${plan.id}`;
+      if (!statuses.has(key.number) || disposition === 'planned') statuses.set(key.number, status);
+    }
+  return statuses;
+}
+
+const countedKey = z.object({ number: z.string(), organization_id: z.string().nullable(), owner: z.string() });
+
+/** Counts the exceptions of a measure by organization, owner and status. */
+function createBreakdown(statusOf: Map<string, string>) {
+  const groups = new Map<string, ExceptionGroup>();
+  return {
+    add(items: string[]) {
+      for (const text of items) {
+        const { data: key } = countedKey.safeParse(JSON.parse(text));
+        if (key === undefined) continue;
+        const of = {
+          organization_id: key.organization_id,
+          owner: key.owner,
+          status: statusOf.get(key.number) ?? 'in no plan',
+        };
+        const name = JSON.stringify(of);
+        groups.set(name, { ...of, exceptions: (groups.get(name)?.exceptions ?? 0) + 1 });
+      }
+    },
+    list: () => [...groups.values()].toSorted((a, b) => b.exceptions - a.exceptions),
+  };
+}
+
+/** Writes the keys that could not be assessed to files of their own, if there are any, and counts them by reason. */
+function createTallies(zip: Zip, { name, schema }: { name: string; schema: z.ZodObject }) {
+  let table: ReturnType<typeof writeTable> | undefined;
+  const reasons = new Map<string, number>();
+  return {
+    write(unknown: Assessed['unknown']) {
+      if (unknown.length === 0) return;
+      table ??= writeTable(zip, name, schema);
+      table.write(unknown.map(({ item }) => item));
+      for (const { because } of unknown) reasons.set(because, (reasons.get(because) ?? 0) + 1);
+    },
+    end(): Unassessed | null {
+      if (table === undefined) return null;
+      return { ...table.end(), because: [...reasons].map(([reason, keys]) => ({ reason, keys })) };
+    },
+  };
+}
+
+/** Writes each policy that was in force in the period to a file, with the time from which it was used. */
+async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Period): Promise<Manifest['attachments']> {
+  const policies = await listPolicies(snapshot, period);
+  return policies.map(({ sha256, used_from: usedFrom, document }) => {
+    const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
+    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: document }, null, 2)}\n`;
+    return { file, records: 1, sha256: writeText(zip, file, text) };
+  });
+}
+
 /** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
 async function attachBlindness(
   snapshot: Snapshot,
-  zip: ReturnType<typeof createZip>,
+  zip: Zip,
   { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
 ) {
   const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
@@ -110,29 +215,58 @@ async function attachBlindness(
   };
 }
 
-/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
-function writeLines(zip: ReturnType<typeof createZip>, name: string) {
-  const file = zip.add(name);
-  const hash = createHash('sha256');
-  let records = 0;
+type Zip = ReturnType<typeof createZip>;
+
+/** Adds a file of JSON lines and the same rows as CSV; `end` returns their names, the number of rows and the hashes. */
+function writeTable(zip: Zip, name: string, schema: z.ZodObject) {
+  const lines = writeLines(zip, `${name}.ndjson`);
+  const csv = createCsvWriter(schema);
+  const cells = writeHashed(zip, `${name}.csv`);
+  cells.write(csv.header);
   return {
     write(items: string[]) {
-      if (items.length === 0) return;
-      const text = `${items.join('\n')}\n`;
-      hash.update(text);
-      file.write(text);
-      records += items.length;
+      lines.write(items);
+      if (items.length > 0) cells.write(csv.rows(items));
     },
     end() {
-      file.end();
-      return { records, sha256: hash.digest('hex') };
+      const { records, sha256 } = lines.end();
+      return { file: `${name}.ndjson`, records, sha256, csv: { file: `${name}.csv`, sha256: cells.end() } };
     },
   };
 }
 
-function writeText(zip: ReturnType<typeof createZip>, name: string, text: string): string {
-  const file = zip.add(name);
+/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
+function writeLines(zip: Zip, name: string) {
+  const file = writeHashed(zip, name);
+  let records = 0;
+  return {
+    write(items: string[]) {
+      if (items.length === 0) return;
+      file.write(`${items.join('\n')}\n`);
+      records += items.length;
+    },
+    end: () => ({ records, sha256: file.end() }),
+  };
+}
+
+function writeText(zip: Zip, name: string, text: string): string {
+  const file = writeHashed(zip, name);
   file.write(text);
-  file.end();
-  return createHash('sha256').update(text).digest('hex');
+  return file.end();
+}
+
+/** Adds a file; `end` returns the hash of its bytes. */
+function writeHashed(zip: Zip, name: string) {
+  const file = zip.add(name);
+  const hash = createHash('sha256');
+  return {
+    write(text: string) {
+      hash.update(text);
+      file.write(text);
+    },
+    end(): string {
+      file.end();
+      return hash.digest('hex');
+    },
+  };
 }

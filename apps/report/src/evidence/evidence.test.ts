@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
+import { readFacts, saveKeyListing, saveMembers } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
+import { parse as parseCsv } from 'csv-parse/sync';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readControls } from './controls.ts';
@@ -37,15 +40,24 @@ test('every control that auditors ask for exists, and its evidence can be gather
   ]);
   const { manifest, files, textOf } = await evidenceOf(ids.join(','));
   expect(manifest.controls.map(({ id }) => id)).toEqual(ids);
-  for (const { file, sha256, records } of [...manifest.files, ...manifest.attachments]) {
+  const unassessed = manifest.files.flatMap(({ not_assessable: unknown }) => unknown ?? []);
+  for (const { file, sha256 } of [...manifest.files, ...unassessed, ...manifest.attachments]) {
     expect(
       createHash('sha256')
         .update(Buffer.from(files[file] ?? []))
         .digest('hex'),
     ).toBe(sha256);
-    expect(textOf(file).split('\n').length - 1).toBe(records);
   }
-  expect(Object.keys(files)).toHaveLength(manifest.files.length + manifest.attachments.length + 2);
+  for (const { file, records } of [...manifest.files, ...unassessed])
+    expect(textOf(file).split('\n').length - 1).toBe(records);
+  for (const { csv, records } of [...manifest.files, ...unassessed]) {
+    expect(createHash('sha256').update(textOf(csv.file)).digest('hex')).toBe(csv.sha256);
+    expect(parseCsv(textOf(csv.file), { from_line: 2 })).toHaveLength(records);
+  }
+  // Each table twice, and the manifest with its two summaries.
+  expect(Object.keys(files)).toHaveLength(
+    2 * (manifest.files.length + unassessed.length) + manifest.attachments.length + 3,
+  );
 });
 
 test('the summary has requirements, measurements and exceptions; blind spots make it partial', async () => {
@@ -87,13 +99,101 @@ test('a plan that the same facts produced again in the period counts as a plan o
   expect(manifest.files[1]).toMatchObject({ records: 0, missing: 'No plan was created in the period.' });
 });
 
+test('a creator whom no listing has ever shown has left, in evidence as in a plan', async () => {
+  const { sql } = fixture.daemon;
+  const [plane] = await sql`select number from keywarden.control_plane`;
+  const place = { controlPlane: String(plane?.number), organizationId: 'other' };
+  const member = { id: 'm', userId: 'zoe', role: 'admin', joinedAt: null, email: 'zoe@company.example' };
+  for (const seenAt of ['2026-05-31T22:00:00Z', '2026-05-31T23:00:00Z'])
+    await saveMembers(sql, { ...place, seenAt }, [member]);
+  const { manifest, textOf } = await evidenceOf('soc-2:CC6.2');
+  const [orphaned] = manifest.files;
+  expect(orphaned).toMatchObject({ records: 1, exceptions: 1, not_assessable: { records: 2 } });
+  expect(JSON.parse(textOf('soc-2_CC6.2/01-orphaned_keys.ndjson'))).toMatchObject({
+    id: '13',
+    because: expect.stringContaining('no longer a member'),
+  });
+  expect(manifest.controls[0]).toMatchObject({ exceptions: 1, not_assessable: 2 });
+  expect(textOf('summary.md')).toContain('2 because it is unknown whether its creator is still a member');
+  const facts = await readFacts(fixture.daemon, {
+    nowMs: () => Date.parse('2026-06-01T00:00:00Z'),
+    ourNowMs: Date.now(),
+    maxEvidenceAgeMs: 86_400_000,
+    otherKinds: [],
+    channels: [],
+    policySha256: '',
+    addressesSinceMs: null,
+    needsProjects: false,
+    configured: [],
+  });
+  expect(facts.keys.map(({ id, creator }) => `${id} ${creator}`).toSorted()).toEqual([
+    '12 unknown',
+    '13 left',
+    '9007199254740993 unknown',
+  ]);
+});
+
+test('a time without listings makes no key idle: its use is not assessable, and the summary counts it apart', async () => {
+  const { sql } = fixture.daemon;
+  const [plane] = await sql`select number from keywarden.control_plane`;
+  const listing = {
+    controlPlane: String(plane?.number),
+    scope: 'organization:late',
+    organizationId: 'late',
+    connection: 'main',
+    run: null,
+  };
+  const made = { createdAt: '2025-06-01T00:00:00Z' };
+  const keys = [
+    makeWireKey('70', { ...made, lastUsedAt: '2026-05-30T00:00:00Z', lastUsedFromAddr: '192.0.2.1' }),
+    makeWireKey('71', { ...made, lastUsedAt: '2025-07-01T00:00:00Z', lastUsedFromAddr: '192.0.2.1' }),
+    makeWireKey('72', made),
+  ];
+  await saveKeyListing(sql, { ...listing, listedAt: '2026-06-01T00:00:00Z', begunAt: '2026-06-01T00:00:00Z', keys });
+  const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:8.2.6', { from: '2025-06-01', to: '2026-03-31' });
+  const [idle] = manifest.files.filter(({ measure }) => measure.measure === 'idle_keys');
+  expect(idle).toMatchObject({ exceptions: 2, not_assessable: { records: 1 } });
+  const idsOf = (file: string) =>
+    textOf(file)
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { id: string }).id);
+  expect(idsOf(idle?.file ?? '')).toEqual(['71', '72']);
+  expect(idsOf(idle?.not_assessable?.file ?? '')).toEqual(['70']);
+  const page = textOf('summary.html');
+  expect(page).toContain('no listing shows it for that time');
+  expect(page).not.toContain('<script');
+  // The end of a date's day: April 1 at midnight.
+  expect(manifest.as_of).toBe('2026-04-01T00:00:00.000Z');
+});
+
+test('by default evidence covers the year before now, of all controls; file names tell archives apart', async () => {
+  const nameOf = async (query: string) => {
+    const { headers, status } = await fixture.ask(`/v1/evidence?${query}`, { as: 'auditor' });
+    expect(status).toBe(200);
+    return /filename="(.*)"/.exec(headers.get('content-disposition') ?? '')?.[1];
+  };
+  const names = [
+    await nameOf(''),
+    await nameOf('control=soc-2:CC6.1'),
+    await nameOf('control=soc-2:CC6.2'),
+    await nameOf('control=soc-2:CC6.1&control=pci-dss-4.0.1:8.2.6'),
+  ];
+  expect(names).toEqual([
+    expect.stringMatching(/^keywarden-evidence-all-2025-\d\d-\d\d-2026-\d\d-\d\d\.zip$/),
+    expect.stringContaining('soc-2_CC6.1'),
+    expect.stringContaining('soc-2_CC6.2'),
+    expect.stringContaining('evidence-soc-2_pci-dss-4.0.1-'),
+  ]);
+});
+
 test('evidence includes keys that one listing lacked and keys that were never reviewed', async () => {
   await fixture.store.sql`update keywarden.key set missing_since = '2026-06-01T00:00:00Z' where id = '13'`;
   await fixture.store.sql`
     insert into keywarden.key_observation (key_number, seen_at, event) values (${fixture.keys['13'] ?? ''}, '2026-06-01T00:00:00Z', 'missing')`;
   const { manifest, textOf } = await evidenceOf('pci-dss-4.0.1:7.2.4');
   const [unreviewed] = manifest.files.filter(({ measure }) => measure.measure === 'unreviewed_keys');
-  expect(unreviewed).toMatchObject({ records: 3, exceptions: 3 });
+  expect(unreviewed).toMatchObject({ records: 6, exceptions: 6 });
   expect(textOf('pci-dss-4.0.1_7.2.4/04-inventory.ndjson')).toContain('"state":"missing"');
 });
 

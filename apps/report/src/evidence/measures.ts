@@ -1,8 +1,14 @@
+import type { z } from '@hono/zod-openapi';
+import type { Measured as KeyMeasure } from '@keywarden/core/policy';
 import {
+  type Assessed,
   accessList,
+  assess,
+  assessedItems,
   credentialList,
   exemptionList,
   findingList,
+  type Inventoried,
   incidentList,
   keyList,
   type List,
@@ -17,7 +23,7 @@ import {
   rotationList,
   type Snapshot,
 } from '@keywarden/db/report';
-import { readOperationHoles } from '../export/operation-holes.ts';
+import { operationHole, readOperationHoles } from '../export/operation-holes.ts';
 import type { Measure } from './controls.ts';
 
 export interface Period {
@@ -29,7 +35,10 @@ export interface Period {
 
 /** The result of a measure: its rows, and whether each row is an exception from the control's requirement. */
 export interface Measured {
-  batches: AsyncIterable<string[]>;
+  /** The schema of a row. */
+  schema: z.ZodObject;
+  /** The rows, and the keys that could not be assessed. */
+  batches: AsyncIterable<Assessed>;
   isException: boolean;
   /** An exception without a row: something that should exist and does not. */
   missing?: string;
@@ -40,8 +49,13 @@ const dayMs = 86_400_000;
 /** Reads one measure of a period from the store. */
 export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
-  const shown = (list: List): Measured => ({ batches: snapshot.stream(list), isException: false });
-  const exceptions = (list: List): Measured => ({ batches: snapshot.stream(list), isException: true });
+  const shown = (list: List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
+  const exceptions = (list: List): Measured => ({ ...rowsOf(snapshot, list), isException: true });
+  const assessed = (of: Inventoried, measured: KeyMeasure): Measured => ({
+    schema: assessedItems[of],
+    batches: assess(snapshot, { of, measured, asOf }),
+    isException: true,
+  });
   // A key that one listing lacked may still exist.
   const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
   const credentials = (more: object) => credentialList({ asOf, isThere: true, ...more }, { organizations: null });
@@ -49,21 +63,21 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
     case 'inventory':
       return shown(keys({}));
     case 'idle_keys':
-      return exceptions(keys({ idleMs: measure.days * dayMs }));
+      return assessed('keys', { of: 'idle', days: measure.days });
     case 'old_keys':
-      return exceptions(keys({ ageMs: measure.days * dayMs }));
+      return assessed('keys', { of: 'old', days: measure.days });
     case 'unreviewed_keys':
       return exceptions(keys({ notReviewedSince: daysBefore(asOf, measure.days) }));
     case 'orphaned_keys':
-      return exceptions(keys({ creatorLeft: true }));
+      return assessed('keys', { of: 'orphaned' });
     case 'credentials':
       return shown(credentials({}));
     case 'expired_credentials':
       return exceptions(credentials({ expiresWithinMs: 0 }));
     case 'idle_credentials':
-      return exceptions(credentials({ idleMs: measure.days * dayMs }));
+      return assessed('credentials', { of: 'idle', days: measure.days });
     case 'old_credentials':
-      return exceptions(credentials({ ageMs: measure.days * dayMs }));
+      return assessed('credentials', { of: 'old', days: measure.days });
     case 'unreviewed_credentials':
       return exceptions(credentials({ notReviewedSince: daysBefore(asOf, measure.days) }));
     case 'findings':
@@ -100,7 +114,15 @@ async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<M
   const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
   const planId = plan?.id ?? '';
   const missing = plan === undefined ? { missing: 'No plan was created in the period.' } : {};
-  return { batches: snapshot.stream(findingList({ planId }, null)), isException: false, ...missing };
+  return { ...rowsOf(snapshot, findingList({ planId }, null)), isException: false, ...missing };
+}
+
+function rowsOf(snapshot: Snapshot, list: List): Pick<Measured, 'schema' | 'batches'> {
+  return { schema: list.schema, batches: toRows(snapshot.stream(list)) };
+}
+
+async function* toRows(batches: AsyncIterable<string[]>): AsyncGenerator<Assessed> {
+  for await (const exceptions of batches) yield { exceptions, unknown: [] };
 }
 
 /** Returns the reviews signed in the period. An exception is added if none was signed in the required days before its end. */
@@ -109,7 +131,7 @@ async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }:
   const recent = await readOne(snapshot, reviewList({ from: since, to }));
   const missing =
     recent === undefined ? { missing: `No access review was signed in the ${days} days before ${asOf}.` } : {};
-  return { batches: snapshot.stream(reviewList({ from, to })), isException: false, ...missing };
+  return { ...rowsOf(snapshot, reviewList({ from, to })), isException: false, ...missing };
 }
 
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
@@ -117,9 +139,10 @@ async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): 
   const asked = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationHoles(snapshot, asked);
   const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
-  return { batches: oneBatch(holes.map((hole) => JSON.stringify(hole))), isException: true, ...missing };
+  const items = holes.map((hole) => JSON.stringify(hole));
+  return { schema: operationHole, batches: oneBatch(items), isException: true, ...missing };
 }
 
-async function* oneBatch(items: string[]): AsyncGenerator<string[]> {
-  yield await Promise.resolve(items);
+async function* oneBatch(items: string[]): AsyncGenerator<Assessed> {
+  yield await Promise.resolve({ exceptions: items, unknown: [] });
 }

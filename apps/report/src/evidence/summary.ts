@@ -1,13 +1,34 @@
 import type { Measure } from './controls.ts';
 
-/** One file of the archive, as listed in the manifest. */
+/** The keys of a measure that could not be assessed, and how many for which reason. */
+export interface Unassessed {
+  file: string;
+  csv: { file: string; sha256: string };
+  records: number;
+  because: { reason: string; keys: number }[];
+  sha256: string;
+}
+
+/** The number of exceptions of one organization, owner and status. */
+export interface ExceptionGroup {
+  organization_id: string | null;
+  owner: string;
+  status: string;
+  exceptions: number;
+}
+
+/** One measure of the archive, as listed in the manifest: its rows as NDJSON and as CSV. */
 export interface EvidenceFile {
   file: string;
+  csv: { file: string; sha256: string };
   control: string;
   measure: Measure;
   records: number;
   /** Null if the rows only show activity and are neither right nor wrong. */
   exceptions: number | null;
+  /** Null if each key could be assessed. Unknown is neither an exception nor the absence of one. */
+  not_assessable: Unassessed | null;
+  exceptions_by: ExceptionGroup[];
   missing: string | null;
   sha256: string;
 }
@@ -20,7 +41,14 @@ export interface Manifest {
   /** The time that the keys are shown as of. */
   as_of: string;
   /** `exceptions` is null if no measure of the control counts exceptions. */
-  controls: { id: string; framework: string; title: string; requires: string; exceptions: number | null }[];
+  controls: {
+    id: string;
+    framework: string;
+    title: string;
+    requires: string;
+    exceptions: number | null;
+    not_assessable: number;
+  }[];
   files: EvidenceFile[];
   /** Part of the period was not observed or may be missing, so the evidence of absence is incomplete. */
   partial: boolean;
@@ -46,18 +74,26 @@ export function summarize(manifest: Manifest): string {
         .filter((file) => file.control === control.id)
         .map(describe)
         .join('\n'),
-      inWords(control.exceptions),
+      `**Exceptions.** ${exceptionsInWords(control)}`,
     ]),
     '',
   ].join('\n\n');
 }
 
-function inWords(exceptions: number | null): string {
-  if (exceptions === null) return '**Exceptions.** No measure of this control counts exceptions; review its files.';
-  return exceptions === 0 ? '**Exceptions.** None found.' : `**Exceptions.** ${exceptions}.`;
+/** Returns the result of a control in words. */
+export function exceptionsInWords({ exceptions, not_assessable: unknown }: Manifest['controls'][number]): string {
+  if (exceptions === null) return 'No measure of this control counts exceptions; review its files.';
+  const rest = unknown === 0 ? '' : ` Not assessable: ${unknown}.`;
+  if (exceptions > 0) return `${exceptions}.${rest}`;
+  return unknown === 0 ? 'None found.' : `None found among those that could be assessed.${rest}`;
 }
 
-function describe({ file, measure, records, exceptions, missing }: EvidenceFile): string {
+function describe(file: EvidenceFile): string {
+  return `- ${file.measure.says} ${resultInWords(file)} (${file.file}, ${file.csv.file}).${file.missing === null ? '' : ` ${file.missing}`}`;
+}
+
+/** Returns the result of a measure in words: "3 records, 3 exceptions, 2 not assessable because ...". */
+export function resultInWords({ records, exceptions, not_assessable: unknown }: EvidenceFile): string {
   const count = records === 1 ? '1 record' : `${records} records`;
   const verdict =
     exceptions === null
@@ -67,5 +103,6 @@ function describe({ file, measure, records, exceptions, missing }: EvidenceFile)
         : exceptions === 1
           ? ', 1 exception'
           : `, ${exceptions} exceptions`;
-  return `- ${measure.says} ${count}${verdict} (${file}).${missing === null ? '' : ` ${missing}`}`;
+  const why = unknown?.because.map(({ reason, keys }) => `${keys} because ${reason}`).join('; ');
+  return `${count}${verdict}${unknown === null ? '' : `; not assessable: ${unknown.records}, ${why}; see ${unknown.file}`}`;
 }

@@ -1,19 +1,21 @@
+import { z } from '@hono/zod-openapi';
 import {
-  type HoleReason,
   listCoverage,
+  operationCoverage,
   type ProjectCoverage,
   type Reader,
   readControlPlaneNow,
 } from '@keywarden/db/report';
 
 /** An interval of a project for which the archive may lack operations, and the reason. */
-export interface OperationHole {
-  control_plane: string;
-  project_id: string;
-  from: string;
-  to: string;
-  reason: HoleReason;
-}
+export const operationHole = z.strictObject({
+  control_plane: z.string(),
+  project_id: z.string(),
+  from: z.string(),
+  to: z.string(),
+  reason: operationCoverage.shape.unknown.element.shape.reason,
+});
+export type OperationHole = z.output<typeof operationHole>;
 
 /** The most gaps that are named. Further ones are only counted; /v1/coverage/operations lists all. */
 const mostNamed = 10_000;

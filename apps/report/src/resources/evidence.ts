@@ -6,12 +6,42 @@ import { section } from '../dashboard/html.ts';
 import type { Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { writeEvidence } from '../evidence/archive.ts';
-import { readControls } from '../evidence/controls.ts';
+import { type Control, readControls } from '../evidence/controls.ts';
 import { formats } from '../export/encode.ts';
 import { listOf } from '../paging.ts';
-import { instant } from '../parameters.ts';
+import { dayOrInstant } from '../parameters.ts';
 import { notFound, Problem } from '../problem.ts';
 import { addRoute } from '../route.ts';
+
+/** Returns the chosen controls; all if none is named. Throws a Problem (404) for an unknown one. */
+function chooseControls(controls: Control[], asked: string | string[] | undefined): Control[] {
+  const ids = [asked ?? []].flat().flatMap((each) => each.split(','));
+  if (ids.length === 0) return controls;
+  return [...new Set(ids)].map((id) => {
+    const found = controls.find((each) => each.id === id);
+    if (found === undefined) throw notFound(`control ${id.slice(0, 100)}`, '/v1/evidence/controls');
+    return found;
+  });
+}
+
+/** Returns a name that tells archives apart: the controls, or their frameworks if there are several, and the period. */
+function fileNameOf(chosen: Control[], { of, from, to }: { of: number; from: string; to: string }): string {
+  const frameworks = [...new Set(chosen.map(({ id }) => id.split(':')[0] ?? ''))];
+  const [only] = chosen;
+  const name =
+    only !== undefined && chosen.length === 1
+      ? only.id.replaceAll(':', '_')
+      : chosen.length === of
+        ? 'all'
+        : frameworks.join('_');
+  return `keywarden-evidence-${name}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
+}
+
+function yearBefore(day: string): string {
+  const at = new Date(day);
+  at.setUTCFullYear(at.getUTCFullYear() - 1);
+  return at.toISOString();
+}
 
 /** Adds evidence for the controls of published frameworks, and the page of all exports. */
 export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, streams, now }: Services): void {
@@ -38,36 +68,39 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
         'Evidence for controls in a period, as a zip archive: requirements, measurements, exceptions and blind spots',
       access: allowWhole('auditor'),
       query: z.strictObject({
-        control: z.string().min(1).max(1000).openapi({
-          description: 'Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1',
-        }),
-        from: instant,
-        to: instant,
+        control: z
+          .union([z.string().max(1000), z.array(z.string().max(1000)).max(100)])
+          .optional()
+          .openapi({
+            type: 'string',
+            description:
+              'Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1; or the parameter several times. All by default',
+          }),
+        from: dayOrInstant({ isEnd: false })
+          .optional()
+          .openapi({ description: 'A date or a time; by default a year before the end' }),
+        to: dayOrInstant({ isEnd: true })
+          .optional()
+          .openapi({ description: 'The last day, or a time that is not included; by default now' }),
       }),
       response: { contentTypes: ['application/zip'] },
     },
-    async ({ c, principal, query: { control, from, to } }) => {
-      const chosen = [...new Set(control.split(','))].map((id) => {
-        const found = controls.find((each) => each.id === id);
-        if (found === undefined) throw notFound(`control ${id.slice(0, 100)}`, '/v1/evidence/controls');
-        return found;
-      });
+    async ({ c, principal, query }) => {
+      const chosen = chooseControls(controls, query.control);
       const present = await readControlPlaneNow(db);
+      const { to = present } = query;
       const asOf = Date.parse(to) < Date.parse(present) ? to : present;
+      const { from = yearBefore(asOf) } = query;
       if (!(Date.parse(from) < Date.parse(asOf)))
         throw new Problem(
           400,
           'Bad parameter',
           `from, to: are not a past period; by the control plane's clock it is ${present}.`,
         );
-      const asked = {
-        controls: chosen,
-        period: { from, to, asOf },
-        madeAt: new Date(now()),
-        madeBy: nameOf(principal),
-      };
+      const period = { from, to, asOf };
+      const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal) };
       return await streams.answer(c, {
-        fileName: `keywarden-evidence-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`,
+        fileName: fileNameOf(chosen, { of: controls.length, from, to: asOf }),
         contentType: 'application/zip',
         write: (snapshot) => writeEvidence(snapshot, asked),
       });
@@ -76,7 +109,6 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
 
   page('/evidence', allow('auditor'), async ({ principal }) => {
     const present = (await readControlPlaneNow(db)).slice(0, 10);
-    const year = String(Number(present.slice(0, 4)) - 1) + present.slice(4);
     const isWhole = principal.organizations === null;
     const files = ['keys', 'credentials', 'findings', 'revocations', ...(isWhole ? ['reviews'] : []), 'operations'];
     return {
@@ -97,15 +129,19 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
             ? section(
                 'Evidence',
                 html`<form class="forms" method="get" action="/v1/evidence">
-                  <p>Download one archive for a control and a period: the requirement, the measurements, the exceptions and the blind spots.</p>
-                  <div class="field">
-                    <label for="e-control">Control</label>
-                    <select id="e-control" name="control">
-                      ${controls.map(({ id, title }) => html`<option value="${id}">${id}: ${title}</option>`)}
-                    </select>
-                  </div>
-                  <div class="field"><label for="e-from">From</label><input id="e-from" name="from" value="${year}T00:00:00Z" required /></div>
-                  <div class="field"><label for="e-to">Before</label><input id="e-to" name="to" value="${present}T00:00:00Z" required /></div>
+                  <p>Download one archive for auditors: for each control the requirement, the measurements, the exceptions, what could not be
+                    assessed, and the blind spots. It has a summary to print, and each table as NDJSON and CSV.</p>
+                  ${[...Map.groupBy(controls, ({ framework }) => framework)].map(
+                    ([framework, of]) => html`<fieldset>
+                      <legend>${framework}</legend>
+                      ${of.map(
+                        ({ id, title }) =>
+                          html`<label class="choice"><input type="checkbox" name="control" value="${id}" checked /> ${id}: ${title}</label>`,
+                      )}
+                    </fieldset>`,
+                  )}
+                  <div class="field"><label for="e-from">From</label><input id="e-from" type="date" name="from" value="${yearBefore(present).slice(0, 10)}" max="${present}" required /></div>
+                  <div class="field"><label for="e-to">To, included</label><input id="e-to" type="date" name="to" value="${present}" required /></div>
                   <button type="submit">Download</button>
                 </form>`,
               )

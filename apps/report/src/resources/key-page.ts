@@ -23,7 +23,7 @@ import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { type Column, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
@@ -121,7 +121,7 @@ function describeKey(key: Key | Credential): Html {
     ['Owner', key.owner],
     ['Creator', key.creator.name ?? key.creator.id],
     ['Created', key.created_at === null ? 'unknown' : time(key.created_at)],
-    ['Last used', time(key.last_used_at)],
+    ['Last used', lastUse(key)],
     ['From', key.last_used_from],
     ['First seen', time(key.first_seen_at)],
     ['Last seen', time(key.last_seen_at)],

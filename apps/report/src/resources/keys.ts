@@ -19,7 +19,7 @@ import {
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { link, type Part, time } from '../dashboard/html.ts';
+import { lastUse, link, type Part, time } from '../dashboard/html.ts';
 import type { Pages, Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import type { ListQuery } from '../list-query.ts';
@@ -36,7 +36,7 @@ export const keyColumns = columnsFor(keyItem, {
   name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
   id: 'Id',
   state: 'State',
-  last_used_at: { label: 'Last used', sort: 'last_used_at' },
+  last_used_at: { label: 'Last used', sort: 'last_used_at', cell: lastUse },
   created_at: { label: 'Created', sort: 'created_at' },
   owner: 'Owner',
   kind: 'Kind',
@@ -60,7 +60,7 @@ const credentialColumns = columnsFor(credentialItem, {
   last_used_at: {
     label: 'Last used',
     sort: 'last_used_at',
-    cell: ({ kind, last_used_at: at }) => (kind === 'branch_credential' ? time(at) : 'not reported'),
+    cell: (credential) => (credential.kind === 'branch_credential' ? lastUse(credential) : 'not reported'),
   },
   expires_at: {
     label: 'Expires',

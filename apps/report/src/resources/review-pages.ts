@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { type Column, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
+import { type Column, facts, type Html, lastUse, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { camelled } from '../list-query.ts';
@@ -147,7 +147,11 @@ async function keyPart(
       { label: 'Organization', cell: ({ key }) => key.organization_id },
       { label: 'Owner', cell: ({ key }) => key.owner },
       { label: 'Created', cell: ({ key }) => time(key.created_at) },
-      { label: 'Last used', cell: ({ key }) => time(key.last_used_at) },
+      {
+        label: 'Last used',
+        cell: ({ key: { use, last_used_at: at } }) =>
+          lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at }),
+      },
       ...columnsFor(reviewedKey, {
         findings: {
           label: 'Findings',

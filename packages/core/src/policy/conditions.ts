@@ -22,10 +22,14 @@ const unknownUse: Unknown = {
   unknown: 'its last use is unknown: it moved backwards, is before its creation, or has no time',
 };
 
+const unobservedUse: Unknown = { unknown: 'its last use is unknown: no listing shows it for that time' };
+
 /** Returns why a key's use is unknown. */
-const whyUseUnknown = ({ kind }: KeyFacts): Unknown =>
+const whyUseUnknown = ({ kind, use }: KeyFacts): Unknown =>
   showsUse(kind)
-    ? unknownUse
+    ? use.state === 'unknown' && use.unobserved !== undefined
+      ? unobservedUse
+      : unknownUse
     : { unknown: `its last use is unknown: the control plane does not report when a ${kind} was used` };
 
 const unknownAge: Unknown = { unknown: 'its creation time is unknown: the time in its record is impossible' };
@@ -43,7 +47,7 @@ function compileUse(condition: Condition): Test | undefined {
   if (unused !== undefined) {
     return ({ key, nowMs, lastUseMs, createdMs }) => {
       const { use } = key;
-      if (use.state === 'unknown') return whyUseUnknown(key);
+      if (use.state === 'unknown') return isInUse(key, { nowMs, limitMs: unused.ms }) ? false : whyUseUnknown(key);
       if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
       return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
@@ -52,7 +56,8 @@ function compileUse(condition: Condition): Test | undefined {
   if (never !== undefined) {
     return ({ key, nowMs, createdMs }) => {
       const { use, createdAt } = key;
-      if (use.state === 'unknown') return whyUseUnknown(key);
+      if (use.state === 'unknown')
+        return use.unobserved?.since != null || isInUse(key, { nowMs, limitMs: never.ms }) ? false : whyUseUnknown(key);
       if (!isCreationKnown(key)) return unknownAge;
       if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
       return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
@@ -63,6 +68,14 @@ function compileUse(condition: Condition): Test | undefined {
     if (!isCreationKnown(key)) return unknownAge;
     return nowMs - createdMs > older.ms && { condition: 'older_than', created_at: key.createdAt, limit: older.text };
   };
+}
+
+/** Returns whether a key whose last use is unknown was certainly used, or created, within a time. */
+function isInUse(key: KeyFacts, { nowMs, limitMs }: { nowMs: number; limitMs: number }): boolean {
+  const { use, createdAt } = key;
+  if (use.state !== 'unknown' || use.unobserved === undefined) return false;
+  const since = use.unobserved.since ?? (isCreationKnown(key) ? createdAt : null);
+  return since !== null && nowMs - toMs(since) <= limitMs;
 }
 
 function compileExpiry({ without_expiry: without, expires_within: within }: Condition): Test | undefined {

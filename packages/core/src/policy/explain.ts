@@ -12,7 +12,8 @@ interface Told {
   creatorName: string | null;
 }
 
-function inWords(evidence: Evidence, told: Told): string {
+/** Returns evidence as text. */
+export function inWords(evidence: Evidence, told: Told): string {
   const since = (at: string) => daysInWords(told.nowMs - toMs(at));
   switch (evidence.condition) {
     case 'unused_for':

@@ -1,7 +1,13 @@
 import type { CredentialKind } from '../wire/kinds.ts';
 
-/** The recorded use of a key. A last use that went backwards is unknown, because the upstream data is wrong. */
-export type Use = { state: 'used'; at: string; from: string | null } | { state: 'never' } | { state: 'unknown' };
+/**
+ * The recorded use of a key. A last use that went backwards is unknown, because the upstream data is wrong. Of a past time, the use is unknown if no
+ * listing shows it (`unobserved`); `since` is then the newest use that is known.
+ */
+export type Use =
+  | { state: 'used'; at: string; from: string | null }
+  | { state: 'never' }
+  | { state: 'unknown'; unobserved?: { since: string | null } };
 
 /** A live key as decisions see it. `number` is the store's own number; times are RFC 3339. */
 export interface KeyFacts {

@@ -16,6 +16,7 @@ export {
 export type { Finding, Judgement } from './finding.ts';
 export { hasSeen } from './guard.ts';
 export { type Hold, incidentHold, revocationHold, type Verdict } from './holds.ts';
+export { type Assessment, assessor, type Measured } from './measures.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
   hashPolicy,

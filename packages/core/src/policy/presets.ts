@@ -7,12 +7,12 @@ export interface Preset {
   source: string;
 }
 
-const lasting = (text: string) => ({ text, ms: parseDuration(text) ?? Number.NaN });
+export const lasting = (text: string) => ({ text, ms: parseDuration(text) ?? Number.NaN });
 
 /**
  * Returns a condition for keys idle for this time, or never used for this time. Standards on dormant credentials mean both.
  */
-const dormant = (text: string): Condition => ({
+export const dormant = (text: string): Condition => ({
   any: [{ unused_for: lasting(text) }, { never_used_for: lasting(text) }],
 });
 

@@ -1229,6 +1229,11 @@ export interface components {
             state: "active" | "missing" | "gone" | "unknown";
             /** Format: date-time */
             created_at: string;
+            /**
+             * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+             * @enum {string}
+             */
+            use: "used" | "never" | "unknown";
             /** Format: date-time */
             last_used_at: string | null;
             last_used_from: string | null;
@@ -1285,6 +1290,11 @@ export interface components {
              * @description Null if the control plane does not report it
              */
             created_at: string | null;
+            /**
+             * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+             * @enum {string}
+             */
+            use: "used" | "never" | "unknown";
             /** Format: date-time */
             last_used_at: string | null;
             last_used_from: string | null;
@@ -1675,8 +1685,97 @@ export interface components {
         };
         ReviewedKey: {
             review_id: string;
-            /** @description The key or other credential as it was when the review was opened */
-            key: components["schemas"]["Key"] | components["schemas"]["Credential"];
+            /** @description The key or other credential as it was when the review was opened; `use` is missing in early reviews */
+            key: {
+                /** @description The key's own number in the store, which is used in its address here */
+                number: string;
+                control_plane: string;
+                scope: string;
+                id: string;
+                /** @enum {string} */
+                kind: "personal" | "organization" | "project";
+                name: string;
+                organization_id: string | null;
+                project_id: string | null;
+                creator: {
+                    id: string;
+                    name: string | null;
+                };
+                owner: string;
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state: "active" | "missing" | "gone" | "unknown";
+                /** Format: date-time */
+                created_at: string;
+                /**
+                 * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+                 * @enum {string}
+                 */
+                use?: "used" | "never" | "unknown";
+                /** Format: date-time */
+                last_used_at: string | null;
+                last_used_from: string | null;
+                /** Format: date-time */
+                first_seen_at: string;
+                /** Format: date-time */
+                last_seen_at: string | null;
+                /** Format: date-time */
+                gone_at: string | null;
+            } | {
+                /** @description The key's own number in the store, which is used in its address here */
+                number: string;
+                control_plane: string;
+                scope: string;
+                id: string;
+                /**
+                 * @description branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: the permissions of a member of the organization in a project; jwks: a key set whose tokens a project trusts
+                 * @enum {string}
+                 */
+                kind: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
+                name: string;
+                organization_id: string | null;
+                project_id: string | null;
+                creator: {
+                    id: string;
+                    name: string | null;
+                };
+                owner: string;
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state: "active" | "missing" | "gone" | "unknown";
+                /**
+                 * Format: date-time
+                 * @description Null if the control plane does not report it
+                 */
+                created_at: string | null;
+                /**
+                 * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+                 * @enum {string}
+                 */
+                use?: "used" | "never" | "unknown";
+                /** Format: date-time */
+                last_used_at: string | null;
+                last_used_from: string | null;
+                /** Format: date-time */
+                first_seen_at: string;
+                /** Format: date-time */
+                last_seen_at: string | null;
+                /** Format: date-time */
+                gone_at: string | null;
+                branch_id: string | null;
+                /** @description Who can use the credential, if the control plane reports it */
+                holder: string | null;
+                /** Format: date-time */
+                expires_at: string | null;
+                /** @description The other fields of its list entry, without secrets */
+                detail: {
+                    [key: string]: unknown;
+                } | null;
+            };
             findings: {
                 rule: string;
                 action: string;
@@ -8631,11 +8730,13 @@ export interface operations {
     };
     getEvidence: {
         parameters: {
-            query: {
-                /** @description Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1 */
-                control: string;
-                from: string;
-                to: string;
+            query?: {
+                /** @description Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1; or the parameter several times. All by default */
+                control?: string;
+                /** @description A date or a time; by default a year before the end */
+                from?: string;
+                /** @description The last day, or a time that is not included; by default now */
+                to?: string;
             };
             header?: never;
             path?: never;

@@ -1,5 +1,7 @@
 import { distributedTables, referenceTables } from '@keywarden/db/citus';
-import { type DeleteStmt, type Node, parseSync, type SelectStmt, type UpdateStmt } from 'libpg-query';
+import { type DeleteStmt, loadModule, type Node, parseSync, type SelectStmt, type UpdateStmt } from 'libpg-query';
+
+await loadModule();
 
 // What a cluster requires of a statement on more than one project, checked with Postgres's own parser. For tests.
 

@@ -1,0 +1,199 @@
+import type { WireKey, WireMember } from '@keywarden/core/wire';
+import { saveKeyListing, saveMembers, saveOrganizations } from '@keywarden/db/daemon';
+import { assess, openSnapshot } from '@keywarden/db/report';
+import { sized } from '@keywarden/testkit';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+
+// Evidence against the truth: a company lives by its own calendar, is listed now and then, and evidence judges any time of it.
+
+let store: TestStore;
+let controlPlane: string;
+let companies = 0;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  controlPlane = await makeControlPlane(store.sql);
+});
+afterAll(async () => await store.close());
+
+const dayMs = 86_400_000;
+const startMs = Date.parse('2026-01-01T00:00:00Z');
+const at = (day: number) => new Date(startMs + day * dayMs).toISOString();
+
+/** Times are days since the start. */
+interface Company {
+  keys: { created: number; uses: number[]; gone: number; creator: number }[];
+  members: { joined: number; left: number }[];
+  keyListings: number[];
+  memberListings: number[];
+  asOf: number;
+}
+
+const last = 200;
+const time = fc.integer({ min: 0, max: last * 24 }).map((hours) => hours / 24);
+const times = (maxLength: number) =>
+  fc.array(time, { maxLength }).map((all) => [...new Set(all)].toSorted((a, b) => a - b));
+
+const company: fc.Arbitrary<Company> = fc
+  .record({
+    keys: fc.array(
+      fc.record({
+        created: fc.integer({ min: -200, max: 100 }),
+        uses: times(6),
+        gone: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: 101, max: last })),
+        creator: fc.nat(4),
+      }),
+      { minLength: 1, maxLength: 6 },
+    ),
+    members: fc.array(
+      fc.record({
+        joined: fc.integer({ min: -300, max: 50 }),
+        left: fc.oneof(fc.constant(Number.POSITIVE_INFINITY), fc.integer({ min: -100, max: last })),
+      }),
+      { minLength: 5, maxLength: 5 },
+    ),
+    keyListings: times(12),
+    memberListings: times(12),
+    asOf: time,
+    near: fc.integer({ min: -20, max: 20 }),
+  })
+  .map(({ near, ...made }) => ({
+    ...made,
+    // Often a few hours from a listing of the members, where evidence begins and ends.
+    asOf:
+      near % 2 === 0 || made.memberListings.length === 0
+        ? made.asOf
+        : (made.memberListings[Math.abs(near) % made.memberListings.length] ?? 0) + near / 24,
+    keys: made.keys.map((key) => ({ ...key, uses: key.uses.filter((use) => use > key.created && use < key.gone) })),
+  }));
+
+/** Saves what a truthful control plane would have listed. Returns the organization. */
+async function live({ keys, members, keyListings, memberListings }: Company): Promise<string> {
+  companies += 1;
+  // The measures read all keys: those of earlier companies would only cost time.
+  await store.sql`truncate keywarden.credential, keywarden.key_listing, keywarden.organization cascade`;
+  const organizationId = `company-${companies}`;
+  const place = { controlPlane, seenAt: at(-300), organizationId };
+  await saveOrganizations(store.sql, place, [
+    { id: organizationId, name: organizationId, createdAt: at(-400), extra: {} },
+  ]);
+  const scope = {
+    controlPlane,
+    scope: `organization:${organizationId}`,
+    organizationId,
+    connection: 'main',
+    run: null,
+  };
+  const keysAt = (day: number): WireKey[] =>
+    keys.flatMap(({ created, gone, uses, creator }, index) =>
+      created <= day && day < gone
+        ? [
+            makeWireKey(String(companies * 1000 + index), {
+              createdAt: at(created),
+              createdBy: { id: `user-${creator}`, name: null },
+              lastUsedAt: lastUse(uses, day),
+              lastUsedFromAddr: lastUse(uses, day) === null ? null : '192.0.2.1',
+            }),
+          ]
+        : [],
+    );
+  for (const day of keyListings)
+    await saveKeyListing(store.sql, { ...scope, listedAt: at(day), begunAt: at(day), keys: keysAt(day) });
+  const membersAt = (day: number): WireMember[] => [
+    memberOf('admin'),
+    ...members.flatMap(({ joined, left }, index) => (joined <= day && day < left ? [memberOf(`user-${index}`)] : [])),
+  ];
+  for (const day of memberListings) await saveMembers(store.sql, { ...place, seenAt: at(day) }, membersAt(day));
+  return organizationId;
+}
+
+const lastUse = (uses: number[], day: number) => {
+  const use = uses.findLast((each) => each <= day);
+  return use === undefined ? null : at(use);
+};
+
+const memberOf = (id: string): WireMember => ({
+  id: `m-${id}`,
+  userId: id,
+  role: 'member',
+  joinedAt: at(-300),
+  email: `${id}@company.example`,
+});
+
+/** Assesses the keys of a company. Returns the indexes of exceptions and of keys that could not be assessed. */
+async function assessed(organizationId: string, measured: Parameters<typeof assess>[1]['measured'], asOf: string) {
+  const snapshot = await openSnapshot(store.sql);
+  const found = { exceptions: [] as number[], unknown: [] as number[] };
+  const indexOf = (text: string) => {
+    const { id, organization_id: of } = JSON.parse(text) as { id: string; organization_id: string };
+    return of === organizationId ? [Number(id) % 1000] : [];
+  };
+  try {
+    for await (const { exceptions, unknown } of assess(snapshot, { of: 'keys', measured, asOf })) {
+      found.exceptions.push(...exceptions.flatMap(indexOf));
+      found.unknown.push(...unknown.flatMap(({ item }) => indexOf(item)));
+    }
+  } finally {
+    await snapshot.close();
+  }
+  return found;
+}
+
+const idleDays = 30;
+
+test('evidence has no false exception and no false absence: what it cannot know is unknown', async () => {
+  const seen = { exceptions: 0, unknown: 0, fine: 0 };
+  await fc.assert(
+    fc.asyncProperty(company, async (made) => {
+      const organizationId = await live(made);
+      const { keys, members, keyListings, memberListings, asOf } = made;
+      const there = keys.flatMap(({ created, gone }, index) => (created <= asOf && asOf < gone ? [index] : []));
+      const listed = there.filter((index) => {
+        const { created, gone } = keys[index] ?? { created: 0, gone: 0 };
+        return keyListings.some((day) => day >= created && day < gone);
+      });
+      // Nothing shows what happened after the last listing. It counts as evidence for a day.
+      const seenUntil = (listings: number[]) =>
+        listings.some((day) => day >= asOf) ? asOf : (listings.at(-1) ?? asOf);
+      const truths = [
+        {
+          measured: { of: 'idle' as const, days: idleDays },
+          holds: (index: number) => {
+            const { uses, created } = keys[index] ?? { uses: [], created: 0 };
+            const use = uses.findLast((each) => each <= seenUntil(keyListings)) ?? created;
+            return asOf - use > idleDays && asOf - created > idleDays;
+          },
+          // A listing at that very time shows the truth.
+          isKnown: keyListings.includes(asOf),
+        },
+        {
+          measured: { of: 'old' as const, days: 90 },
+          holds: (index: number) => asOf - (keys[index]?.created ?? 0) > 90,
+          isKnown: true,
+        },
+        {
+          measured: { of: 'orphaned' as const },
+          holds: (index: number) => {
+            const { joined, left } = members[keys[index]?.creator ?? 0] ?? { joined: 0, left: 0 };
+            return !(joined <= asOf && seenUntil(memberListings) < left);
+          },
+          isKnown: false,
+        },
+      ];
+      for (const { measured, holds, isKnown } of truths) {
+        const { exceptions, unknown } = await assessed(organizationId, measured, at(asOf));
+        for (const index of listed) {
+          const is = exceptions.includes(index) ? 'exception' : unknown.includes(index) ? 'unknown' : 'fine';
+          seen[is === 'exception' ? 'exceptions' : is] += 1;
+          // Unknown claims nothing, but must not hide what a listing of that very time shows.
+          const truth = is === 'unknown' ? (isKnown ? 'known' : 'unknown') : holds(index) ? 'exception' : 'fine';
+          expect([measured.of, index, is]).toEqual([measured.of, index, truth]);
+        }
+      }
+    }),
+    { numRuns: sized(1000) },
+  );
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
+});
