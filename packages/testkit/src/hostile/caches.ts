@@ -80,7 +80,7 @@ export function createReusedIds(): Distortion {
     places.set(path, place);
     const taken = new Set([...shown.values(), ...ids]);
     // An id that another distortion changed never belonged to a key.
-    const free = [...place.seen].filter((id) => /^\d+$/.test(id) && !taken.has(id) && !place.live.has(id));
+    const free = [...place.seen].filter((id) => /^\d{1,18}$/.test(id) && !taken.has(id) && !place.live.has(id));
     for (const id of ids) {
       const alias = place.seen.has(id) || ownMints.has(id) || !random.chance(0.7) ? undefined : free.pop();
       if (alias !== undefined) shown.set(id, alias);
