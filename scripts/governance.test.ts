@@ -86,6 +86,26 @@ test('a plan lists what it cannot see', async () => {
   );
 });
 
+test('a part of the plan is a plan of its own, and applies without the rest', async () => {
+  const whole = JSON.parse((await keywarden('plan', '--json')).stdout) as {
+    plan_id: string;
+    items: { key: { number: string } }[];
+  };
+  const [first] = whole.items;
+  const part = await keywarden('plan', '--key', first?.key.number ?? '', '--organization', organization, '--json');
+  const { plan_id: id, items } = JSON.parse(part.stdout) as typeof whole;
+  expect(id).not.toBe(whole.plan_id);
+  expect(items).toEqual([first]);
+  expect((await keywarden('plan', '--rule', 'never-used')).stdout).toContain(whole.plan_id);
+  expect(await keywarden('plan', '--organization', 'nobody')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/Plan p-\w+ would revoke no key that matches; run keywarden plan without options/),
+  });
+  expect((await keywarden('plan', '--key', 'x')).stderr).toMatch(/x is not the number of a key/);
+  expect((await keywarden('apply', id)).stderr).toContain(`add --yes to approve plan ${id} without one`);
+  expect((await keywarden('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
 test('an exemption by pattern covers the existing keys, with reason, grantor and end, and expires automatically', async () => {
   const granted = await keywarden('exempt', '--name', 'ci-*', '--reason', 'moved next week', '--until', '10d');
   expect(granted).toMatchObject({
@@ -209,7 +229,7 @@ test('a token expires at its time, and the token list shows its last use', async
   });
 });
 
-test('enforce revokes nothing before resume, and reports that; then it carries out what is in mode: enforce', async () => {
+test('enforce revokes nothing before arm, and reports that; then it carries out what is in mode: enforce', async () => {
   const file = join(folder, 'enforce.yaml');
   writeFileSync(
     file,
@@ -229,7 +249,11 @@ test('enforce revokes nothing before resume, and reports that; then it carries o
     /No key is revoked automatically: automatic enforcement is not permitted on this machine/,
   );
   expect(refused.code).toBe(3);
-  expect((await enforcing('resume')).stdout).toMatch(/Keywarden now automatically enforces/);
+  expect((await enforcing('arm')).stdout).toMatch(/This machine now automatically enforces/);
+  expect((await enforcing('arm')).stdout).toMatch(/already permitted/);
+  expect((await enforcing('disarm')).stdout).toMatch(/no longer enforces automatically/);
+  expect((await enforcing('enforce')).code).toBe(3);
+  expect((await enforcing('resume')).stdout).toMatch(/In the next version, only keywarden arm does this\./);
   const done = await enforcing('enforce');
   expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
   expect(done.stdout).toMatch(/keys wait: one key of its scope is revoked first, the others 24h later\./);

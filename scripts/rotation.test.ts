@@ -84,10 +84,10 @@ test('a key is rotated from the command line to its end, and each step shows its
   expect(old.status).toBe(401);
 });
 
-test('R10: without a key argument it is the daemon’s pass, which waits for resume', async () => {
+test('R10: without a key argument it is the daemon’s pass, which waits for arm', async () => {
   const waiting = await keywarden('rotate');
-  expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('to permit it, run keywarden resume') });
-  await keywarden('resume');
+  expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('to permit it, run keywarden arm') });
+  await keywarden('arm');
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
 });
 

@@ -1,5 +1,5 @@
--- Records an approval from the report: an operator approves a plan that was produced within the last day. The daemon carries it out within a
--- day. Returns null for any other plan.
+-- Records an approval from the report: an operator approves the newest plan or a part of it, if it was produced within the last day. The daemon
+-- carries it out within a day. Returns null for any other plan.
 create or replace function keywarden.approve_plan(credential text, approved_plan text) returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -9,7 +9,8 @@ begin
   select * into holder from keywarden.require_holder(credential, 'operator', true);
   insert into keywarden.plan_approval (plan_id, approved_by, via)
     select p.id, holder.acts_as, 'report' from keywarden.plan p
-    where p.id = approved_plan and p.last_made_at > now() - interval '24 hours' returning number into made;
+    where p.id = approved_plan and p.last_made_at > now() - interval '24 hours' and exists (
+      select from keywarden.plan_standing s where s.plan_id = p.id and s.superseded_by is null) returning number into made;
   return made;
 end
 $$;

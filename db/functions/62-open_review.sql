@@ -12,13 +12,13 @@ begin
     return null;
   end if;
   insert into keywarden.review (title, as_of, filter, holes, plan_id, keep_for, opened_by)
-    values (of_title, at, of_filter, of_holes, (select id from keywarden.plan order by last_made_at desc, sequence desc limit 1),
+    values (of_title, at, of_filter, of_holes, (select id from keywarden.newest_plan),
       keep_days * interval '1 day', holder.acts_as)
     returning number, plan_id into opened;
   insert into keywarden.review_item (review_number, key_number, key, findings)
     select opened.number, i.number, i.key, coalesce((
       select jsonb_agg(jsonb_build_object('rule', f.rule, 'action', f.action, 'disposition', f.disposition, 'reason', f.reason) order by f.number)
-      from keywarden.finding f where f.plan_id = opened.plan_id and f.key_number = i.number), '[]')
+      from keywarden.finding_now f where f.plan_id = opened.plan_id and f.key_number = i.number), '[]')
     from jsonb_to_recordset(items) as i (number bigint, key jsonb);
   return opened.number;
 end

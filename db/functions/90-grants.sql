@@ -7,9 +7,9 @@ grant usage on schema keywarden to keywarden_admin, keywarden_daemon, keywarden_
 -- Both apps read these.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
-  keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
+  keywarden.enforcement_state, keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.finding_now, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
-  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.notice, keywarden.notice_message,
+  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,
@@ -57,7 +57,8 @@ grant update (detail, closed_at, closed_by, note) on keywarden.incident to keywa
 grant update (finished_at, outcome, error) on keywarden.job_run to keywarden_daemon;
 grant update (attempts, last_error, accepted_at, cancelled_at) on keywarden.notice_message to keywarden_daemon;
 grant update (resumed_at, resumed_by) on keywarden.pause to keywarden_daemon;
-grant update (last_made_at) on keywarden.plan to keywarden_daemon;
+grant insert, update on keywarden.enforcement_state to keywarden_daemon;
+grant update (last_made_at, sha256, document, held_count, reported_count, derived_from, findings_at) on keywarden.plan to keywarden_daemon;
 grant update (organization_id, name, region_id, pg_version, owner_id, updated_at, extra, last_seen_at, missing_since, gone_at,
   listed_active_at, hole_tried_at, deleted_at, walk_refused_at) on keywarden.project to keywarden_daemon;
 grant update (why, record, last_seen_at, times) on keywarden.rejected_row to keywarden_daemon;
@@ -65,7 +66,7 @@ grant update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
 grant update (key_id, outcome, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
 grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
 grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
-grant execute on function keywarden.announce_operation_drops, keywarden.drop_operation_month, keywarden.forget_accesses,
+grant execute on function keywarden.announce_operation_drops, keywarden.derive_plan_of, keywarden.drop_operation_month, keywarden.forget_accesses,
   keywarden.end_exemption_by, keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.insert_exemption,
   keywarden.make_operation_partitions,
   keywarden.save_operation_page, keywarden.save_request_budgets
@@ -73,7 +74,7 @@ grant execute on function keywarden.announce_operation_drops, keywarden.drop_ope
 
 -- The report writes through functions alone. They find out who acts from the hash of a token or session, and take the time from the database.
 grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
-grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.decide_review,
+grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.decide_review, keywarden.derive_plan,
   keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_review, keywarden.open_session,
   keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;

@@ -13,7 +13,7 @@ export {
 } from './exemptions/exemptions.ts';
 export { type Exemption, exemptionList } from './exemptions/list.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
-export { addMark, readMark, reportMarkFile } from './high-water-mark.ts';
+export { addMark, readMark, readMarkTime, reportMarkFile } from './high-water-mark.ts';
 export {
   closeIncident,
   closeIncidentsOf,
@@ -76,6 +76,8 @@ export {
 export { readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
 export { type Assignment, assignOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
 export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses/pauses.ts';
+export { type EnforcementState, readEnforcementState, saveEnforcementState } from './plans/enforcement-state.ts';
+export { choosePart, derivePlan, type PartFilter } from './plans/parts.ts';
 export {
   type Approval,
   approvePlan,

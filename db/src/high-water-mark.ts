@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { sql as raw } from 'drizzle-orm';
+import { eq, sql as raw } from 'drizzle-orm';
 import { highWaterMark } from './schema/processes.ts';
 import type { Db } from './sql.ts';
 
@@ -23,6 +23,12 @@ export async function readMark(db: Db, mark: string): Promise<MarkState> {
   if (row === undefined) return 'missing';
   const { state } = row;
   return state === 'followed' || state === 'followed_long_ago' ? state : 'newest';
+}
+
+/** Returns when a mark was added, RFC 3339 by the database's clock; null if the store lacks it. */
+export async function readMarkTime(db: Db, mark: string): Promise<string | null> {
+  const [row] = await db.select({ at: highWaterMark.madeAt }).from(highWaterMark).where(eq(highWaterMark.mark, mark));
+  return row?.at ?? null;
 }
 
 /** Adds a mark, which the caller writes to the file. Until then the mark in the file is in the store too. */

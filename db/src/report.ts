@@ -72,6 +72,7 @@ export {
 export { pingStore, readTotals, type Totals } from './operations/totals.ts';
 export { organizationItem, organizationList } from './organizations/list.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
+export { type EnforcementState, readEnforcementState } from './plans/enforcement-state.ts';
 export {
   findingItem,
   findingList,
@@ -83,6 +84,7 @@ export {
   planList,
   readPlanDocument,
 } from './plans/list.ts';
+export { choosePart, derivePlanAs, type PartFilter } from './plans/parts.ts';
 export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
 export {

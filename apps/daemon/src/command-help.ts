@@ -14,7 +14,10 @@ const helpOf: Record<string, Help> = {
   'sync keys': { examples: ['', '--connection acme --json'] },
   'sync operations': { examples: ['', '--connection acme'] },
   'sync credentials': { examples: [''] },
-  plan: { examples: ['', '--json > plan.json'], needsPerson: 'some keys could not be listed, so the plan is partial' },
+  plan: {
+    examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
+    needsPerson: 'some keys could not be listed, so the plan is partial',
+  },
   apply: {
     examples: ['p-7b5742b7bdf7', 'p-7b5742b7bdf7 --yes --json'],
     needsPerson: 'some keys of the plan were not revoked, or their outcome is unknown',
@@ -30,6 +33,8 @@ const helpOf: Record<string, Help> = {
   rotations: { examples: ['', '--give-up k3v9x2ab'], needsPerson: 'a rotation is stalled' },
   pause: { examples: ['--reason "migration of the payment service"'] },
   resume: { examples: [''] },
+  arm: { examples: [''] },
+  disarm: { examples: [''] },
   incidents: { examples: ['', '--close 7 --note "a forgotten cron job"'], needsPerson: 'an incident is open' },
   exempt: {
     examples: [

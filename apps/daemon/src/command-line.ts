@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { RunKind } from '@keywarden/db/daemon';
 import { exitCode, usageError } from '@keywarden/runtime';
 import { configJsonSchema } from '@keywarden/runtime/config';
@@ -13,8 +14,8 @@ import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands
 import { incidentsCommand } from './commands/incidents.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
-import { pauseCommand, resumeCommand } from './commands/pause.ts';
-import { planCommand } from './commands/plan.ts';
+import { armCommand, disarmCommand, pauseCommand, resumeCommand } from './commands/pause.ts';
+import { type PlanOptions, planCommand } from './commands/plan.ts';
 import { retentionCommand } from './commands/retention.ts';
 import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
 import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
@@ -43,10 +44,15 @@ export async function runCommandLine(words: string[]): Promise<number> {
   return code;
 }
 
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
 /** Returns the description of the command line. Each command passes its exit code to `done`. */
 export function describe(done: (code: number) => void): Command {
   const program = new Command('keywarden')
     .description("Governs a hosted-Postgres control plane's API keys and keeps its operations history.")
+    .version(version, '--version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .showSuggestionAfterError();
@@ -65,8 +71,12 @@ export function describe(done: (code: number) => void): Command {
   program
     .command('plan')
     .description('Judge the keys by the policy, and print and store the plan; this revokes nothing')
+    .option('--organization <id>', 'make the part of the plan with the keys of this organization')
+    .option('--review <number>', 'make the part with the keys that this signed access review decided to revoke')
+    .option('--rule <name>', 'make the part with the keys that this rule flags')
+    .option('--key <number...>', 'make the part with these keys, by their numbers in the store')
     .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => done(await planCommand(options)));
+    .action(async (options: PlanOptions) => done(await planCommand(options)));
   program
     .command('apply')
     .description('Approve exactly one plan, and revoke its keys')
@@ -100,8 +110,16 @@ export function describe(done: (code: number) => void): Command {
     .action(async (options: { reason?: string }) => done(await pauseCommand(options)));
   program
     .command('resume')
-    .description('End the pause, and permit automatic enforcement on this store')
+    .description('End the pause; for now, this also permits automatic enforcement as arm does')
     .action(async () => done(await resumeCommand()));
+  program
+    .command('arm')
+    .description('Permit automatic enforcement on this machine, once you have checked the store')
+    .action(async () => done(await armCommand()));
+  program
+    .command('disarm')
+    .description('Withdraw that permission; plans that a person approves are still carried out')
+    .action(async () => done(await disarmCommand()));
   program
     .command('incidents')
     .description('List what a person must examine, or close one incident')

@@ -67,7 +67,7 @@ test('a plan that was not produced within the last day cannot be approved', asyn
 
 test('a plan is shown with the document that it hashes', async () => {
   const { body } = await fixture.ask(`/v1/plans/${fixture.planId}`);
-  expect(body).toMatchObject({ items: 1, held: 2, document: { version: 2 } });
+  expect(body).toMatchObject({ items: 1, held: 2, document: { version: 3 } });
   expect((await fixture.ask('/v1/plans/p-none')).status).toBe(404);
 });
 

@@ -60,6 +60,14 @@ const samples: Sample[] = [
   { method: 'POST', path: '/v1/plans/{plan_id}/approvals', role: 'operator', spans: true, status: 201 },
   {
     method: 'POST',
+    path: '/v1/plans/{plan_id}/parts',
+    body: { organization_id: 'acme' },
+    role: 'operator',
+    spans: true,
+    status: 201,
+  },
+  {
+    method: 'POST',
     path: '/v1/plans/{plan_id}/rejections',
     body: { reason },
     role: 'operator',

@@ -49,8 +49,8 @@ export async function countKeysByAge(
 export async function countFindingsByRule(db: Reader, organizations: Organizations): Promise<Figure[]> {
   return await read(
     db,
-    sql`select f.rule as "group", count(*)::int as count from keywarden.finding f join keywarden.credential k on k.number = f.key_number
-    where f.plan_id = (select id from keywarden.plan order by last_made_at desc, sequence desc limit 1) and ${seen(organizations)}
+    sql`select f.rule as "group", count(*)::int as count from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
+    where f.plan_id = (select id from keywarden.newest_plan) and ${seen(organizations)}
     group by 1 order by 2 desc, 1 limit 20`,
   );
 }

@@ -70,8 +70,8 @@ export async function readGauges(sql: Sql): Promise<Gauge[]> {
       when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.credential
     where kind not in ('personal', 'organization', 'project') group by 2
     union all
-    select 'keywarden_findings', jsonb_build_object('rule', f.rule, 'disposition', f.disposition), count(*) from keywarden.finding f
-    where f.plan_id = (select id from keywarden.plan order by last_made_at desc limit 1) group by f.rule, f.disposition
+    select 'keywarden_findings', jsonb_build_object('rule', f.rule, 'disposition', f.disposition), count(*) from keywarden.finding_now f
+    where f.plan_id = (select id from keywarden.newest_plan) group by f.rule, f.disposition
     union all
     select 'keywarden_revocations', jsonb_build_object('outcome', coalesce(o.outcome, 'open')), count(*)
     from keywarden.revocation_intent i left join keywarden.revocation_outcome o on o.intent_number = i.number group by 2

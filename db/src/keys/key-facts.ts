@@ -131,7 +131,7 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
 
 /**
  * Returns the keys in a plan that a person approved and that was carried out in the last 90 days, under the policy in force. Those keys
- * were to be revoked, or to wait for a quota, a notice or a second listing.
+ * were to be revoked, or an open breaker of the plan counted them.
  */
 export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
   const rows = await sql`
@@ -139,7 +139,7 @@ export async function readAcknowledged(sql: Sql, policySha256: string): Promise<
       join keywarden.finding f on f.plan_id = a.plan_id
     where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
       and exists (select from keywarden.approval_end e where e.approval_number = a.number and e.how = 'done')
-      and f.action = 'revoke' and (f.disposition = 'planned' or f.hold_kind in ('over_quota', 'unannounced', 'seen_once'))`;
+      and f.action = 'revoke' and (f.disposition = 'planned' or f.in_breaker)`;
   return new Set(rows.map((row) => String(row.key_number)));
 }
 

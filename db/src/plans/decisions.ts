@@ -10,10 +10,11 @@ export async function approvePlan(
   return row?.number != null;
 }
 
-/** Returns whether a person's approval of a plan is already valid. */
+/** Returns whether a person's approval of a plan is already valid. One that the last pass could not accept may be given again. */
 export async function hasApproved(sql: Sql, { plan, person }: { plan: string; person: string }): Promise<boolean> {
   const rows =
-    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} limit 1`;
+    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} and approved_at > coalesce(
+      (select s.approvals_since from keywarden.enforcement_state s order by s.at desc limit 1), '-infinity') limit 1`;
   return rows.length > 0;
 }
 

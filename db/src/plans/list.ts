@@ -37,10 +37,10 @@ export interface FindingFilter {
 
 /** Lists the findings of one plan in its order, each with its key. */
 export function findingList(filter: FindingFilter, organizations: string[] | null): List<typeof findingItem> {
-  const newest = sql`(select id from keywarden.plan order by last_made_at desc, sequence desc limit 1)`;
+  const newest = sql`(select id from keywarden.newest_plan)`;
   return {
     schema: findingItem,
-    from: sql`keywarden.finding f join keywarden.credential k on k.number = f.key_number`,
+    from: sql`keywarden.finding_now f join keywarden.credential k on k.number = f.key_number`,
     item: { ...columnsOf(findingItem, 'f'), limit: sql`f.rule_limit`, key: referenceToKey },
     where: [
       filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
@@ -71,6 +71,12 @@ export const planItem = z
     approvers: z.int().meta({ description: 'Persons whose approval is valid now' }),
     approvers_needed: z.int(),
     rejected: z.boolean(),
+    derived_from: z.string().nullable().meta({ description: 'The plan that this one is a part of' }),
+    superseded_by: z.string().nullable().meta({ description: 'The newer plan, which can be approved instead' }),
+    blocked: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why the daemon does not carry out an approved plan, as of its last pass' }),
     revoked: z.int().meta({ description: 'Keys that were revoked under this plan' }),
   })
   .meta({ id: 'Plan' });
@@ -80,10 +86,12 @@ export interface PlanFilter {
   /** Created, or produced again, in this time. */
   madeFrom?: string | undefined;
   madeTo?: string | undefined;
+  /** Leaves out parts of plans. */
+  isWhole?: boolean | undefined;
 }
 
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
-export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof planItem> {
+export function planList({ id, madeFrom, madeTo, isWhole }: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
@@ -95,6 +103,12 @@ export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof
       approvals: sql`(select count(*) from keywarden.plan_approval a where a.plan_id = p.id)`,
       approvers: sql`s.approvers`,
       approvers_needed: sql`s.approvers_needed`,
+      superseded_by: sql`s.superseded_by`,
+      blocked: sql`case when s.approvers > 0 and s.approvers >= s.approvers_needed then (
+        select coalesce(e.why_not_approved, case when e.approvals_since >= (
+            select max(a.approved_at) from keywarden.standing_approval a where a.plan_id = p.id and a.via = 'report')
+          then 'it was approved before the daemon''s machine first saw this store; approve it again' end)
+        from keywarden.enforcement_state e order by e.at desc limit 1) end`,
       rejected: sql`exists (select from keywarden.plan_rejection r where r.plan_id = p.id and not exists (
         select from keywarden.plan_approval a where a.plan_id = p.id and a.via = 'report' and a.approved_at > r.rejected_at))`,
       revoked: sql`(select count(*) from keywarden.revocation_intent i
@@ -104,6 +118,7 @@ export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof
       when(id, (wanted) => sql`p.id = ${wanted}`),
       when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
       when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
+      isWhole ? sql`p.derived_from is null` : undefined,
     ],
     order: [{ by: sql`p.sequence`, type: 'bigint' }],
     direction: 'desc',
@@ -116,7 +131,7 @@ export function planList({ id, madeFrom, madeTo }: PlanFilter = {}): List<typeof
 export async function listRules(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`
     select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document -> 'rules') r
-    where v.sha256 = (select policy_sha256 from keywarden.plan order by last_made_at desc, sequence desc limit 1)`);
+    where v.sha256 = (select policy_sha256 from keywarden.newest_plan)`);
   const names = rows.map((row) => String(row.name));
   return names.length === 0 ? [] : [...new Set([...names, 'access-review'])];
 }

@@ -1,43 +1,62 @@
-import { explain, type Finding, findingsOf, limitInWords, type Plan, type Policy } from '@keywarden/core/policy';
+import {
+  explain,
+  type Finding,
+  findingsOf,
+  flaggedKinds,
+  limitInWords,
+  type Plan,
+  type Policy,
+} from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { eq, sql as raw } from 'drizzle-orm';
 import { approvalEnd, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
-/** Stores a plan with its findings and its policy. The same plan is stored once. Returns whether it is new. */
+/**
+ * Stores a plan with its findings and its policy. A plan with the same items is the same plan: what else it shows is replaced. Returns whether it is
+ * new.
+ */
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
   return await sql.begin(async (tx) => {
     const db = builderOf(tx);
     const version = { sha256: document.policy_sha256, document: raw`${canonicalJson(policy)}::jsonb` };
     await db.insert(policyVersion).values(version).onConflictDoNothing();
+    const shown = {
+      sha256: plan.sha256,
+      document: [...plan.canonical()].join(''),
+      heldCount: document.held.length,
+      reportedCount: document.reported.length,
+    };
+    const values = { ...shown, id: plan.id, approves: plan.approves, policySha256: plan.policySha256 };
     const [saved] = await db
       .insert(planTable)
-      .values({
-        id: plan.id,
-        sha256: plan.sha256,
-        policySha256: plan.policySha256,
-        document: [...plan.canonical()].join(''),
-        itemCount: document.items.length,
-        heldCount: document.held.length,
-        reportedCount: document.reported.length,
+      .values({ ...values, itemCount: document.items.length })
+      .onConflictDoUpdate({
+        target: planTable.id,
+        set: {
+          ...shown,
+          lastMadeAt: raw`now()`,
+          derivedFrom: null,
+          findingsAt: raw`case when plan.sha256 <> excluded.sha256 or plan.derived_from is not null then now() else plan.findings_at end`,
+        },
       })
-      .onConflictDoUpdate({ target: planTable.id, set: { lastMadeAt: raw`now()` } })
       // xmax is 0 for a row that was inserted and not updated.
-      .returning({ isNew: raw<boolean>`xmax = 0` });
-    if (saved?.isNew !== true) return false;
-    await tx`
-      insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
-      select ${plan.id}::text, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason
-      from json_to_recordset(${toJson(toRows(plan))}::json) as t(key_number bigint, rule text, action text, disposition text,
-        why_held text, hold_kind text, rule_limit text, evidence jsonb, reason text)`;
-    return true;
+      .returning({ isNew: raw<boolean>`xmax = 0`, hasOtherFindings: raw<boolean>`findings_at = now()` });
+    if (saved?.hasOtherFindings === true)
+      await tx`
+        insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, in_breaker, rule_limit, evidence, reason)
+        select ${plan.id}::text, key_number, rule, action, disposition, why_held, hold_kind, in_breaker, rule_limit, evidence, reason
+        from json_to_recordset(${toJson(toRows(plan))}::json) as t(key_number bigint, rule text, action text, disposition text,
+          why_held text, hold_kind text, in_breaker boolean, rule_limit text, evidence jsonb, reason text)`;
+    return saved?.isNew === true;
   });
 }
 
 /** Returns each finding with everything it was judged on, and the plan's result for it. */
 function toRows(plan: Plan) {
   const verdicts = new Map(plan.verdicts.map((verdict) => [verdict.key, verdict]));
+  const broken = new Set(plan.document.breakers.map(({ scope }) => scope));
   const exempt = new Map(plan.document.held.map((item) => [item.key.number, item.why]));
   const holdOf = (finding: Finding) => {
     const verdict = verdicts.get(finding.key);
@@ -56,6 +75,8 @@ function toRows(plan: Plan) {
       disposition: hold === null ? free : 'held',
       why_held: hold?.text ?? null,
       hold_kind: hold?.kind ?? null,
+      in_breaker:
+        rule.action === 'revoke' && broken.has(key.scope) && (hold === null || flaggedKinds.includes(hold.kind)),
       rule_limit: limitInWords(evidence),
       evidence: { ...evidence, created_at: key.createdAt, use: key.use },
       reason: explain(finding),
@@ -89,13 +110,13 @@ export async function approvePlan(
 
 /**
  * Returns the newest valid approval in the report of each plan that has enough approvers and whose approval has not been carried out. Older
- * approvals have expired after 24 hours, and a rejection ends those before it.
+ * approvals have expired after 24 hours, and a rejection ends those before it. Only approvals after `since` count, RFC 3339; null for all.
  */
-export async function listReportApprovals(sql: Sql): Promise<Approval[]> {
+export async function listReportApprovals(sql: Sql, since: string | null = null): Promise<Approval[]> {
   const rows = await sql`
     select max(a.number) as number, a.plan_id, (array_agg(a.approved_by order by a.number desc))[1] as approved_by
     from keywarden.standing_approval a join keywarden.plan_standing s on s.plan_id = a.plan_id
-    where a.via = 'report' and s.approvers >= s.approvers_needed
+    where a.via = 'report' and s.approvers >= s.approvers_needed and a.approved_at > coalesce(${since}::timestamptz, '-infinity')
       and not exists (select from keywarden.approval_end e where e.approval_number = a.number)
     group by a.plan_id order by 1`;
   return rows.map((row) => ({

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
+import { boolean, check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
 import { credential } from './keys.ts';
 
@@ -11,7 +11,9 @@ export const policyVersion = keywarden.table('policy_version', {
 });
 
 /**
- * document is the canonical JSON that sha256 is computed from. last_made_at moves when the same facts give the same plan again.
+ * document is the canonical JSON that sha256 is computed from. approves is the hash of what a person approves of it; the id is its beginning.
+ * last_made_at moves when the same keys are to be revoked for the same reasons again. The document and the findings then change with what is held
+ * or reported; the plan's findings are those of findings_at. derived_from: the plan that this one is a part of.
  */
 export const plan = keywarden.table('plan', {
   id: text('id').primaryKey(),
@@ -24,6 +26,9 @@ export const plan = keywarden.table('plan', {
   heldCount: integer('held_count').notNull(),
   reportedCount: integer('reported_count').notNull(),
   policySha256: text('policy_sha256'),
+  approves: text('approves'),
+  derivedFrom: text('derived_from'),
+  findingsAt: instant('findings_at').notNull().default(sql`now()`),
 });
 
 export const findingActions = ['report', 'notify', 'rotate', 'revoke'] as const;
@@ -44,6 +49,9 @@ export const finding = keywarden.table(
     evidence: jsonb('evidence').$type<JsonObject>().notNull(),
     reason: text('reason').notNull(),
     holdKind: text('hold_kind'),
+    madeAt: instant('made_at').notNull().default(sql`now()`),
+    /** Whether an open breaker of the plan counts the key: an approval of the plan permits it. */
+    inBreaker: boolean('in_breaker').notNull().default(false),
   },
   (t) => [
     reference(t.keyNumber, credential.number),
@@ -105,3 +113,16 @@ export const planRejection = keywarden.table(
     index('plan_rejection_by_plan').on(t.planId, t.rejectedAt),
   ],
 );
+
+/**
+ * What one machine may carry out, as its last pass found. why_not_approved: why it carries out no approval of the report; null if it does. It carries
+ * out those after approvals_since; null for all. why_not_automatic: why nothing is revoked automatically.
+ */
+export const enforcementState = keywarden.table('enforcement_state', {
+  machine: text('machine').primaryKey(),
+  at: instant('at').notNull().default(sql`now()`),
+  whyNotApproved: text('why_not_approved'),
+  whyNotAutomatic: text('why_not_automatic'),
+  approvalsSince: instant('approvals_since'),
+  nextAt: instant('next_at'),
+});

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import type { PlanItem } from '@keywarden/core/policy';
 import { readStanding } from '@keywarden/db/daemon';
 import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
@@ -9,7 +10,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { userName } from './common.ts';
+import { renderTable, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
 export interface ApplyOptions {
@@ -38,11 +39,11 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
     if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
     const question =
       remaining.length === 0
-        ? `Permit the keys of plan ${planId} that ${breakers} open breakers hold?`
-        : `Permanently revoke ${remaining.length === 1 ? '1 key' : `${remaining.length} keys`}, as plan ${planId} lists?`;
+        ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
+        : { text: askToRevoke(remaining, planId), answer: String(remaining.length) };
     if (!options.yes && !(await confirm(question, planId))) {
       print('Nothing was changed.');
-      return exitCode.done;
+      return exitCode.failed;
     }
     const { connections, failures } = await usableConnections(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
@@ -74,14 +75,26 @@ async function whyNot(context: Context, planId: string): Promise<string | null> 
   return rejection === null && persons.size >= needed ? null : await whyNotApproved(context, planId, 'command line');
 }
 
-async function confirm(question: string, planId: string): Promise<boolean> {
+/** Returns the question, with the number of keys of each organization. The answer is the number, which a person must have read. */
+function askToRevoke(items: PlanItem[], planId: string): string {
+  const groups = [...Map.groupBy(items, ({ key }) => key.organization_id ?? '(personal)')];
+  const rows = groups.map(([organization, group]) => [
+    organization,
+    String(group.length),
+    [...new Set(group.flatMap(({ findings }) => findings.map(({ rule }) => rule)))].join(', '),
+  ]);
+  const keys = items.length === 1 ? '1 key' : `${items.length} keys`;
+  return `${renderTable(['ORGANIZATION', 'KEYS', 'RULES'], rows)}\n\nPlan ${planId} permanently revokes ${keys}. To approve it, type the number of keys: `;
+}
+
+async function confirm({ text, answer: wanted }: { text: string; answer: string }, planId: string): Promise<boolean> {
   if (!process.stdin.isTTY)
     throw usageError(
       `apply asks for confirmation and needs a terminal; add --yes to approve plan ${planId} without one.`,
     );
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   // Ctrl-C and Ctrl-D reject the prompt. Both mean no.
-  const answer = await prompt.question(`${question} Type yes: `).catch(() => 'no');
+  const answer = await prompt.question(text).catch(() => '');
   prompt.close();
-  return answer.trim() === 'yes';
+  return answer.trim() === wanted;
 }

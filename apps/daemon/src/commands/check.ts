@@ -13,7 +13,7 @@ import {
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
-import { whyNotByItself } from '../enforce/standing.ts';
+import { approvedByReport, whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 import { listExposures } from './exposures.ts';
@@ -31,6 +31,7 @@ export async function checkCommand(): Promise<number> {
     `configuration  ok: connections ${names}; ${config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`}`,
   );
   let enforcement: string | undefined;
+  let approvals: string | undefined;
   let unsafe: string[] = [];
   let exposures: string[] = [];
   let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
@@ -46,6 +47,7 @@ export async function checkCommand(): Promise<number> {
     try {
       await requireAppLogin({ store, environment });
       enforcement = await describeEnforcement(config, { store, environment });
+      approvals = await describeApprovals(config, { store, environment });
       unsafe = await listUnsafeSettings(store.sql);
       exposures = listExposures({
         databaseUrl: environment.DATABASE_URL,
@@ -64,6 +66,7 @@ export async function checkCommand(): Promise<number> {
   for (const { number, name } of lasting)
     printError(`tokens         token ${number} of ${name} never expires; replace it by one with --expires`);
   if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
+  if (approvals !== undefined) print(`approvals      ${approvals}`);
   for (const { scope, since, why: whySuspect } of suspectScopes) {
     const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
     printError(`listings       ${why}`);
@@ -94,6 +97,18 @@ async function describeEnforcement(
   if (enforced === 0) return `no rule is in mode: enforce${told}`;
   const why = await whyNotByItself({ ...context, config });
   return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${told}`;
+}
+
+/** Describes which approvals of the report the next pass on this machine carries out. */
+async function describeApprovals(
+  config: Config,
+  context: Omit<Parameters<typeof approvedByReport>[0], 'config'>,
+): Promise<string> {
+  const { why, since } = await approvedByReport({ ...context, config });
+  if (why !== null) return `blocked: no plan that is approved in the report is carried out: ${why}`;
+  return since === null
+    ? 'ok: plans that are approved in the report are carried out'
+    : `ok: plans that were approved in the report after ${since} are carried out; earlier ones need keywarden arm, or another approval`;
 }
 
 function ownKeyInWords({ keyId }: Config['connections'][number]): string {

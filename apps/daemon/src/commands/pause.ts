@@ -1,6 +1,6 @@
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
-import { governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
 import { withContext } from './session.ts';
 
@@ -22,18 +22,50 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
   );
 }
 
+/** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
 export async function resumeCommand(): Promise<number> {
   return await withContext(
     async (context) => {
       const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
-      const mayEnforce = (await whyNotEnforcing(context)) === null;
-      if (!mayEnforce) await resumeEnforcement(context, userName());
-      const said = [
-        wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.',
-        ...(mayEnforce ? [] : ['Keywarden now automatically enforces everything in mode: enforce on this store.']),
-      ];
+      const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
+      if ((await whyNotEnforcing(context)) !== null) {
+        await resumeEnforcement(context, userName());
+        said.push(armed, 'In the next version, only keywarden arm does this.');
+      }
       print(said.join('\n'));
       return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
+
+/** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
+export async function armCommand(): Promise<number> {
+  return await withContext(
+    async (context) => {
+      const isArmed = (await whyNotEnforcing(context)) === null;
+      if (!isArmed) await resumeEnforcement(context, userName());
+      const pause = await readPause(context.store.db);
+      print(isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed);
+      if (pause !== null) print('Keywarden is paused: run keywarden resume to end the pause.');
+      return exitCode.done;
+    },
+    { needsControlPlane: false },
+  );
+}
+
+/** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
+export async function disarmCommand(): Promise<number> {
+  return await withContext(
+    async (context) => {
+      print(
+        disarmEnforcement(context)
+          ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
+          : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
+      );
+      return await Promise.resolve(exitCode.done);
     },
     { needsControlPlane: false },
   );

@@ -1,5 +1,6 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
-import { exitCode, print } from '@keywarden/runtime';
+import { choosePart, derivePlan } from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
@@ -8,17 +9,51 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
 
-/** Lists and judges the keys, then prints and stores the plan. Changes nothing upstream. */
-export async function planCommand(options: { json?: boolean }): Promise<number> {
+export interface PlanOptions {
+  organization?: string;
+  review?: string;
+  rule?: string;
+  key?: string[];
+  json?: boolean;
+}
+
+/** Lists and judges the keys, then prints and stores the plan, or a part of it. Changes nothing upstream. */
+export async function planCommand(options: PlanOptions): Promise<number> {
   return await withContext(async (context) => {
     const { connections, failures } = await listKeysAfresh(context);
-    const plan = await planKeys(context, connections);
+    const whole = await planKeys(context, connections);
+    const plan = isPart(options) ? await takePart(context, whole, options) : whole;
     const warnings = [...failures, ...describeBlindness(context, connections, plan)];
     if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
     else print([renderPlan(plan), ...warnings].join('\n\n'));
     return failures.length > 0 ? exitCode.needsPerson : exitCode.done;
   });
+}
+
+const isPart = ({ organization, review, rule, key }: PlanOptions) =>
+  [organization, review, rule, key].some((each) => each !== undefined);
+
+/** Stores the part of a plan that has only the chosen keys, and returns it as a plan. Throws a UserError if the plan has none of them. */
+async function takePart<T extends Plan>(
+  { store }: Context,
+  whole: T,
+  { organization, review, rule, key: keys }: PlanOptions,
+): Promise<T> {
+  for (const text of keys ?? [])
+    if (!/^\d{1,18}$/.test(text))
+      throw usageError(`${text} is not the number of a key; keywarden plan --json lists them.`);
+  const chosen = await choosePart(store.db, whole.id, { organizationId: organization, review, rule, keys });
+  const id = chosen.length === 0 ? null : await derivePlan(store.sql, { plan: whole.id, keys: chosen });
+  if (id === null)
+    throw usageError(
+      `Plan ${whole.id} would revoke no key that matches; run keywarden plan without options to see its keys.`,
+    );
+  const numbers = new Set(chosen);
+  const { document } = whole;
+  const items = document.items.filter(({ key }) => numbers.has(key.number));
+  const automatic = whole.automatic.filter(({ verdict }) => numbers.has(verdict.key.number));
+  return { ...whole, id, document: { ...document, items, held: [], reported: [], breakers: [] }, automatic };
 }
 
 /** Returns what this plan cannot see or does not judge. */
@@ -70,16 +105,17 @@ function renderPlan(plan: Plan & { isNew: boolean }): string {
     key.kind,
     key.name,
     key.organization_id ?? '(personal)',
+    key.owner,
     reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
   ];
-  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'WHY'];
+  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'WHY'];
   const sections = [
     `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
   ];
   if (items.length > 0) sections.push(`To revoke, if you approve:\n${renderTable(headers, byPlace(items).map(cells))}`);
   if (held.length > 0) {
     const rows = byPlace(held).map((item) => [
-      ...cells(item).slice(0, 4),
+      ...cells(item).slice(0, 5),
       [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
     ]);
     sections.push(`Flagged, but held:\n${renderTable(headers, rows)}`);

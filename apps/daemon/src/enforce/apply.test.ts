@@ -16,7 +16,7 @@ import {
 import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
-import { planKeys } from './plan.ts';
+import { planKeys, readDocument } from './plan.ts';
 
 useApplyFixture();
 
@@ -155,7 +155,7 @@ test("R2: the own key of a connection that cannot list its scope stays; while it
   expect(await revokedNames()).toEqual([]);
 });
 
-test('a plan keeps its id while keys are used; an older plan includes what was done under a newer one', async () => {
+test('a plan keeps its id while keys are used and while only reported keys change; its findings are the newest', async () => {
   const policy = policySchema.parse({
     rules: [neverUsedRule, { name: 'many', more_than: { number: 1, per: 'organization' }, action: 'report' }],
   });
@@ -176,7 +176,20 @@ test('a plan keeps its id while keys are used; an older plan includes what was d
   expect(first.document.reported.map((item) => item.key.name)).toEqual(['active']);
   await mint('younger');
   const third = await makeStoredPlan();
-  expect(third.id).not.toBe(first.id);
+  expect(third.id).toBe(first.id);
+  expect(third.sha256).not.toBe(first.sha256);
+  const names = async () =>
+    (
+      await store.sql`select distinct k.name from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
+        where f.plan_id = ${third.id} order by 1`
+    ).map((row) => String(row.name));
+  expect(await names()).toEqual(
+    third.document.reported
+      .map(({ key }) => key.name)
+      .concat('idle')
+      .toSorted(),
+  );
+  expect((await readDocument(fixture.context, third.id)).items.map(({ key }) => key.name)).toEqual(['idle']);
   expect(outcomes(await apply(third))).toEqual({ idle: 'revoked' });
   expect(await apply(first)).toMatchObject({ doneBefore: 1, items: [] });
 });

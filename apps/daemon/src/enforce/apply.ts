@@ -1,4 +1,4 @@
-import type { PlanDocument, PlanItem } from '@keywarden/core/policy';
+import type { PlanItem } from '@keywarden/core/policy';
 import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
 import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -44,7 +44,7 @@ export async function applyPlan(
     items,
     approver,
     connections,
-  }: { planId: string; items: PlanDocument['items']; approver: Approver; connections: Connection[] },
+  }: { planId: string; items: PlanItem[]; approver: Approver; connections: Connection[] },
 ): Promise<Applied> {
   await settleOpenIntents(context, connections);
   const remaining = await remainingItems(context, items);

@@ -1,20 +1,24 @@
+import { hostname } from 'node:os';
 import { type Facts, type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
+import { sha256 } from '@keywarden/core/values';
 import {
   closeSettledBreakers,
   endApproval,
   listReportApprovals,
   openIncident,
   reportBrokenReviews,
+  saveEnforcementState,
 } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
+import { Cron } from 'croner';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
-import { governed } from './high-water-mark.ts';
+import { type ApprovalScope, governed } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
-import { whyNotByItself } from './standing.ts';
+import { approvedByReport, whyNotByItself } from './standing.ts';
 
 export interface Enforced {
   plan: Plan & { isNew: boolean };
@@ -29,7 +33,7 @@ export interface Enforced {
 /**
  * Runs one pass of enforcement on keys that were just listed. It plans, notifies owners, and applies what was approved in the report. Then
  * it revokes the keys whose rule and organization are in `mode: enforce` (R6). One process at a time does it. A store that may be an older
- * one only plans and notifies (R10).
+ * one only plans and notifies, and a machine without a person's permission does not enforce automatically (R10).
  */
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
   return await withProcessLock(context, 'enforcement', async (context) => {
@@ -37,9 +41,10 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     const announced = await announce(context, { plan, connections });
     await recordIncidents(context, plan);
     const why = await whyNotByItself(context);
+    const approvals = await approvedByReport(context);
+    await saveState(context, { why, approvals });
     return await governed(context, async () => {
-      if (why !== null) return { plan, announced, approved: [], byItself: null, why };
-      const approved = await carryOutApproved(context, connections);
+      const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
       // R5: the lost response may have shown a use in flight.
       if (lost !== undefined) return { plan, announced, approved, byItself: null, why: lost.stopped };
@@ -47,6 +52,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
         const used = 'a key was used during its revocation; see keywarden incidents';
         return { plan, announced, approved, byItself: null, why: used };
       }
+      if (why !== null) return { plan, announced, approved, byItself: null, why };
       return { plan, announced, approved, byItself: await enforceByItself(context, plan, connections), why: null };
     });
   });
@@ -70,10 +76,27 @@ async function recordIncidents(
     if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
+/** Records, for the report, what this machine may carry out, and when its next pass begins. */
+async function saveState(
+  { store, config, environment, replica, now }: Context,
+  { why, approvals }: { why: string | null; approvals: ApprovalScope },
+): Promise<void> {
+  const machine = sha256(`${hostname()} ${environment.KEYWARDEN_DATA}`).slice(0, 12);
+  const cron = new Cron(config.schedules.enforce, { paused: true, timezone: 'UTC' });
+  // A command makes one pass; only the daemon makes the next.
+  const next = replica === null ? null : cron.nextRun(new Date(now()));
+  await saveEnforcementState(store.db, machine, {
+    whyNotApproved: approvals.why,
+    whyNotAutomatic: why,
+    approvalsSince: approvals.since,
+    nextAt: next?.toISOString() ?? null,
+  });
+}
+
 /** Applies the approved plans. A plan that fails does not stop the others, nor automatic enforcement. */
-async function carryOutApproved(context: Context, connections: Connection[]): Promise<Applied[]> {
+async function carryOutApproved(context: Context, connections: Connection[], since: string | null): Promise<Applied[]> {
   const applied: Applied[] = [];
-  for (const { number, planId } of await listReportApprovals(context.store.sql)) {
+  for (const { number, planId } of await listReportApprovals(context.store.sql, since)) {
     try {
       const items = await readItems(context, { planId, approval: number });
       if (items === undefined) continue;

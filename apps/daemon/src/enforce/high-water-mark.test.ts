@@ -134,7 +134,7 @@ test('R10: a governing action on a machine that enforces nothing leaves a mark t
   const marks = async () => (await store.sql`select 1 from keywarden.high_water_mark`).length;
   await expect(governed(fixture.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
   expect(await marks()).toBe(2);
-  expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch\n$/);
+  expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch 20[0-9T:.-]+Z\n$/);
   await store.sql`delete from keywarden.high_water_mark`;
   await governed(fixture.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);

@@ -6,6 +6,7 @@ import {
   hasOpenIncident,
   openIncident,
   readMark,
+  readMarkTime,
   reportMarkFile,
 } from '@keywarden/db/daemon';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
@@ -14,11 +15,13 @@ import type { Context } from '../context.ts';
 const fileName = 'high-water-mark';
 
 /**
- * The content of a machine's file: the last mark that it made, and whether a person has allowed enforcement from this machine.
+ * The content of a machine's file: the last mark that it made, whether a person has permitted automatic enforcement from this machine, and the time of
+ * the first mark that it made in this store (null: not recorded).
  */
 interface Held {
   mark: string;
   mayEnforce: boolean;
+  since: string | null;
 }
 
 type Place = Pick<Context, 'store' | 'environment'>;
@@ -26,19 +29,48 @@ type Place = Pick<Context, 'store' | 'environment'>;
 /**
  * R10: returns why this store enforces nothing automatically, or null. A mark is kept in the store and in a file beside it, and every
  * governing action moves it. A new store has no mark, and a restored one lacks the file's mark. An older store that one machine detects
- * stops all machines, until `resume`. A machine that did not make the last mark accepts it only while the machine that made it is active.
+ * stops all machines, until `arm`. A machine that did not make the last mark accepts it only while the machine that made it is active.
  */
-export async function whyNotEnforcing({ store, environment }: Place): Promise<string | null> {
-  const held = readHeld(environment.KEYWARDEN_DATA);
+export async function whyNotEnforcing(place: Place): Promise<string | null> {
+  const held = readHeld(place.environment.KEYWARDEN_DATA);
   if (held === null || !held.mayEnforce)
-    return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden resume';
+    return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden arm';
+  return await whyOlderStore(place, held);
+}
+
+/** What a machine may carry out of the approvals that persons give in the report. */
+export interface ApprovalScope {
+  /** Why it carries out none; null if it does. */
+  why: string | null;
+  /** It carries out those after this time only; null for all. */
+  since: string | null;
+}
+
+/**
+ * R10: returns which approvals of the report this machine carries out. An approval is a decision about the store in which it was given. The machine
+ * carries out those that were given after it first saw this store, and all of them once a person has permitted automatic enforcement.
+ */
+export async function approvalScope(place: Place): Promise<ApprovalScope> {
+  const held = readHeld(place.environment.KEYWARDEN_DATA);
+  if (held === null) return { why: null, since: await readPresent(place) };
+  const why = await whyOlderStore(place, held);
+  return { why, since: held.mayEnforce ? null : (held.since ?? (await readMarkTime(place.store.db, held.mark))) };
+}
+
+async function readPresent({ store }: Pick<Context, 'store'>): Promise<string> {
+  const [row] = await store.sql`select now()::text as at`;
+  return String(row?.at);
+}
+
+/** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
+async function whyOlderStore({ store, environment }: Place, held: Held): Promise<string | null> {
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
   const state = await readMark(store.db, held.mark);
   if (state === 'missing') await reportOlder({ store });
   if (state === 'missing' || (await hasOpenIncident(store.db, 'high_water_mark')))
-    return 'this store is not the one that enforced last, or it is an older copy; check what it lacks, then run keywarden resume';
+    return 'this store is not the one that enforced last, or it is an older copy; check what it lacks, then run keywarden arm';
   if (state === 'followed_long_ago')
-    return 'another machine made the last mark hours ago, and this may be an older store; check what it lacks, then run keywarden resume';
+    return 'another machine made the last mark hours ago, and this may be an older store; check what it lacks, then run keywarden arm';
   return null;
 }
 
@@ -57,7 +89,18 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
   await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
-  writeHeld(environment.KEYWARDEN_DATA, { mark: await addMark(store.db, 'daemon'), mayEnforce: true });
+  const mark = await addMark(store.db, 'daemon');
+  const since = await readMarkTime(store.db, mark);
+  writeHeld(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since });
+}
+
+/** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
+export function disarmEnforcement({ environment: { KEYWARDEN_DATA: folder } }: Pick<Place, 'environment'>): boolean {
+  const held = readHeld(folder);
+  if (held === null || !held.mayEnforce) return false;
+  // What was approved before stays approved: nobody has withdrawn that.
+  writeHeld(folder, { ...held, mayEnforce: false });
+  return true;
 }
 
 /**
@@ -67,10 +110,9 @@ export async function resumeEnforcement({ store, environment }: Place, by: strin
 async function moveMark({ store, environment }: Place): Promise<void> {
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held !== null && (await readMark(store.db, held.mark)) === 'missing') return await reportOlder({ store });
-  writeHeld(environment.KEYWARDEN_DATA, {
-    mark: await addMark(store.db, 'daemon'),
-    mayEnforce: held?.mayEnforce ?? false,
-  });
+  const mark = await addMark(store.db, 'daemon');
+  const since = held?.since ?? (await readMarkTime(store.db, held?.mark ?? mark));
+  writeHeld(environment.KEYWARDEN_DATA, { mark, mayEnforce: held?.mayEnforce ?? false, since });
 }
 
 /**
@@ -90,10 +132,10 @@ async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
 }
 
 function readHeld(folder: string): Held | null {
-  const [mark, may] = (readDataFile(folder, fileName) ?? '').split(' ');
-  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce' };
+  const [mark, may, since = null] = (readDataFile(folder, fileName) ?? '').split(' ');
+  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce', since };
 }
 
-function writeHeld(folder: string, { mark, mayEnforce }: Held): void {
-  writeDataFile(folder, fileName, `${mark} ${mayEnforce ? 'enforce' : 'watch'}`);
+function writeHeld(folder: string, { mark, mayEnforce, since }: Held): void {
+  writeDataFile(folder, fileName, `${mark} ${mayEnforce ? 'enforce' : 'watch'}${since === null ? '' : ` ${since}`}`);
 }

@@ -1,6 +1,7 @@
 import {
   type Facts,
   hashPolicy,
+  isApprovedContent,
   judge,
   makePlan,
   mentions,
@@ -81,7 +82,10 @@ export async function readDocument({ store }: Pick<Context, 'store'>, planId: st
   }
   // The text is what makePlan wrote: its hash proves it.
   const document = JSON.parse(plan.document) as PlanDocument;
-  if (document.version === planVersion) return document;
+  if (document.version === planVersion) {
+    if (plan.approves !== null && isApprovedContent(document, { id: planId, approves: plan.approves })) return document;
+    throw new UserError('plan', `Plan ${planId} is not what its id stands for; make a new one with keywarden plan.`);
+  }
   throw new UserError(
     'plan',
     `Plan ${planId} was made by another version of Keywarden; make a new one with keywarden plan.`,

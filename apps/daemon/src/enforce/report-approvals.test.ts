@@ -48,11 +48,24 @@ test('an approval in the report is carried out once, and expires after 24 hours'
   expect((await pass(0)).approved).toEqual([]);
 });
 
-test("R10: a store without a person's resume carries out no approval of the report", async () => {
+test('R10: on a machine that has seen the store, an approval given since then is carried out without automatic enforcement', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await pass(0);
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  const passed = await pass(0);
+  expect(passed.why).toMatch(/not permitted on this machine; to permit it, run keywarden arm/);
+  expect(passed.byItself).toBeNull();
+  expect(passed.approved.map(({ items }) => items.map(({ outcome }) => outcome))).toEqual([['revoked']]);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R10: a machine that has not seen the store carries out no approval that was given before, until a person permits it', async () => {
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   expect(await pass(0)).toMatchObject({ approved: [], why: expect.stringMatching(/not permitted on this machine/) });
+  expect(await pass(0)).toMatchObject({ approved: [] });
   expect(await revokedNames()).toEqual([]);
   await resumeEnforcement(fixture.context, 'ada');
   await pass(0);
@@ -73,7 +86,9 @@ test('R5: an approval that a use in flight has stopped does not continue automat
   expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used during its revocation/) });
   expect(await revokedNames()).toEqual(['one']);
   expect((await pass(0)).approved).toEqual([]);
-  await approveByReport(plan.id);
+  // The newest plan no longer has key one.
+  expect(await approveByReport(plan.id)).toBeNull();
+  await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values (${plan.id}, 'olga', 'report')`;
   const [next] = (await pass(0)).approved;
   expect(next?.items.map(({ outcome, why }) => [outcome, why])).toEqual([
     ['skipped', 'an incident of its scope is open; see keywarden incidents'],

@@ -2,7 +2,7 @@ import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyPaused } from './guarded-revocation.ts';
-import { whyNotEnforcing } from './high-water-mark.ts';
+import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water-mark.ts';
 
 /**
  * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
@@ -12,6 +12,14 @@ export async function whyNotByItself(
   context: Pick<Context, 'store' | 'environment' | 'config'>,
 ): Promise<string | null> {
   return (await whyNotEnforcing(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context));
+}
+
+/** Returns which approvals of the report this machine carries out now, and why it carries out none. */
+export async function approvedByReport(
+  context: Pick<Context, 'store' | 'environment' | 'config'>,
+): Promise<ApprovalScope> {
+  const { why, since } = await approvalScope(context);
+  return { why: why ?? (await whyDisagreeing(context)) ?? (await whyPaused(context)), since };
 }
 
 /**

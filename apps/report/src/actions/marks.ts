@@ -6,7 +6,7 @@ import { readDataFile, writeDataFile } from '@keywarden/runtime';
 export interface Marks {
   /** Moves the mark. Call it before every user action that the daemon carries out. */
   move(): Promise<void>;
-  /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden resume`. */
+  /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden arm`. */
   check(): Promise<void>;
 }
 

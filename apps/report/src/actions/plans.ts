@@ -19,8 +19,23 @@ export async function approvePlan(
     throw new Problem(
       409,
       'Conflict',
-      `Plan ${plan} was not produced within the last day; choose a newer one from /v1/plans.`,
+      `Plan ${plan} is not the newest one, or was not produced within the last day; choose the newest from /v1/plans.`,
     );
+}
+
+/** Makes the part of a plan that has only the chosen keys, and returns its id. Throws a Problem (409) if there is none. */
+export async function makePart(
+  { sql, db, marks }: Services,
+  { plan, filter, principal }: { plan: string; filter: store.PartFilter; principal: Principal },
+): Promise<string> {
+  const keys = await store.choosePart(db, plan, filter);
+  if (keys.length === 0)
+    throw new Problem(409, 'Conflict', `Plan ${plan} would revoke no key that matches; choose other keys.`);
+  await marks.move();
+  const id = await store.derivePlanAs(sql, { plan, keys, principal });
+  if (id === null)
+    throw new Problem(409, 'Conflict', `Plan ${plan} is not the newest one; make a part of the newest from /v1/plans.`);
+  return id;
 }
 
 /** Rejects a plan on behalf of the principal. */

@@ -127,7 +127,7 @@ async function readDue(
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(present) + 30 * 86_400_000).toISOString();
   const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), most);
-  const [plan] = organizations === null ? await readItems(db, planList(), 1) : [];
+  const [plan] = organizations === null ? await readItems(db, planList({ isWhole: true }), 1) : [];
   const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];
   const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
   return [
@@ -137,11 +137,13 @@ async function readDue(
             what: link(
               `/plans/${plan.id}`,
               plan.approvers >= plan.approvers_needed
-                ? `Plan ${plan.id} waits for the daemon`
+                ? plan.blocked === null
+                  ? `Plan ${plan.id} waits for the daemon`
+                  : `Plan ${plan.id} is approved and blocked`
                 : `Approve or reject plan ${plan.id}`,
             ),
             when: 'now',
-            why: `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
+            why: plan.blocked ?? `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
           },
         ]
       : []),

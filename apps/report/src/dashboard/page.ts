@@ -29,6 +29,7 @@ interface Done {
 const flashMessages = {
   approved: 'You have approved the plan.',
   rejected: 'You have rejected the plan.',
+  made: 'This plan has only the chosen keys. Approve it here.',
   exempted: 'The exemption is granted.',
   ended: 'The exemption has ended.',
   session_ended: 'The session has ended.',

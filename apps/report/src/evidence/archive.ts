@@ -110,7 +110,7 @@ const folderOf = ({ id }: Control) => id.replaceAll(':', '_');
 
 /** Returns, by key, what the newest plan of the period does about it. */
 async function readStatuses(snapshot: Snapshot, { from, to }: Period): Promise<Map<string, string>> {
-  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
+  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, isWhole: true }), 1);
   const statuses = new Map<string, string>();
   if (plan === undefined) return statuses;
   for await (const items of snapshot.stream(findingList({ planId: plan.id }, null)))

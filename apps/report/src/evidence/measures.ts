@@ -111,7 +111,7 @@ const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days 
 
 /** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as created at that time. */
 async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
-  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to }), 1);
+  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, isWhole: true }), 1);
   const planId = plan?.id ?? '';
   const missing = plan === undefined ? { missing: 'No plan was created in the period.' } : {};
   return { ...rowsOf(snapshot, findingList({ planId }, null)), isException: false, ...missing };

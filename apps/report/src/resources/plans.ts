@@ -1,5 +1,7 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import {
+  choosePart,
+  type EnforcementState,
   findingItem,
   findingList,
   hasApproved as hasApprovedPlan,
@@ -7,16 +9,19 @@ import {
   planDecisionList,
   planItem,
   planList,
+  readEnforcementState,
+  readItems,
   readPlanDocument,
+  reviewList,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
-import { approvePlan, rejectPlan } from '../actions/plans.ts';
+import { approvePlan, makePart, rejectPlan } from '../actions/plans.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { facts, type Html, link, section, time } from '../dashboard/html.ts';
+import { facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { reason, word } from '../parameters.ts';
+import { digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { findingColumns } from './findings.ts';
@@ -47,6 +52,11 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
         held: 'Held',
         reported: 'Reported',
         revoked: 'Revoked',
+        blocked: { label: 'Blocked', is: 'text' },
+        superseded_by: {
+          label: 'Superseded by',
+          cell: ({ superseded_by: by }) => (by === null ? '' : link(`/plans/${by}`, by)),
+        },
         approvals: { label: 'Approvals', is: 'text', cell: standing },
       }),
       empty: 'There is no plan yet. The daemon creates one in each pass.',
@@ -73,9 +83,12 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       columns: findingColumns,
       empty: 'The plan has no such finding.',
     });
+    const state = await readEnforcementState(db);
+    const mayDecide = mayAct(visit.principal, 'operator');
     return {
-      title: `Plan ${id}`,
+      title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
       body: html`
+        ${noticesOf(plan)}
         ${facts([
           ['Created', time(plan.created_at)],
           ['Last produced', time(plan.last_made_at)],
@@ -84,9 +97,14 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ['Reported', plan.reported],
           ['Revoked', plan.revoked],
           ['Approvals', standing(plan)],
+          ...(plan.derived_from === null
+            ? []
+            : [['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)] as [string, Part]]),
+          ['Next pass', state?.nextAt == null ? 'not scheduled' : time(state.nextAt)],
           ['SHA-256', html`<code>${plan.sha256}</code>`],
         ])}
-        ${mayAct(visit.principal, 'operator') ? decisionForms(plan, hasApproved) : ''}
+        ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
+        ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan) : ''}
         ${section('Decisions', decisions)}
         ${section('Findings', found)}
       `,
@@ -96,6 +114,16 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     const plan = readParameter(c, 'plan', word);
     await approvePlan(services, { plan, principal });
     return { to: `/plans/${plan}`, said: 'approved' };
+  });
+  pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
+    const plan = readParameter(c, 'plan', word);
+    const given = readForm(partForms, {
+      organization_id: readField(sent, 'organization_id') || undefined,
+      rule: readField(sent, 'rule') || undefined,
+      review_id: readField(sent, 'review_id') || undefined,
+    });
+    const part = await makePart(services, { plan, filter: toPartFilter(given), principal });
+    return { to: `/plans/${part}`, said: 'made' };
   });
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
@@ -162,6 +190,25 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     app,
     {
       method: 'post',
+      path: '/v1/plans/{plan_id}/parts',
+      summary:
+        'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
+      access: operator,
+      params,
+      body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
+      response: planItem,
+      status: 201,
+    },
+    async ({ params: { plan_id: plan }, body, principal }) => {
+      await findPlan(plan);
+      const filter = { ...toPartFilter(body), keys: body.keys };
+      return await findPlan(await makePart(services, { plan, filter, principal }));
+    },
+  );
+  addRoute(
+    app,
+    {
+      method: 'post',
       path: '/v1/plans/{plan_id}/rejections',
       summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
       access: operator,
@@ -184,10 +231,66 @@ function standing({ rejected, approvers, approvers_needed: needed, approvals }: 
   return approvals > 0 ? 'approved before' : 'none';
 }
 
-function decisionForms({ id, items, approvers, approvers_needed: needed }: Plan, hasApproved: boolean): Html {
+const partForms = z.strictObject({
+  organization_id: word.optional(),
+  rule: word.optional(),
+  review_id: digits.optional(),
+});
+
+const toPartFilter = ({ organization_id: organizationId, rule, review_id: review }: z.infer<typeof partForms>) => ({
+  organizationId,
+  rule,
+  review,
+});
+
+/** Returns what keeps a plan from being carried out, as notices. */
+function noticesOf(plan: Plan): Html {
+  const { superseded_by: newer, blocked } = plan;
+  return html`
+    ${newer === null ? '' : html`<p class="notice warn">This plan is superseded: the newest facts give ${link(`/plans/${newer}`, newer)}. It can no longer be approved.</p>`}
+    ${blocked === null ? '' : html`<p class="notice bad">Approved, but blocked: ${blocked}.</p>`}`;
+}
+
+/** Returns the form that makes a part of a plan: of an organization, a rule or a signed review. */
+async function partForm({ db }: Services, { id }: Plan): Promise<Html> {
+  const found = await readItems(db, findingList({ planId: id, disposition: 'planned' }, null), 5000);
+  const distinct = (values: string[]) => [...new Set(values)].toSorted();
+  const signed = await readItems(db, reviewList({ state: 'signed' }), 20);
+  const reviews: { value: string; text: string }[] = [];
+  for (const { id: value, title } of signed)
+    if ((await choosePart(db, id, { review: value })).length > 0) reviews.push({ value, text: `${value}: ${title}` });
+  const select = (name: string, label: string, options: { value: string; text: string }[]) => html`<div class="field">
+    <label for="part-${name}">${label}</label>
+    <select id="part-${name}" name="${name}">
+      <option value="">all</option>
+      ${options.map(({ value, text }) => html`<option value="${value}">${text}</option>`)}
+    </select>
+  </div>`;
+  const asOptions = (values: string[]) => values.map((value) => ({ value, text: value }));
+  return section(
+    'Approve a part',
+    html`<form class="forms" method="post" action="/plans/${id}/parts">
+      <p>Makes a plan of its own from some of these keys. You approve it by its own id; the others stay.</p>
+      ${select('organization_id', 'Organization', asOptions(distinct(found.flatMap(({ key }) => key.organization_id ?? []))))}
+      ${select('rule', 'Rule', asOptions(distinct(found.map(({ rule }) => rule))))}
+      ${select('review_id', 'Signed review', reviews)}
+      <button type="submit">Show this part</button>
+    </form>`,
+  );
+}
+
+function decisionForms(
+  { id, items, approvers, approvers_needed: needed }: Plan,
+  { hasApproved, state }: { hasApproved: boolean; state: EnforcementState | undefined },
+): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
+  const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, at ${time(state.nextAt)}`;
   const waits =
-    approvers >= needed ? 'The daemon carries it out in its next pass.' : 'Another person must also approve it.';
+    approvers < needed
+      ? 'Another person must also approve it.'
+      : state?.whyNotApproved == null
+        ? html`The daemon carries it out in ${pass}.`
+        : `It is blocked: ${state.whyNotApproved}.`;
   const approving = hasApproved
     ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
     : html`<form method="post" action="/plans/${id}/approve">

@@ -64,7 +64,14 @@ test('R3: over the breaker no key is revoked automatically; at the limit keys ar
   const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
   const plan = makePlan(policyOf(), among(flagged, went));
   expect(plan.document.breakers).toEqual([
-    { active: 26, condemned: 6, flagged: 6, percent: 20, scope: '1/organization:acme' },
+    {
+      active: 26,
+      condemned: 6,
+      flagged: 6,
+      flagged_sha256: expect.any(String),
+      percent: 20,
+      scope: '1/organization:acme',
+    },
   ]);
   expect(plan.document.items).toHaveLength(6);
   expect(plan.automatic.every(({ waits }) => waits?.startsWith('the breaker of its scope is open') === true)).toBe(

@@ -1,3 +1,4 @@
+import { sha256 } from '../values/canonical-json.ts';
 import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
@@ -13,6 +14,8 @@ export interface Breaker {
    * Flagged keys that nothing but a quota, a notice or a second listing holds, except those of a plan that a person applied.
    */
   flagged: number;
+  /** The SHA-256 of the numbers of the flagged keys: an approval of a plan covers exactly these. */
+  flagged_sha256: string;
   /** The former name of `flagged`, served for one more version. */
   condemned: number;
   /** All live keys of the scope. */
@@ -24,7 +27,7 @@ export interface Breaker {
 const leastKeysForBreaker = 10;
 
 /** Holds that end automatically and therefore do not exclude a key from the breaker's count. */
-const flaggedKinds = ['over_quota', 'unannounced', 'seen_once'];
+export const flaggedKinds = ['over_quota', 'unannounced', 'seen_once'];
 
 /** Returns the open breakers. The share is compared without rounding: `flagged * 100 > percent * active`. */
 export function openBreakers(
@@ -36,15 +39,26 @@ export function openBreakers(
   const counted = verdicts.filter(
     ({ key, held }) => !key.isAcknowledged && (held === null || flaggedKinds.includes(held.kind)),
   );
-  const flagged = countBy(counted.map(({ key }) => key.scope));
+  const flagged = Map.groupBy(counted, ({ key }) => key.scope);
   return facts.scopes
     .map(({ scope, missing, goneLately }) => ({ scope, active: (live.get(scope) ?? 0) + missing, goneLately }))
     .filter(({ active, goneLately }) => active + goneLately >= leastKeysForBreaker)
     .map(({ scope, active }) => {
-      const count = flagged.get(scope) ?? 0;
-      return { active, condemned: count, flagged: count, percent, scope };
+      const keys = flagged.get(scope) ?? [];
+      return { active, keys, percent, scope };
     })
-    .filter((each) => each.flagged * 100 > percent * each.active)
+    .filter(({ keys, active }) => keys.length * 100 > percent * active)
+    .map(({ active, keys, scope }) => {
+      const numbers = keys.map(({ key }) => key.number).toSorted();
+      return {
+        active,
+        condemned: keys.length,
+        flagged: keys.length,
+        flagged_sha256: sha256(numbers.join()),
+        percent,
+        scope,
+      };
+    })
     .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 

@@ -1,4 +1,4 @@
-export { modeOf, unwantedRotationHold } from './automatic.ts';
+export { flaggedKinds, modeOf, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
 export { evaluate, findingsOf } from './evaluate.ts';
@@ -19,7 +19,9 @@ export { type Hold, incidentHold, revocationHold, type Verdict } from './holds.t
 export { type Assessment, assessor, type Measured } from './measures.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
+  type ApprovedItem,
   hashPolicy,
+  isApprovedContent,
   isSameReason,
   judge,
   makePlan,

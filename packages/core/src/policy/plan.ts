@@ -47,6 +47,11 @@ export interface PlanItem {
   key: PlannedKey;
 }
 
+/** A key to revoke. `sha256` is the hash of what a person approves of it: the key, the action, and the reason by each rule. */
+export interface ApprovedItem extends PlanItem {
+  sha256: string;
+}
+
 /** What no connection can see, and what is therefore in no plan. */
 interface BlindSpot {
   kind: 'personal_keys' | 'clock';
@@ -55,25 +60,29 @@ interface BlindSpot {
 }
 
 /** The version of a plan's shape. A plan of another version is not carried out. */
-export const planVersion = 2;
+export const planVersion = 3;
 
 /**
- * Findings turned into intended actions. Contains only facts and decisions: the same facts give the same bytes and the same hash.
+ * Findings turned into intended actions. Contains only facts and decisions: the same facts give the same bytes and the same hash. A person approves the
+ * items and the breakers under a policy; the rest is shown beside them and may change.
  */
 export interface PlanDocument {
   blind_spots: BlindSpot[];
   breakers: Breaker[];
   held: (PlanItem & { why: Hold })[];
-  items: PlanItem[];
+  items: ApprovedItem[];
   policy_sha256: string;
   reported: PlanItem[];
   version: typeof planVersion;
 }
 
 export interface Plan {
-  /** `p-` and the first twelve digits of the hash. */
+  /** `p-` and the first twelve digits of `approves`: a plan that revokes the same for the same reasons has the same id. */
   id: string;
+  /** The SHA-256 of the document. */
   sha256: string;
+  /** The SHA-256 of what a person approves. */
+  approves: string;
   policySha256: string;
   document: PlanDocument;
   judgements: Judgement[];
@@ -114,10 +123,16 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
+  const approves = hashApproved({
+    policySha256: outline.policySha256,
+    breakers: outline.breakers,
+    items: outline.items.map((item) => hashItem(toItem(item))),
+  });
   let document: PlanDocument | undefined;
   return {
-    id: `p-${digest.slice(0, 12)}`,
+    id: planId(approves),
     sha256: digest,
+    approves,
     policySha256: outline.policySha256,
     get document() {
       document ??= toDocument(outline);
@@ -127,6 +142,44 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
     canonical: () => writeCanonical(outline),
   };
 }
+
+const planId = (approves: string) => `p-${approves.slice(0, 12)}`;
+
+/**
+ * Returns whether a document has the content that a person approves under an id. It recomputes each hash, so a document with other items does not
+ * pass.
+ */
+export function isApprovedContent(document: PlanDocument, { id, approves }: Pick<Plan, 'id' | 'approves'>): boolean {
+  const items = document.items.map(hashItem);
+  const found = hashApproved({ policySha256: document.policy_sha256, breakers: document.breakers, items });
+  return found === approves && planId(found) === id;
+}
+
+/** The lines are those of keywarden.derive_plan_of, which makes a part of a plan in the store. */
+function hashApproved({
+  policySha256,
+  breakers,
+  items,
+}: {
+  policySha256: string;
+  breakers: Breaker[];
+  items: string[];
+}): string {
+  const hash = createHash('sha256');
+  hash.update(`${planVersion}\n${policySha256}\n`);
+  for (const { scope, flagged_sha256: flagged } of breakers) hash.update(`${scope} ${flagged}\n`);
+  for (const item of items) hash.update(`\n${item}`);
+  return hash.digest('hex');
+}
+
+/** Returns the hash of what a person approves of a key. The number of keys in its group changes with every revocation, so it does not count. */
+function hashItem({ action, findings, key: { number, scope, id, kind } }: PlanItem): string {
+  const reasons = findings.map(({ rule, evidence }) => ({ rule, evidence: withoutCount(evidence) }));
+  return sha256(canonicalJson({ action, findings: reasons, key: { id, kind, number, scope } }));
+}
+
+const withoutCount = (evidence: PlannedEvidence): unknown =>
+  JSON.parse(JSON.stringify(evidence, (name, value: unknown) => (name === 'count' ? undefined : value)));
 
 /** The parts of a document. For a million keys the document is built only when it is read. */
 interface Outline {
@@ -186,7 +239,7 @@ function toDocument({ blindSpots, breakers, held, items, policySha256, reported 
     blind_spots: blindSpots,
     breakers,
     held: held.map(toHeldItem),
-    items: items.map(toItem),
+    items: items.map(toApprovedItem),
     policy_sha256: policySha256,
     reported: reported.map(toItem),
     version: planVersion,
@@ -200,7 +253,7 @@ function* writeCanonical({ blindSpots, breakers, held, items, policySha256, repo
   yield `{"blind_spots":${JSON.stringify(blindSpots)},"breakers":${JSON.stringify(breakers)},"held":[`;
   yield* inChunks(held, toHeldItem);
   yield '],"items":[';
-  yield* inChunks(items, toItem);
+  yield* inChunks(items, toApprovedItem);
   yield `],"policy_sha256":${JSON.stringify(policySha256)},"reported":[`;
   yield* inChunks(reported, toItem);
   yield `],"version":${planVersion}}`;
@@ -231,6 +284,11 @@ const strength: Record<Action, number> = { report: 0, notify: 1, rotate: 2, revo
 
 function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
+}
+
+function toApprovedItem(verdict: Told): ApprovedItem {
+  const item = toItem(verdict);
+  return { ...item, sha256: hashItem(item) };
 }
 
 /** Returns a key with the findings that it is revoked for, as plans contain it. */

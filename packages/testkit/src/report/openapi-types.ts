@@ -601,6 +601,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/plans/{plan_id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id
+         * @description Role operator. For tokens that see all organizations.
+         */
+        post: operations["postPlansByPlanIdParts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/plans/{plan_id}/rejections": {
         parameters: {
             query?: never;
@@ -1439,6 +1459,12 @@ export interface components {
             approvers: number;
             approvers_needed: number;
             rejected: boolean;
+            /** @description The plan that this one is a part of */
+            derived_from: string | null;
+            /** @description The newer plan, which can be approved instead */
+            superseded_by: string | null;
+            /** @description Why the daemon does not carry out an approved plan, as of its last pass */
+            blocked: string | null;
             /** @description Keys that were revoked under this plan */
             revoked: number;
         };
@@ -1461,6 +1487,12 @@ export interface components {
             approvers: number;
             approvers_needed: number;
             rejected: boolean;
+            /** @description The plan that this one is a part of */
+            derived_from: string | null;
+            /** @description The newer plan, which can be approved instead */
+            superseded_by: string | null;
+            /** @description Why the daemon does not carry out an approved plan, as of its last pass */
+            blocked: string | null;
             /** @description Keys that were revoked under this plan */
             revoked: number;
             document: {
@@ -4967,6 +4999,127 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Approves a plan produced within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description A parameter is unknown or invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token is missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token lacks the required role or organizations */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description It does not exist, or the token cannot see it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too long */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is not JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is valid but cannot be carried out */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens from this network, or too many exports at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postPlansByPlanIdParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    organization_id?: string;
+                    rule?: string;
+                    review_id?: string;
+                    keys?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id */
             201: {
                 headers: {
                     [name: string]: unknown;

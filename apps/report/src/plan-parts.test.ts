@@ -1,0 +1,92 @@
+import { isApprovedContent, type PlanDocument } from '@keywarden/core/policy';
+import { listReportApprovals } from '@keywarden/db/daemon';
+import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
+import { beforeAll, expect, inject, test } from 'vitest';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+  // A key in an open rotation is revoked only by that rotation.
+  await fixture.store.sql`update keywarden.rotation set ended_at = now()`;
+  await fixture.store.sql`update keywarden.connection set own_key_id = '13'`;
+  // A key in use: if all keys of an organization are flagged, one stays.
+  await fixture.store.sql`
+    insert into keywarden.credential (control_plane_number, scope, id, kind, organization_id, name, creator_id, created_at, last_used_at, first_seen_at,
+      present_since)
+    select control_plane_number, scope, '99', kind, organization_id, 'busy', creator_id, created_at, '2026-05-31T23:00Z', first_seen_at, present_since
+    from keywarden.credential where id = '9007199254740993'`;
+  return async () => await fixture.close();
+});
+
+const post = async (path: string, { as = 'operator', body }: { as?: string; body?: object } = {}) =>
+  await fixture.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
+const partOf = async (id: string, filter: object) => await post(`/v1/plans/${id}/parts`, { body: filter });
+const approve = async (id: string, as?: string) =>
+  await post(`/v1/plans/${id}/approvals`, as === undefined ? {} : { as });
+const twelve = () => fixture.keys['12'];
+const documentOf = async (id: string) =>
+  (await fixture.ask(`/v1/plans/${id}`)).body.document as unknown as PlanDocument;
+
+test('a part of a plan is a plan of its own: hashed, with exactly the chosen keys, and approved alone', async () => {
+  const whole = await plan(fixture.daemon);
+  expect((await documentOf(whole)).items.map(({ key }) => key.id).toSorted()).toEqual(['12', '9007199254740993']);
+  const made = await partOf(whole, { keys: [twelve()] });
+  expect([made.status, made.body.items, made.body.derived_from]).toEqual([201, 1, whole]);
+  const id = String(made.body.id);
+  const document = await documentOf(id);
+  expect(document.items.map(({ key }) => key.id)).toEqual(['12']);
+  const [row] = await fixture.store.sql`select approves from keywarden.plan where id = ${id}`;
+  expect(isApprovedContent(document, { id, approves: String(row?.approves) })).toBe(true);
+  const changed = {
+    ...document,
+    items: document.items.map((item) => ({ ...item, key: { ...item.key, number: '1' } })),
+  };
+  expect(isApprovedContent(changed, { id, approves: String(row?.approves) })).toBe(false);
+  // The same keys of the same plan are the same part, however they are chosen.
+  expect(
+    (await partOf(whole, { keys: [twelve(), fixture.keys['13']], rule: 'never-used', organization_id: 'acme' })).body
+      .id,
+  ).toBe(id);
+  expect((await partOf(id, { organization_id: 'acme' })).body.id).toBe(id);
+  expect((await approve(id)).status).toBe(201);
+  expect((await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId)).toEqual([id]);
+  const findings = (await fixture.ask(`/v1/findings?plan_id=${id}`)).body.items;
+  expect(findings.map((finding) => finding.disposition)).toEqual(['planned']);
+  // The newest plan is still the whole one.
+  expect((await fixture.ask('/v1/findings')).body.items.length).toBeGreaterThan(1);
+});
+
+test('a part of no key, of a plan that does not exist, by a viewer, or with a bad key is refused', async () => {
+  const whole = await plan(fixture.daemon);
+  const nobody = await partOf(whole, { organization_id: 'nobody' });
+  expect([nobody.status, nobody.body.detail]).toEqual([409, expect.stringContaining('no key that matches')]);
+  expect((await partOf('p-none', {})).status).toBe(404);
+  expect((await partOf(whole, { keys: ['x'] })).status).toBe(400);
+  expect((await post(`/v1/plans/${whole}/parts`, { as: 'viewer', body: {} })).status).toBe(403);
+});
+
+test('parts of a plan that one person approves count together: nobody avoids the second person', async () => {
+  const whole = await plan(fixture.daemon, { second_person_above: 1 });
+  const partIds = async (keys: (string | undefined)[]) => String((await partOf(whole, { keys })).body.id);
+  const first = await partIds([twelve()]);
+  const second = await partIds([fixture.keys['9007199254740993']]);
+  expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  expect((await approve(second)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+  const carriedOut = async () => (await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId);
+  expect(await carriedOut()).toContain(first);
+  expect(await carriedOut()).not.toContain(second);
+  expect((await approve(second, 'second operator')).body).toMatchObject({ approvers: 2 });
+  expect(await carriedOut()).toContain(second);
+});
+
+test('a superseded plan and its parts are marked, and cannot be approved or divided', async () => {
+  const old = await plan(fixture.daemon, { second_person_above: 5 });
+  const part = String((await partOf(old, { keys: [twelve()] })).body.id);
+  const newer = await plan(fixture.daemon, { second_person_above: 6 });
+  for (const id of [old, part]) {
+    expect((await fixture.ask(`/v1/plans/${id}`)).body.superseded_by).toBe(newer);
+    expect((await approve(id)).status).toBe(409);
+    expect((await partOf(id, { organization_id: 'acme' })).status).toBe(409);
+  }
+  expect((await fixture.ask(`/v1/plans/${newer}`)).body.superseded_by).toBeNull();
+});

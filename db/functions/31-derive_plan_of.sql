@@ -1,0 +1,40 @@
+-- Makes the part of a plan that revokes only these keys, and returns its id. The same keys of the same plan are the same part. Returns null for a plan
+-- that does not exist or has none of the keys. Its hashes are those of packages/core/src/policy/plan.ts.
+create or replace function keywarden.derive_plan_of(parent text, keys bigint[]) returns text
+  language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  whole keywarden.plan;
+  chosen record;
+  document text;
+  approved text;
+  made text;
+begin
+  select p.* into whole from keywarden.plan p where p.id = parent and p.approves is not null;
+  if whole.id is null then
+    return null;
+  end if;
+  -- Elements of json keep their text, which is canonical.
+  select string_agg(i.item::text, ',' order by i.place) as items, string_agg(e'\n' || (i.item ->> 'sha256'), '' order by i.place) as hashes,
+      count(*) as count into chosen
+    from json_array_elements(whole.document::json -> 'items') with ordinality i(item, place)
+    where (i.item -> 'key' ->> 'number')::bigint = any(keys);
+  if chosen.count = 0 then
+    return null;
+  end if;
+  document := '{"blind_spots":[],"breakers":[],"held":[],"items":[' || chosen.items || '],"policy_sha256":"' || whole.policy_sha256
+    || '","reported":[],"version":3}';
+  approved := encode(sha256(convert_to('3' || e'\n' || whole.policy_sha256 || e'\n' || chosen.hashes, 'UTF8')), 'hex');
+  made := 'p-' || left(approved, 12);
+  insert into keywarden.plan (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, last_made_at)
+    values (made, encode(sha256(convert_to(document, 'UTF8')), 'hex'), approved, document, chosen.count, 0, 0, whole.policy_sha256,
+      coalesce(whole.derived_from, whole.id), whole.last_made_at)
+    on conflict (id) do update set last_made_at = greatest(plan.last_made_at, excluded.last_made_at),
+      derived_from = case when plan.derived_from is null then null else excluded.derived_from end;
+  if not exists (select from keywarden.finding f where f.plan_id = made) then
+    insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
+      select made, f.key_number, f.rule, f.action, f.disposition, f.why_held, f.hold_kind, f.rule_limit, f.evidence, f.reason
+      from keywarden.finding_now f where f.plan_id = whole.id and f.key_number = any(keys) and f.action = 'revoke' order by f.number;
+  end if;
+  return made;
+end
+$$;

@@ -1,0 +1,43 @@
+import { sql as fragment } from 'drizzle-orm';
+import { time } from '../item.ts';
+import type { Reader } from '../list.ts';
+import { enforcementState } from '../schema/plans.ts';
+import type { Db } from '../sql.ts';
+
+/** What the last pass of a machine found that it may carry out. Times are RFC 3339. */
+export interface EnforcementState {
+  /** Why no approval of the report is carried out; null if approvals are. */
+  whyNotApproved: string | null;
+  /** Why nothing is revoked automatically; null if it may be. */
+  whyNotAutomatic: string | null;
+  /** Only approvals after this time are carried out; null for all. */
+  approvalsSince: string | null;
+  /** When the next pass begins; null if it is not scheduled. */
+  nextAt: string | null;
+}
+
+/** Records what a machine may carry out. */
+export async function saveEnforcementState(db: Db, machine: string, state: EnforcementState): Promise<void> {
+  const row = { ...state, at: fragment`now()` };
+  await db
+    .insert(enforcementState)
+    .values({ machine, ...row })
+    .onConflictDoUpdate({ target: enforcementState.machine, set: row });
+}
+
+/** Returns the state of the machine that ran a pass last, with the time of that pass; undefined before the first one. */
+export async function readEnforcementState(db: Reader): Promise<(EnforcementState & { at: string }) | undefined> {
+  const [row] = await db.execute(fragment`
+    select ${time(fragment`s.at`)} as at, s.why_not_approved, s.why_not_automatic, ${time(fragment`s.approvals_since`)} as approvals_since,
+      ${time(fragment`s.next_at`)} as next_at
+    from keywarden.enforcement_state s order by s.at desc limit 1`);
+  if (row === undefined) return undefined;
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : null);
+  return {
+    at: String(row.at),
+    whyNotApproved: textOf(row.why_not_approved),
+    whyNotAutomatic: textOf(row.why_not_automatic),
+    approvalsSince: textOf(row.approvals_since),
+    nextAt: textOf(row.next_at),
+  };
+}

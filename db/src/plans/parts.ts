@@ -1,0 +1,52 @@
+import { sql as fragment } from 'drizzle-orm';
+import { type Reader, when } from '../list.ts';
+import type { Sql } from '../sql.ts';
+import type { Principal } from '../tokens/authenticate.ts';
+
+/** Which keys of a plan a part of it revokes. All given conditions must hold. */
+export interface PartFilter {
+  organizationId?: string | undefined;
+  /** A rule that flags the key. */
+  rule?: string | undefined;
+  /** A signed review that decided to revoke the key. */
+  review?: string | undefined;
+  /** The store's numbers of the keys. */
+  keys?: string[] | undefined;
+}
+
+/** Returns the numbers of the keys that a plan would revoke and that the filter chooses. */
+export async function choosePart(db: Reader, plan: string, filter: PartFilter): Promise<string[]> {
+  const tests = [
+    fragment`f.plan_id = ${plan} and f.disposition = 'planned'`,
+    when(filter.organizationId, (id) => fragment`k.organization_id = ${id}`),
+    when(filter.rule, (rule) => fragment`f.rule = ${rule}`),
+    when(
+      filter.review,
+      (
+        review,
+      ) => fragment`exists (select from keywarden.review_item_now i join keywarden.review_signature s on s.review_number = i.review_number
+        where i.review_number::text = ${review} and i.key_number = k.number and i.decision = 'revoke')`,
+    ),
+    when(filter.keys, (keys) => fragment`k.number = any(${fragment.param(keys)}::bigint[])`),
+  ].filter((test) => test !== undefined);
+  const rows = await db.execute(fragment`
+    select distinct k.number::text as number, k.number as place from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
+    where ${fragment.join(tests, fragment` and `)} order by place`);
+  return rows.map((row) => String(row.number));
+}
+
+/** Makes the part of a plan that revokes only these keys, at the command line. Returns its id; null if the plan has none of them. */
+export async function derivePlan(sql: Sql, { plan, keys }: { plan: string; keys: string[] }): Promise<string | null> {
+  const [row] = await sql`select keywarden.derive_plan_of(${plan}, ${keys}::text[]::bigint[]) as id`;
+  return row?.id == null ? null : String(row.id);
+}
+
+/** Makes a part of a plan as the principal. Returns null for a plan that is superseded or has none of the keys. */
+export async function derivePlanAs(
+  sql: Sql,
+  { plan, keys, principal }: { plan: string; keys: string[]; principal: Principal },
+): Promise<string | null> {
+  const [row] =
+    await sql`select keywarden.derive_plan(${principal.credential}, ${plan}, ${keys}::text[]::bigint[]) as id`;
+  return row?.id == null ? null : String(row.id);
+}
