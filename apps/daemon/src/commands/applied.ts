@@ -1,5 +1,5 @@
 import type { Applied } from '../enforce/apply.ts';
-import { renderTable } from './common.ts';
+import { renderTable } from './table.ts';
 
 /** Returns the result of applying a plan, for machines. */
 export function appliedToJson({ items, doneBefore, stopped }: Applied) {

@@ -10,8 +10,9 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 export interface ApplyOptions {
   yes?: boolean;

@@ -5,8 +5,8 @@ import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 /** Replays a policy over the stored observations. Changes nothing. */
 export async function backtestCommand({

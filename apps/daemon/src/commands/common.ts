@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { parseDuration } from '@keywarden/core/values';
-import { printableCell, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
 
 /**
  * Returns the name of the user who runs the command. In many containers the user has no name: then returns its number.
@@ -23,21 +23,4 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
     throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
   if (atMs <= Date.parse(now)) throw usageError(`${text} is in the past; ${what} must end in the future.`);
   return new Date(atMs).toISOString();
-}
-
-/**
- * Returns rows as columns, each as wide as its widest cell. The last column is not padded. A cell is one line without terminal control
- * characters.
- */
-export function renderTable(headers: string[], given: string[][]): string {
-  const rows = given.map((row) => row.map(printableCell));
-  const widths = headers.map((header, column) =>
-    Math.max(header.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: string[]) =>
-    cells
-      .map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
-      .join('  ')
-      .trimEnd();
-  return [headers, ...rows].map(line).join('\n');
 }

@@ -9,8 +9,8 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
-import { renderTable } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 const batch = 500;
 

@@ -1,7 +1,8 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
 const mostListed = 1000;

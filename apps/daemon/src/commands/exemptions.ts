@@ -5,8 +5,9 @@ import { type Connection, usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
-import { parseUntil, renderTable, userName } from './common.ts';
+import { parseUntil, userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;

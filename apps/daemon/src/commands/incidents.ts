@@ -1,8 +1,9 @@
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 const shown = 200;
 

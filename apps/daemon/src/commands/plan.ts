@@ -1,4 +1,4 @@
-import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
+import type { Plan } from '@keywarden/core/policy';
 import { choosePart, derivePlan } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -6,7 +6,7 @@ import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
-import { renderTable } from './common.ts';
+import { describePlan, renderPlan } from './plan-text.ts';
 import { printJson, withContext } from './session.ts';
 
 export interface PlanOptions {
@@ -73,83 +73,4 @@ function describeBlindness({ config }: Context, connections: Connection[], { doc
   ];
   if (others.length === 0) return clocks;
   return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];
-}
-
-/** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
-function describePlan({ document, judgements, automatic }: Plan) {
-  const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
-  const alone = new Map(automatic.map((each) => [each.verdict.key.number, each]));
-  const withReasons = <T extends PlanItem>(items: T[]) =>
-    items.map((item) => ({
-      ...item,
-      reasons: (byKey.get(item.key.number) ?? [])
-        .filter(({ rule }) => item.findings.some((each) => each.rule === rule.name))
-        .map((finding) => ({ rule: finding.rule.name, reason: explain(finding) })),
-    }));
-  return {
-    items: withReasons(document.items).map((item) => {
-      const own = alone.get(item.key.number);
-      return { ...item, enforced: own !== undefined, waits: own?.waits ?? null };
-    }),
-    held: withReasons(document.held),
-    reported: withReasons(document.reported),
-    breakers: document.breakers,
-    blind_spots: document.blind_spots,
-  };
-}
-
-function renderPlan(plan: Plan & { isNew: boolean }): string {
-  const { items, held, reported, breakers } = describePlan(plan);
-  const cells = ({ key, reasons }: (typeof items)[number] | (typeof reported)[number]) => [
-    key.id,
-    key.kind,
-    key.name,
-    key.organization_id ?? '(personal)',
-    key.owner,
-    reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
-  ];
-  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'WHY'];
-  const sections = [
-    `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
-  ];
-  if (items.length > 0) sections.push(`To revoke, if you approve:\n${renderTable(headers, byPlace(items).map(cells))}`);
-  if (held.length > 0) {
-    const rows = byPlace(held).map((item) => [
-      ...cells(item).slice(0, 5),
-      [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
-    ]);
-    sections.push(`Flagged, but held:\n${renderTable(headers, rows)}`);
-  }
-  if (reported.length > 0) {
-    const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
-    sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows)}`);
-  }
-  const alone = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
-  const calling = breakers.filter(({ scope }) => alone.has(scope)).map(describeBreaker);
-  sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
-  if (items.length > 0)
-    sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);
-  return sections.join('\n\n');
-}
-
-function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {
-  return `The breaker of ${scope} is open: ${flagged} of ${active} keys are flagged, more than ${percent} percent. None is revoked there automatically until a person applies this plan.`;
-}
-
-function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {
-  const enforced = items.filter((item) => item.enforced);
-  if (enforced.length === 0) return [];
-  const waiting = [...Map.groupBy(enforced, ({ waits }) => waits ?? '')].filter(([why]) => why !== '');
-  const going = enforced.length - waiting.reduce((sum, [, group]) => sum + group.length, 0);
-  return [
-    [
-      `${enforced.length} of them are in mode: enforce; the next run of the schedule enforce may revoke ${going}.`,
-      ...waiting.map(([why, group]) => `${group.length} wait: ${why}.`),
-    ].join('\n'),
-  ];
-}
-
-/** Groups the items by organization, for reading. */
-function byPlace<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {
-  return items.toSorted((a, b) => (a.key.organization_id ?? '').localeCompare(b.key.organization_id ?? ''));
 }

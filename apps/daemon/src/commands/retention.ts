@@ -1,8 +1,9 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 /**
  * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.

@@ -7,9 +7,10 @@ import { type Rotated, rotate } from '../rotate/rotate.ts';
 import type { Run } from '../rotate/run.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 export interface RotateOptions {
   sink?: string;

@@ -4,8 +4,9 @@ import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { withProcessLock } from '../process-lock.ts';
-import { renderTable, userName } from './common.ts';
+import { userName } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 export interface RotationsOptions {
   all?: boolean;

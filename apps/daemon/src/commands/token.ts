@@ -1,7 +1,8 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
-import { parseUntil, renderTable } from './common.ts';
+import { parseUntil } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { renderTable } from './table.ts';
 
 /** Tokens are created and revoked in a role of their own. */
 const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;

@@ -175,7 +175,7 @@ test('R1: when members can no longer be listed, who has left is unknown once tha
 test('a name with terminal control characters stays one cell of its table', async () => {
   await prepareBetween(['busy']);
   await mint('x\u001b[2K\u202Ey');
-  const { renderTable } = await import('../commands/common.ts');
+  const { renderTable } = await import('../commands/table.ts');
   await syncKeys(fixture.context, connectionOf(fixture));
   const rows = await store.sql`select name from keywarden.key where name like 'x%'`;
   expect(
