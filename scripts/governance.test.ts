@@ -106,6 +106,32 @@ test('a part of the plan is a plan of its own, and applies without the rest', as
   expect((await keywarden('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
+test('keys and owners are listed as a table, JSON and CSV; one key is shown with its changes', async () => {
+  const table = await keywarden('keys', 'list', '--idle-for', '30d');
+  expect(table.stdout).toMatch(/KEY +KIND +NAME +ORGANIZATION +OWNER +STATE +LAST USED\n/);
+  expect(table.stdout).toMatch(/ci-one .* active +never/);
+  expect(table.stdout).not.toContain('busy');
+  const items = JSON.parse((await keywarden('keys', 'list', '-o', 'json')).stdout) as { name: string; use: string }[];
+  expect(items.find(({ name }) => name === 'busy')?.use).toBe('used');
+  const csv = (await keywarden('keys', 'list', '--organization', organization, '-o', 'csv')).stdout;
+  expect(csv.split('\n')[0]).toBe('key,kind,name,organization,owner,state,last used');
+  const shown = await keywarden('keys', 'show', idOf('busy'));
+  expect(shown.stdout).toMatch(/^key +\d+ "busy"\n/);
+  expect(shown.stdout).toMatch(/first seen\n/);
+  expect((await keywarden('owner', 'list')).stdout).toMatch(/OWNER +KEYS +ORGANIZATIONS\n/);
+  for (const [words, says] of [
+    [['keys', 'list', '-o', 'xml'], /There is no output xml; use one of table, json, csv\./],
+    [['keys', 'list', '--state', 'odd'], /There is no state odd; use one of active, missing, gone\./],
+    [['keys', 'list', '--organization', 'nosuch'], /There is no organization nosuch in the store; it has \S+\.\n$/],
+    [
+      ['token', 'create', '--name', 'x', '--role', 'viewer', '--organization', 'nosuch'],
+      /There is no organization nosuch/,
+    ],
+    [['exempt', '--kind', 'robot', '--reason', 'x', '--until', '10d'], /There is no kind robot; use one of personal, /],
+  ] as const)
+    expect(await keywarden(...words)).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
+});
+
 test('an exemption by pattern covers the existing keys, with reason, grantor and end, and expires automatically', async () => {
   const granted = await keywarden('exempt', '--name', 'ci-*', '--reason', 'moved next week', '--until', '10d');
   expect(granted).toMatchObject({

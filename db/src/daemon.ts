@@ -32,6 +32,7 @@ export { readHistory } from './keys/history.ts';
 export { type InventoryCoverage, listInventoryCoverage, listSuspectScopes } from './keys/inventory.ts';
 export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
+export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/list.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
@@ -73,8 +74,8 @@ export {
   type OpenWalk,
   type WalkedProject,
 } from './operations/walks.ts';
-export { readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
-export { type Assignment, assignOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
+export { listOrganizationIds, readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
+export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
 export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses/pauses.ts';
 export { type EnforcementState, readEnforcementState, saveEnforcementState } from './plans/enforcement-state.ts';
 export { choosePart, derivePlan, type PartFilter } from './plans/parts.ts';

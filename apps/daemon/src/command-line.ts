@@ -12,6 +12,7 @@ import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-s
 import { enforceCommand } from './commands/enforce.ts';
 import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
+import { type KeysOptions, keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
 import { armCommand, disarmCommand, pauseCommand, resumeCommand } from './commands/pause.ts';
@@ -148,7 +149,29 @@ export function describe(done: (code: number) => void): Command {
     .option('--end <number>', 'end this exemption now')
     .option('--json', 'print JSON')
     .action(async (options: { all?: boolean; end?: string; json?: boolean }) => done(await exemptionsCommand(options)));
+  const keys = program.command('keys').description('Look at the stored API keys');
+  keys
+    .command('list')
+    .description('List the keys that exist, with owner, state and last use')
+    .option('--organization <id>', 'only keys of this organization')
+    .option('--owner <name>', 'only keys of this owner')
+    .option('--name <text>', 'only keys whose name contains this')
+    .option('--state <state>', 'only keys in this state: active, missing or gone')
+    .option('--idle-for <duration>', 'only keys that were not used for longer than this: 90d')
+    .option('-o, --output <form>', 'table, json or csv')
+    .action(async (options: KeysOptions) => done(await keysListCommand(options)));
+  keys
+    .command('show')
+    .description('Show one key with its uses and changes')
+    .argument('<key>', 'the id of the key')
+    .option('--json', 'print JSON')
+    .action(async (key: string, options: { json?: boolean }) => done(await keysShowCommand(key, options)));
   const owner = program.command('owner').description('Assign owners to keys; by default the creator is the owner');
+  owner
+    .command('list')
+    .description('List the owners of keys, each with the number of their keys')
+    .option('-o, --output <form>', 'table, json or csv')
+    .action(async (options: { output?: string }) => done(await ownerListCommand(options)));
   owner
     .command('set')
     .description('Assign an owner to one key')

@@ -1,7 +1,7 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
-import { member, memberListing } from '../schema/organizations.ts';
+import { member, memberListing, organization } from '../schema/organizations.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
@@ -84,4 +84,10 @@ export async function readMemberRole(
     .from(member)
     .where(and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId), ofUser));
   return row?.role ?? null;
+}
+
+/** Lists the ids of the organizations that were ever listed. */
+export async function listOrganizationIds(db: Db): Promise<string[]> {
+  const rows = await db.selectDistinct({ id: organization.id }).from(organization).orderBy(organization.id);
+  return rows.map(({ id }) => id);
 }

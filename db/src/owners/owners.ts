@@ -1,5 +1,6 @@
 import { keyKinds } from '@keywarden/core/wire';
-import { and, asc, isNull } from 'drizzle-orm';
+import { and, asc, sql as fragment, isNull } from 'drizzle-orm';
+import type { Reader } from '../list.ts';
 import { credential } from '../schema/keys.ts';
 import { anyOf, type Db, type Sql, toJson } from '../sql.ts';
 
@@ -39,4 +40,24 @@ export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise
     .from(credential)
     .where(and(isNull(credential.goneAt), withOthers ? undefined : anyOf(kind, keyKinds)))
     .orderBy(asc(number));
+}
+
+/** An owner with the number and the organizations of their live keys. */
+export interface KeyOwner {
+  owner: string;
+  keys: number;
+  organizations: string[];
+}
+
+/** Lists the owners of live API keys by name. */
+export async function listKeyOwners(db: Reader): Promise<KeyOwner[]> {
+  const rows = await db.execute(fragment`
+    select w.owner, count(*)::int as keys, coalesce(array_agg(distinct k.organization_id) filter (where k.organization_id is not null), '{}') as organizations
+    from keywarden.key k join keywarden.key_owner_now w on w.key_number = k.number
+    where k.gone_at is null and k.missing_since is null group by 1 order by 1`);
+  return rows.map((row) => ({
+    owner: String(row.owner),
+    keys: Number(row.keys),
+    organizations: row.organizations as string[],
+  }));
 }

@@ -1,8 +1,9 @@
 import { makeGlobTest } from '@keywarden/core/values';
-import { keyKinds } from '@keywarden/core/wire';
+import { credentialKinds, keyKinds } from '@keywarden/core/wire';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
+import { requireOrganization } from './store-names.ts';
 
 /**
  * Returns a function that finds a live key by its id, or by SCOPE/ID if two control planes or accounts share the id. It throws a UserError
@@ -49,6 +50,10 @@ export async function chooseKeys(
   if (names.length > 0 === isPattern)
     throw usageError('Specify keys by id, or select them with --name, --organization or --kind; not both.');
   if (!isPattern) return names.map(makeKeyFinder(keys));
+  const { kind } = pattern;
+  if (kind !== undefined && !credentialKinds.some((each) => each === kind))
+    throw usageError(`There is no kind ${kind}; use one of ${credentialKinds.join(', ')}.`);
+  if (pattern.organization !== undefined) await requireOrganization(store.db, pattern.organization);
   const hasName = pattern.name === undefined ? undefined : makeGlobTest(pattern.name);
   const found = keys.filter(
     (key) =>

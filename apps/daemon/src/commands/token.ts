@@ -2,6 +2,7 @@ import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import { parseUntil } from './common.ts';
 import { printJson, withContext } from './session.ts';
+import { requireOrganization } from './store-names.ts';
 import { renderTable } from './table.ts';
 
 /** Tokens are created and revoked in a role of their own. */
@@ -24,6 +25,7 @@ export async function tokenCreateCommand({
   const now = new Date().toISOString();
   const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
   return await withContext(async ({ store }) => {
+    for (const id of organization ?? []) await requireOrganization(store.db, id);
     const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
     print(token.secret);
     printError(

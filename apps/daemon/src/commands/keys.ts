@@ -1,0 +1,127 @@
+import { parseDuration } from '@keywarden/core/values';
+import {
+  type KeyFilter,
+  keyList,
+  keyObservationList,
+  keyUseList,
+  listKeyOwners,
+  listLiveKeys,
+  readItems,
+} from '@keywarden/db/daemon';
+import { exitCode, print, usageError } from '@keywarden/runtime';
+import { makeKeyFinder } from './choose-keys.ts';
+import { type Output, outputs, renderRows } from './output.ts';
+import { printJson, withContext } from './session.ts';
+import { requireOrganization } from './store-names.ts';
+import { renderTable } from './table.ts';
+
+/** More than any store has, because scripts need the complete list. */
+const shown = 1_000_000;
+
+export interface KeysOptions {
+  organization?: string;
+  owner?: string;
+  name?: string;
+  state?: string;
+  idleFor?: string;
+  output?: Output;
+}
+
+const states = ['active', 'missing', 'gone'] as const;
+const withoutControlPlane = { needsControlPlane: false };
+
+/** Lists the stored keys that match, as a table, JSON or CSV. */
+export async function keysListCommand({
+  organization,
+  owner,
+  name,
+  state,
+  idleFor,
+  output,
+}: KeysOptions): Promise<number> {
+  const wanted = states.find((each) => each === state);
+  if (state !== undefined && wanted === undefined)
+    throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
+  const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
+  if (idleFor !== undefined && idleMs === undefined) throw usageError(`${idleFor} is not a duration; write it as 90d.`);
+  const form = outputs(output);
+  return await withContext(async ({ store }) => {
+    if (organization !== undefined) await requireOrganization(store.db, organization);
+    const filter: KeyFilter = {
+      organizationId: organization,
+      owner,
+      text: name,
+      idleMs,
+      state: wanted,
+      isThere: wanted === undefined,
+    };
+    const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
+    const rows = keys.map((key) => ({
+      key: key.id,
+      kind: key.kind,
+      name: key.name,
+      organization: key.organization_id ?? '(personal)',
+      owner: key.owner,
+      state: key.state,
+      'last used': key.use === 'used' ? (key.last_used_at ?? '') : key.use,
+    }));
+    print(renderRows(rows, { form, items: keys, none: 'No key matches.' }));
+    return exitCode.done;
+  }, withoutControlPlane);
+}
+
+/** Shows one key: its record, its uses by hour, and what changed about it. */
+export async function keysShowCommand(name: string, { json }: { json?: boolean }): Promise<number> {
+  return await withContext(async ({ store }) => {
+    const { number } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: false }))(name);
+    const [key] = await readItems(store.db, keyList({ number }, { organizations: null }), 1);
+    if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
+    const uses = await readItems(store.db, keyUseList(number), json ? shown : 10);
+    const changes = await readItems(store.db, keyObservationList(number), shown);
+    if (json) {
+      printJson({ ...key, uses, observations: changes });
+      return exitCode.done;
+    }
+    const facts: [string, string | null][] = [
+      ['key', `${key.id} "${key.name}"`],
+      ['kind', key.kind],
+      ['scope', key.scope],
+      ['project', key.project_id],
+      ['owner', key.owner],
+      ['creator', key.creator.name ?? key.creator.id],
+      ['state', key.state],
+      ['created', key.created_at],
+      ['last used', key.use === 'used' ? key.last_used_at : key.use],
+      ['from', key.last_used_from],
+      ['first seen', key.first_seen_at],
+      ['last seen', key.last_seen_at],
+      ['gone', key.gone_at],
+    ];
+    const known = facts.flatMap(([label, value]) => (value === null ? [] : [`${label.padEnd(12)}${value}`]));
+    const used = uses.map(({ hour, address }) => [hour, address ?? '']);
+    const changed = changes.map(({ seen_at: at, event }) => [at, event.replaceAll('_', ' ')]);
+    print(
+      [
+        known.join('\n'),
+        uses.length === 0 ? 'No use is recorded.' : renderTable(['USED IN THE HOUR', 'FROM'], used),
+        renderTable(['SEEN', 'WHAT CHANGED'], changed),
+      ].join('\n\n'),
+    );
+    return exitCode.done;
+  }, withoutControlPlane);
+}
+
+/** Lists the owners of live keys, each with the number of their keys. */
+export async function ownerListCommand({ output }: { output?: Output }): Promise<number> {
+  const form = outputs(output);
+  return await withContext(async ({ store }) => {
+    const owners = await listKeyOwners(store.db);
+    const rows = owners.map(({ owner, keys, organizations }) => ({
+      owner,
+      keys: String(keys),
+      organizations: organizations.join(' '),
+    }));
+    print(renderRows(rows, { form, items: owners, none: 'No key is live.' }));
+    return exitCode.done;
+  }, withoutControlPlane);
+}
