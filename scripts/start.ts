@@ -104,6 +104,19 @@ function commandOf(file: string, args: string[]): string[] {
   return [process.execPath, ...process.execArgv, fileURLToPath(new URL(`../${file}`, import.meta.url)), ...args];
 }
 
+/** Returns the first tasks for a new user, each with its page. */
+function renderTour(url: string, { plan, oldest }: { plan: string; oldest: string | null }): string[] {
+  const from = oldest === null ? new Date() : new Date(oldest);
+  const month = (offset: number) =>
+    new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);
+  const tasks: [string, string][] = [
+    ['look at the stale keys', `${url}/keys?idle_for=90d`],
+    ['approve a part of the plan', `${url}/plans/${plan}`],
+    ['read a month that is gone upstream', `${url}/operations?from=${month(1)}&to=${month(2)}`],
+  ];
+  return tasks.map(([text, page], index) => `  ${index + 1}. ${text.padEnd(36)} ${page}`);
+}
+
 function serviceEnv(): NodeJS.ProcessEnv {
   return { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' };
 }
@@ -149,6 +162,9 @@ function renderWelcome({
     '',
     'Keywarden runs.',
     ...lines.map(([label, text]) => `  ${label.padEnd(12)} ${text}`),
+    '',
+    'Three things to try in the report (sign in with the first token):',
+    ...renderTour(report.url, { plan: plan.id, oldest: totals.oldest }),
     '',
     'Next, run these commands in another terminal:',
     `  ${settings}npm run keywarden -- plan                  which keys, and why`,

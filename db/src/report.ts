@@ -16,6 +16,7 @@ export {
   readControlPlaneNow,
 } from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
+export { readSuggestions, type Suggestions } from './figures/suggestions.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';

@@ -15,6 +15,7 @@ import { renderErrorPage, wantsPage } from './dashboard/layout.ts';
 import { overviewPage } from './dashboard/overview.ts';
 import { makePages } from './dashboard/page.ts';
 import { signInPages } from './dashboard/sign-in.ts';
+import { createSuggestions } from './dashboard/suggestions.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createLimits } from './limits/limits.ts';
@@ -41,6 +42,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     accessLog,
     failures: createFailureLimit(),
     streams: createStreams({ sql: exportSql, log, accessLog }),
+    suggestions: createSuggestions(limits.sharedReader),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
   const refuse = () => {

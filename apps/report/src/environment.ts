@@ -1,4 +1,4 @@
-import type { Principal, Reader, Snapshot } from '@keywarden/db/report';
+import type { Principal, Reader, Snapshot, Suggestions } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
@@ -65,6 +65,8 @@ export interface Services extends Dependencies {
   failures: FailureLimit;
   streams: Streams;
   accessSql: Sql;
+  /** Values for filters that a caller may choose from, at most a minute old. */
+  suggestions: (organizations: string[] | null) => Promise<Suggestions>;
 }
 
 export type Env = {

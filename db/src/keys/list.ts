@@ -22,6 +22,7 @@ export const keyItem = z
     kind: z.enum(keyKinds),
     name: z.string(),
     organization_id: z.string().nullable(),
+    organization_name: z.string().nullable(),
     project_id: z.string().nullable(),
     creator: z.strictObject({ id: z.string(), name: z.string().nullable() }),
     owner: z.string(),
@@ -136,6 +137,8 @@ function inventoryQuery(
     item: {
       ...columnsOf(keyItem, 'k'),
       number: sql`k.number::text`,
+      organization_name: sql`(select o.name from keywarden.organization o
+        where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
       control_plane: sql`c.base_url`,
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
       owner: sql`w.owner`,

@@ -38,12 +38,15 @@ export const reviewItem = z
 const decisions = z.enum(reviewDecisionDecisions);
 type Decision = z.output<typeof decisions>;
 
+/** Fields that keys in early reviews do not have. */
+const later = { use: true, organization_name: true } as const;
+
 export const reviewedKey = z
   .strictObject({
     review_id: z.string(),
-    key: z.union([keyItem.partial({ use: true }), credentialItem.partial({ use: true })]).meta({
+    key: z.union([keyItem.partial(later), credentialItem.partial(later)]).meta({
       description:
-        'The key or other credential as it was when the review was opened; `use` is missing in early reviews',
+        'The key or other credential as it was when the review was opened; `use` and `organization_name` are missing in early reviews',
     }),
     findings: z.array(
       z.strictObject({ rule: z.string(), action: z.string(), disposition: z.string(), reason: z.string() }),

@@ -106,6 +106,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
   const modes = [
     ['light', 1280],
     ['dark', 1280],
+    ['light', 1024],
     ['light', 390],
   ] as const;
   const everyPlace = () => [
@@ -166,7 +167,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
-  test('each role sees only permitted pages, and an error page links to the overview', async () => {
+  test('each role sees only permitted pages; a wrong filter keeps its input; an error page links to the overview', async () => {
     const page = await browser.newPage();
     await signIn(page, 'acme');
     expect(await page.getByRole('link', { name: 'Plans' }).count()).toBe(0);
@@ -177,6 +178,9 @@ describe.runIf(hasBrowser)('in a browser', () => {
     expect(await mainText(page)).toContain('This spans all organizations');
     await page.goto(`${url}/keys?idle_for=long`);
     expect(await mainText(page)).toContain('idle_for: is not a duration');
+    // What was typed stays.
+    expect(await page.getByLabel('Idle for over').inputValue()).toBe('long');
+    await page.goto(`${url}/nowhere`);
     expect(await page.getByRole('link', { name: 'Go to the overview' }).count()).toBe(1);
     await page.close();
   });

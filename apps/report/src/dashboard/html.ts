@@ -9,8 +9,7 @@ export type Part = Html | string | number | null | Part[];
 /** Returns a time to the minute; its `datetime` and `title` attributes keep the full time. */
 export function time(at: string | null): Part {
   if (at === null) return html`<span class="none">never</span>`;
-  const shown = at.slice(0, 16).replace('T', ' ');
-  return html`<time datetime="${at}" title="${at}">${shown}</time>`;
+  return html`<time datetime="${at}" title="${at}"><span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}</time>`;
 }
 
 /** Returns a key's last use. What is not known is not shown as never. */
@@ -76,12 +75,12 @@ export interface TableOptions<T> {
   head?: (column: Column<T>) => Part;
 }
 
-/** Returns a table that scrolls within its own region on narrow screens, also from the keyboard. */
+/** Returns a table. On a phone each row is a card, with the label of a column before each value. */
 export function table<T>({ caption, columns, items, empty, head = ({ label }) => label }: TableOptions<T>): Html {
   if (items.length === 0) return html`<p class="empty">${empty}</p>`;
   const kind = ({ is }: Column<T>) => (is === undefined ? '' : raw(` class="${is}"`));
   return html`<div class="scroll" role="region" aria-label="${caption}" tabindex="0">
-    <table>
+    <table class="rows">
       <caption class="hidden">${caption}</caption>
       <thead>
         <tr>
@@ -91,7 +90,7 @@ export function table<T>({ caption, columns, items, empty, head = ({ label }) =>
       <tbody>
         ${items.map(
           (item) => html`<tr>
-            ${columns.map((column) => html`<td ${kind(column)}>${column.cell(item)}</td>`)}
+            ${columns.map((column) => html`<td ${kind(column)} data-label="${column.label}"><div>${column.cell(item)}</div></td>`)}
           </tr>`,
         )}
       </tbody>
@@ -160,16 +159,23 @@ export interface Field {
   options?: string[];
   type?: 'text' | 'search';
   placeholder?: string;
+  /** Values to choose from in a text input, each with its name. */
+  suggestions?: { value: string; name: string }[];
+}
+
+function suggestList(name: string, suggestions: { value: string; name: string }[]): Part {
+  if (suggestions.length === 0) return '';
+  return html`<datalist id="l-${name}">${suggestions.map((each) => html`<option value="${each.value}">${each.name}</option>`)}</datalist>`;
 }
 
 /** Returns the filter form of a list; it requests the same page with the filters. */
 export function filterForm(action: string, fields: Field[], values: Record<string, string>): Html {
   return html`<form class="filters" method="get" action="${action}" role="search" aria-label="Filters">
-    ${fields.map(({ name, label, options, type = 'text', placeholder = '' }) => {
+    ${fields.map(({ name, label, options, type = 'text', placeholder = '', suggestions = [] }) => {
       const value = values[name] ?? '';
       const control =
         options === undefined
-          ? html`<input id="f-${name}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" />`
+          ? html`<input id="f-${name}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" ${suggestions.length > 0 ? raw(`list="l-${name}"`) : ''} />${suggestList(name, suggestions)}`
           : html`<select id="f-${name}" name="${name}">
               <option value="">all</option>
               ${options.map((each) => html`<option value="${each}" ${each === value ? raw('selected') : ''}>${each.replaceAll('_', ' ')}</option>`)}

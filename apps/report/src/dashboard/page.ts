@@ -9,7 +9,7 @@ import { camelled, type ListQuery } from '../list-query.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
-import { type Column, filterForm, type Html, type Part, table } from './html.ts';
+import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage } from './layout.ts';
 
 /** The input of a page: the principal, and the query without empty values. */
@@ -99,6 +99,17 @@ export function readQuery<S extends z.ZodRawShape>(
   throw new Problem(400, 'Bad filter', `${names}: ${issue?.message ?? 'is invalid'}.`);
 }
 
+/** Returns why a query is refused, in words; null if it is not. */
+function whyRefused(filters: z.ZodRawShape, query: Record<string, string>): string | null {
+  try {
+    readQuery(filters, query);
+    return null;
+  } catch (error) {
+    if (error instanceof Problem) return error.message;
+    throw error;
+  }
+}
+
 /** Parses a path parameter. Throws a Problem (404) if it is not valid. */
 export function readParameter<T extends z.ZodType>(c: Context, name: string, schema: T): z.output<T> {
   const parsed = schema.safeParse(c.req.param(name));
@@ -154,9 +165,19 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
 /** Returns a filtered and sorted page of a list, with links to the next page and to the export. */
 export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   { c, query, principal }: Visit,
-  { db }: Services,
+  { db, suggestions }: Services,
   { filters, fields, sorts, list: listOf, item, caption, columns, empty, exported }: ListPart<S, F, O>,
 ): Promise<Html> {
+  const form = fieldsFor(filters, fields);
+  const known: Partial<Record<string, Field['suggestions']>> =
+    form.length === 0 ? {} : await suggestions(principal.organizations);
+  const suggesting = form.map((field) => ({ ...field, suggestions: known[field.name] ?? [] }));
+  const wrong = form.length === 0 ? null : whyRefused({ ...filters, ...paging }, query);
+  if (wrong !== null) {
+    // The page keeps what was typed.
+    c.status(400);
+    return html`${filterForm(c.req.path, suggesting, query)}<p class="notice bad" role="alert">${wrong}</p>`;
+  }
   const {
     cursor,
     order: direction,
@@ -187,8 +208,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
     return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
   };
-  const form = fieldsFor(filters, fields);
-  return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}
+  return html`${form.length === 0 ? '' : filterForm(c.req.path, suggesting, query)}
   ${table({ caption, columns, items: shown, empty, head })}
   <p class="paging">
     ${exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(exported, given, query) : ''}

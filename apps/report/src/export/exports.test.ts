@@ -114,7 +114,7 @@ test.each([
 test('a CSV file has a column for each field, including nested fields', async () => {
   const [header, row] = (await (await ask('/v1/exports/keys?format=csv&kind=project')).text()).split('\r\n');
   expect(header).toContain('creator_id,creator_name,owner');
-  expect(row).toContain('12,project,key 12,acme,quiet-river,ada,Ada,ada');
+  expect(row).toContain('12,project,key 12,acme,acme,quiet-river,ada,Ada,ada');
 });
 
 const running = () => fixture.store.sql`

@@ -33,20 +33,40 @@ const access = allow('viewer');
 const sorts = ['number', 'name', 'created_at', 'last_used_at'] as const;
 
 export const keyColumns = columnsFor(keyItem, {
-  name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
-  id: 'Id',
+  name: {
+    label: 'Name',
+    sort: 'name',
+    cell: ({ number, name, kind, id }) => html`${link(`/keys/${number}`, name)}<br /><small>${kind}, id ${id}</small>`,
+  },
   state: 'State',
   last_used_at: { label: 'Last used', sort: 'last_used_at', cell: lastUse },
   created_at: { label: 'Created', sort: 'created_at' },
-  owner: 'Owner',
-  kind: 'Kind',
-  organization_id: {
-    label: 'Organization, project',
-    cell: ({ organization_id: organization, project_id: project }) =>
-      html`${organization === null ? '' : link(`/keys?organization_id=${encodeURIComponent(organization)}`, organization)}
-      ${project === null ? '' : html`<br />${link(`/projects/${encodeURIComponent(project)}`, project)}`}`,
-  },
+  owner: { label: 'Owner', cell: ownerCell },
+  organization_id: { label: 'Organization, project', cell: placeCell },
 });
+
+/** Returns the organization by its name, and the project. The id is in the title and in the link. */
+export function placeCell({
+  organization_id: organization,
+  organization_name: name,
+  project_id: project,
+}: {
+  organization_id: string | null;
+  organization_name?: string | null | undefined;
+  project_id: string | null;
+}): Part {
+  const organizationLink =
+    organization === null
+      ? 'personal'
+      : html`<a href="/keys?organization_id=${encodeURIComponent(organization)}" title="${organization}">${name ?? organization}</a>`;
+  return html`${organizationLink}${project === null ? '' : html`<br />${link(`/projects/${encodeURIComponent(project)}`, project)}`}`;
+}
+
+/** Returns the owner. An owner of whom only the id is known is shown by the name that the control plane gives for the creator. */
+export function ownerCell({ owner, creator }: { owner: string; creator: { id: string; name: string | null } }): Part {
+  const name = owner === creator.id ? (creator.name ?? owner) : owner;
+  return html`<a href="/keys?owner=${encodeURIComponent(owner)}" title="${owner}">${name}</a>`;
+}
 
 const credentialColumns = columnsFor(credentialItem, {
   name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },

@@ -46,18 +46,17 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       title: 'Plans',
       fields: {},
       columns: columnsFor(planItem, {
-        id: { label: 'Plan', cell: ({ id }) => link(`/plans/${id}`, id) },
+        id: {
+          label: 'Plan',
+          cell: ({ id, derived_from: from }) =>
+            html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
+        },
         created_at: 'Created',
         items: 'To revoke',
         held: 'Held',
         reported: 'Reported',
         revoked: 'Revoked',
-        blocked: { label: 'Blocked', is: 'text' },
-        superseded_by: {
-          label: 'Superseded by',
-          cell: ({ superseded_by: by }) => (by === null ? '' : link(`/plans/${by}`, by)),
-        },
-        approvals: { label: 'Approvals', is: 'text', cell: standing },
+        approvals: { label: 'Standing', is: 'text', cell: standing },
       }),
       empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
@@ -225,10 +224,13 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
   );
 }
 
-function standing({ rejected, approvers, approvers_needed: needed, approvals }: Plan) {
+function standing(plan: Plan): Part {
+  const { rejected, approvers, approvers_needed: needed, approvals, blocked, superseded_by: newer } = plan;
   if (rejected) return 'rejected';
+  if (blocked !== null) return `approved, but blocked: ${blocked}`;
   if (approvers > 0) return `${approvers} of ${needed} approved`;
-  return approvals > 0 ? 'approved before' : 'none';
+  if (newer !== null) return html`superseded by ${link(`/plans/${newer}`, newer)}`;
+  return approvals > 0 ? 'approved before' : 'not approved';
 }
 
 const partForms = z.strictObject({

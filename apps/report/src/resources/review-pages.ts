@@ -3,7 +3,6 @@ import { reviewDecision, reviewedKey, type reviewItem, reviewItemList, reviewLis
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
-import { columnsFor } from '../dashboard/columns.ts';
 import { type Column, facts, type Html, lastUse, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
@@ -11,6 +10,7 @@ import { camelled } from '../list-query.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { requireItem } from '../route.ts';
 import { keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
+import { ownerCell, placeCell } from './keys.ts';
 
 const auditor = allowWhole('auditor');
 const decisions = reviewDecision.shape.decision;
@@ -125,7 +125,8 @@ function describe(review: Review): Html {
 
 const markColumn: Column<z.infer<typeof reviewedKey>> = {
   label: 'Select',
-  cell: ({ key }) => html`<input type="checkbox" name="key" value="${key.number}" aria-label="Select ${key.name}" />`,
+  cell: ({ key, findings }) =>
+    html`<input type="checkbox" name="key" value="${key.number}" data-mark="${findings.length > 0 ? 'finding' : ''}" aria-label="Select ${key.name}" />`,
 };
 
 async function keyPart(
@@ -142,29 +143,28 @@ async function keyPart(
     caption: 'Keys of the review',
     columns: [
       ...(mayDecide ? [markColumn] : []),
-      { label: 'Key', cell: ({ key }) => link(`/keys/${key.number}`, key.name) },
-      { label: 'Kind', cell: ({ key }) => key.kind },
-      { label: 'Organization', cell: ({ key }) => key.organization_id },
-      { label: 'Owner', cell: ({ key }) => key.owner },
-      { label: 'Created', cell: ({ key }) => time(key.created_at) },
       {
-        label: 'Last used',
-        cell: ({ key: { use, last_used_at: at } }) =>
-          lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at }),
+        label: 'Key',
+        cell: ({ key }) =>
+          html`${link(`/keys/${key.number}`, key.name)}<br /><small>${key.kind.replaceAll('_', ' ')}</small>`,
       },
-      ...columnsFor(reviewedKey, {
-        findings: {
-          label: 'Findings',
-          is: 'text',
-          cell: ({ findings }) => findings.map(({ rule, reason: why }) => `${rule}: ${why}`).join('; '),
-        },
-        decision: {
-          label: 'Decision',
-          cell: ({ decision }) => (decision === null ? '' : html`<strong>${decision}</strong>`),
-        },
-        reason: 'Why',
-        decided_by: 'By',
-      }),
+      { label: 'Organization, project', cell: ({ key }) => placeCell(key) },
+      { label: 'Owner', cell: ({ key }) => ownerCell(key) },
+      {
+        label: 'Last used, created',
+        cell: ({ key: { use, last_used_at: at, created_at: created } }) =>
+          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : time(created)}</small>`,
+      },
+      {
+        label: 'Findings',
+        is: 'text',
+        cell: ({ findings }) => findings.map(({ rule, reason: why }) => `${rule}: ${why}`).join('; '),
+      },
+      {
+        label: 'Decision',
+        cell: ({ decision, reason: why, decided_by: by }) =>
+          decision === null ? '' : html`<strong>${decision}</strong><br /><small>${by}: ${why}</small>`,
+      },
     ],
     empty: visit.query.decision === undefined ? 'The review has no key.' : 'No key has this decision.',
   });
@@ -181,6 +181,7 @@ function decisionForm({ id }: Review, keys: Html): Html {
       <fieldset class="decide">
         <legend>Selected keys</legend>
         <label class="check"><input type="checkbox" data-mark-all /> Select all keys on this page</label>
+        <label class="check"><input type="checkbox" data-mark-all="finding" /> Select those with findings</label>
         <div class="radios">
           ${decisions.options.map(
             (each) =>

@@ -57,7 +57,9 @@ export async function violations(page: Page): Promise<string[]> {
     .map(({ id, at }) => `${id}: ${at.slice(0, 3).join(', ')}`);
 }
 
-/** Returns whether the page is wider than its window. */
+/** Returns whether the page is wider than its window, or a table wider than its place. */
 export async function isTooWide(page: Page): Promise<boolean> {
-  return await page.evaluate<boolean>('document.documentElement.scrollWidth > window.innerWidth');
+  return await page.evaluate<boolean>(`
+    document.documentElement.scrollWidth > window.innerWidth ||
+    [...document.querySelectorAll('.scroll')].some((each) => each.offsetParent !== null && each.scrollWidth > each.clientWidth + 1)`);
 }

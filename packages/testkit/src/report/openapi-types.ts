@@ -1236,6 +1236,7 @@ export interface components {
             kind: "personal" | "organization" | "project";
             name: string;
             organization_id: string | null;
+            organization_name: string | null;
             project_id: string | null;
             creator: {
                 id: string;
@@ -1294,6 +1295,7 @@ export interface components {
             kind: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
             name: string;
             organization_id: string | null;
+            organization_name: string | null;
             project_id: string | null;
             creator: {
                 id: string;
@@ -1717,7 +1719,7 @@ export interface components {
         };
         ReviewedKey: {
             review_id: string;
-            /** @description The key or other credential as it was when the review was opened; `use` is missing in early reviews */
+            /** @description The key or other credential as it was when the review was opened; `use` and `organization_name` are missing in early reviews */
             key: {
                 /** @description The key's own number in the store, which is used in its address here */
                 number: string;
@@ -1728,6 +1730,7 @@ export interface components {
                 kind: "personal" | "organization" | "project";
                 name: string;
                 organization_id: string | null;
+                organization_name?: string | null;
                 project_id: string | null;
                 creator: {
                     id: string;
@@ -1768,6 +1771,7 @@ export interface components {
                 kind: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
                 name: string;
                 organization_id: string | null;
+                organization_name?: string | null;
                 project_id: string | null;
                 creator: {
                     id: string;

@@ -39,8 +39,10 @@ function drawAll() {
 drawAll();
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
 
+// A box with a value of data-mark-all selects the keys that have that mark; one without selects all.
 for (const all of document.querySelectorAll('[data-mark-all]')) {
   all.addEventListener('change', () => {
-    for (const box of all.form.querySelectorAll('input[name=key]')) box.checked = all.checked;
+    const marked = all.dataset.markAll === '' ? '' : `[data-mark="${all.dataset.markAll}"]`;
+    for (const box of all.form.querySelectorAll(`input[name=key]${marked}`)) box.checked = all.checked;
   });
 }
