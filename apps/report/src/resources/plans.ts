@@ -104,6 +104,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
         ])}
         ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
         ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan) : ''}
+        ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
         ${section('Decisions', decisions)}
         ${section('Findings', found)}
       `,

@@ -1,13 +1,26 @@
 import { z } from '@hono/zod-openapi';
-import { reviewDecision, reviewedKey, type reviewItem, reviewItemList, reviewList } from '@keywarden/db/report';
+import {
+  choosePart,
+  planList,
+  readEnforcementState,
+  readItems,
+  reviewDecision,
+  reviewedKey,
+  type reviewItem,
+  reviewItemList,
+  reviewList,
+  type Suggestions,
+} from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
+import { makePart } from '../actions/plans.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
 import { type Column, facts, type Html, lastUse, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { camelled } from '../list-query.ts';
 import { digits, reason, word } from '../parameters.ts';
+import { notFound } from '../problem.ts';
 import { requireItem } from '../route.ts';
 import { keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 import { ownerCell, placeCell } from './keys.ts';
@@ -47,7 +60,8 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     return {
       title: review.title,
       body: html`${describe(review)} ${section('Keys', mayDecide ? decisionForm(review, keys) : keys)}
-      ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}`,
+      ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}
+      ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(services, review) : ''}`,
     };
   });
 
@@ -64,6 +78,15 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
     return { to: `/reviews/${review}?decision=undecided`, said: 'decided' };
   });
+  form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {
+    const plan = await newestPlan(services);
+    if (plan === undefined) throw notFound('plan', '/plans');
+    const filter = { review: idOf(visit) };
+    return {
+      to: `/plans/${await makePart(services, { plan: plan.id, filter, principal: visit.principal })}`,
+      said: 'made',
+    };
+  });
   form('/reviews/:review/signature', allowWhole('operator'), async (visit) => {
     const review = idOf(visit);
     await signReview(services, { principal: visit.principal, review });
@@ -72,13 +95,19 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 }
 
 /** Returns the form that opens a review. */
-export function openForm(): Html {
+export function openForm({ organization_id: organizations }: Suggestions): Html {
   return section(
     'Open a review',
     html`<form class="forms" method="post" action="/reviews">
       <p>A review freezes the existing keys, with the findings of the newest plan. Leave the filters empty to review all keys.</p>
       <div class="field"><label for="r-title">Title</label><input id="r-title" name="title" required maxlength="200" placeholder="Second half of 2026" /></div>
-      <div class="field"><label for="r-organization">Organization</label><input id="r-organization" name="organization_id" /></div>
+      <div class="field">
+        <label for="r-organization">Organization</label>
+        <select id="r-organization" name="organization_id">
+          <option value="">all</option>
+          ${organizations.map(({ value, name }) => html`<option value="${value}" title="${value}">${name}</option>`)}
+        </select>
+      </div>
       <div class="field">
         <label for="r-kind">Kind</label>
         <select id="r-kind" name="kind">
@@ -91,6 +120,25 @@ export function openForm(): Html {
       <div class="field"><label for="r-keep">Exempt kept keys for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>
       <button type="submit">Open review</button>
     </form>`,
+  );
+}
+
+const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isWhole: true }), 1))[0];
+
+/** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
+async function planForm(services: Services, { id }: Review): Promise<Html> {
+  const plan = await newestPlan(services);
+  const keys = plan === undefined ? [] : await choosePart(services.db, plan.id, { review: id });
+  const state = await readEnforcementState(services.db);
+  const next = state?.nextAt == null ? '' : html`, at ${time(state.nextAt)}`;
+  return section(
+    'Carry out the review',
+    keys.length === 0
+      ? html`<p class="empty">The newest plan revokes no key of this review. The daemon makes the next plan in its next pass${next}.</p>`
+      : html`<form class="forms" method="post" action="/reviews/${id}/plan">
+          <p>The newest plan revokes ${keys.length} keys that this review decided to revoke. Approve them as a plan of their own.</p>
+          <button type="submit">Make the plan of this review</button>
+        </form>`,
   );
 }
 

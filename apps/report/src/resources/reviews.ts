@@ -75,7 +75,10 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
         },
       }),
       empty: 'No matching access reviews.',
-      below: ({ principal }) => (mayAct(principal, 'auditor') ? html`${exportLinks('reviews')}${openForm()}` : ''),
+      below: async ({ principal }) =>
+        mayAct(principal, 'auditor')
+          ? html`${exportLinks('reviews')}${openForm(await services.suggestions(principal.organizations))}`
+          : '',
     },
   });
   addFile(app, services, {
