@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { saveKeyListing } from '@keywarden/db/daemon';
+import { saveEnforcementState, saveKeyListing } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -124,4 +124,14 @@ test('keys of another review, an empty selection, and a future time are rejected
   expect((await post('/v1/reviews', { title: 'x', keys: { as_of: '2999-01-01T00:00:00Z' } })).status).toBe(400);
   expect((await post('/v1/reviews', { title: ' ' })).status).toBe(201);
   expect((await post('/v1/reviews', { title: '' })).status).toBe(400);
+});
+
+test('a decision to rotate is refused before the signature while no sink is configured', async () => {
+  const review = await open({ keys: { organization_id: 'acme' } });
+  const state = { whyNotApproved: null, whyNotAutomatic: null, approvalsSince: null, nextAt: null };
+  await saveEnforcementState(fixture.daemon.db, 'machine', { ...state, sinks: 0 });
+  const refused = await decide(review, '9007199254740993', 'rotate');
+  expect([refused.status, refused.body.detail]).toEqual([422, expect.stringContaining('No sink is configured')]);
+  await saveEnforcementState(fixture.daemon.db, 'machine', { ...state, sinks: 1 });
+  expect((await decide(review, '9007199254740993', 'rotate')).status).toBe(201);
 });

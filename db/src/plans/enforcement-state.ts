@@ -14,6 +14,8 @@ export interface EnforcementState {
   approvalsSince: string | null;
   /** When the next pass begins; null if it is not scheduled. */
   nextAt: string | null;
+  /** The number of configured sinks; null if a former version ran the pass. */
+  sinks: number | null;
 }
 
 /** Records what a machine may carry out. */
@@ -29,7 +31,7 @@ export async function saveEnforcementState(db: Db, machine: string, state: Enfor
 export async function readEnforcementState(db: Reader): Promise<(EnforcementState & { at: string }) | undefined> {
   const [row] = await db.execute(fragment`
     select ${time(fragment`s.at`)} as at, s.why_not_approved, s.why_not_automatic, ${time(fragment`s.approvals_since`)} as approvals_since,
-      ${time(fragment`s.next_at`)} as next_at
+      ${time(fragment`s.next_at`)} as next_at, s.sinks
     from keywarden.enforcement_state s order by s.at desc limit 1`);
   if (row === undefined) return undefined;
   const textOf = (value: unknown) => (typeof value === 'string' ? value : null);
@@ -39,5 +41,6 @@ export async function readEnforcementState(db: Reader): Promise<(EnforcementStat
     whyNotAutomatic: textOf(row.why_not_automatic),
     approvalsSince: textOf(row.approvals_since),
     nextAt: textOf(row.next_at),
+    sinks: typeof row.sinks === 'number' ? row.sinks : null,
   };
 }

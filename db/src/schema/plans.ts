@@ -125,4 +125,6 @@ export const enforcementState = keywarden.table('enforcement_state', {
   whyNotAutomatic: text('why_not_automatic'),
   approvalsSince: instant('approvals_since'),
   nextAt: instant('next_at'),
+  /** The number of sinks: without one, no key can be rotated. */
+  sinks: integer('sinks'),
 });

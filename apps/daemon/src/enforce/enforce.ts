@@ -90,6 +90,7 @@ async function saveState(
     whyNotAutomatic: why,
     approvalsSince: approvals.since,
     nextAt: next?.toISOString() ?? null,
+    sinks: config.sinks.length,
   });
 }
 

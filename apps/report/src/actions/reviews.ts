@@ -6,6 +6,7 @@ import {
   listInventoryHoles,
   type Principal,
   readControlPlaneNow,
+  readEnforcementState,
 } from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -50,6 +51,13 @@ export async function decideReview(
   { principal, asked }: { principal: Principal; asked: AskedDecision },
 ): Promise<void> {
   await requireReview(db, asked.review);
+  // The daemon would refuse the rotation after the signature.
+  if (asked.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
+    throw new Problem(
+      422,
+      'Cannot be done',
+      'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
+    );
   const outcome = await store.decideReview(sql, { ...asked, principal });
   if (outcome === 'signed') throw new Problem(409, 'Conflict', 'The review is signed and cannot change; open another.');
   if (outcome === 'not rotated')

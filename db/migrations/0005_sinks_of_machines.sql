@@ -1,0 +1,1 @@
+ALTER TABLE "keywarden"."enforcement_state" ADD COLUMN "sinks" integer;
