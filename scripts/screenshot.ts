@@ -4,11 +4,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from '@keywarden/testkit';
-import { openBrowser } from '@keywarden/testkit/report/browser';
+import { type Browser, isTooWide, openBrowser, type Page } from '@keywarden/testkit/report/browser';
 
 // Makes the picture of the README: `node scripts/screenshot.ts` starts everything with a sandbox of its own, waits for the first plan, and saves the
-// overview of the dashboard.
+// overview of the dashboard. `node scripts/screenshot.ts FOLDER` saves every page in three widths, light and dark, to look at.
 
+const folder = process.argv[2];
+const pages =
+  '/ /keys /credentials /findings /plans /exemptions /reviews /revocations /rotations /incidents /operations /projects /coverage /evidence /connections /runs /access-log /sessions'.split(
+    ' ',
+  );
 const picture = new URL('../docs/images/overview.png', import.meta.url);
 const longestMs = 300_000;
 
@@ -39,17 +44,54 @@ try {
     { withinMs: longestMs },
   );
   const browser = await openBrowser();
-  const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: 'light' });
-  await page.goto(`${url}/`);
-  await page.getByLabel('Report token').fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${url}/`);
-  await page.waitForLoadState('networkidle');
-  mkdirSync(new URL('.', picture), { recursive: true });
-  await page.screenshot({ path: fileURLToPath(picture) });
+  if (folder === undefined) {
+    const page = await signIn(browser, { url, token, width: 1280, colorScheme: 'light' });
+    mkdirSync(new URL('.', picture), { recursive: true });
+    await page.screenshot({ path: fileURLToPath(picture) });
+  } else {
+    mkdirSync(folder, { recursive: true });
+    const [key] = await firstIds('/v1/keys', 'number', { url, headers });
+    const [plan] = await firstIds('/v1/plans', 'id', { url, headers });
+    const [project] = await firstIds('/v1/projects', 'id', { url, headers });
+    for (const width of [1280, 1024, 390])
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await signIn(browser, { url, token, width, colorScheme });
+        for (const path of [...pages, `/keys/${key}`, `/plans/${plan}`, `/projects/${project}`]) {
+          await page.goto(`${url}${path}`);
+          await page.waitForLoadState('networkidle');
+          if (await isTooWide(page)) throw new Error(`${path} is too wide at ${width}`);
+          const name = `${path.replaceAll('/', '_').slice(1) || 'overview'}-${width}-${colorScheme}.png`;
+          await page.screenshot({ path: join(folder, name), fullPage: true });
+        }
+        await page.close();
+      }
+  }
   await browser.close();
 } finally {
   child.kill('SIGTERM');
   await new Promise((resolve) => child.once('exit', resolve));
   rmSync(data, { recursive: true, force: true });
+}
+
+async function signIn(
+  browser: Browser,
+  { url, token, width, colorScheme }: { url: string; token: string; width: number; colorScheme: 'light' | 'dark' },
+): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width, height: 860 }, colorScheme });
+  await page.goto(`${url}/`);
+  await page.getByLabel('Report token').fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(`${url}/`);
+  await page.waitForLoadState('networkidle');
+  return page;
+}
+
+async function firstIds(
+  path: string,
+  name: string,
+  { url, headers }: { url: string; headers: Record<string, string> },
+): Promise<string[]> {
+  const answer = await fetch(`${url}${path}?limit=1`, { headers });
+  const { items } = (await answer.json()) as { items: Record<string, string>[] };
+  return items.map((item) => item[name] ?? '');
 }

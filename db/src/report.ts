@@ -9,6 +9,8 @@ export {
 export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export {
+  type Breakdown,
+  breakDownKeys,
   countByMonth,
   countFindingsByRule,
   countKeysByAge,

@@ -45,6 +45,48 @@ export async function countKeysByAge(
   );
 }
 
+/** The keys of an organization or of an owner, by what needs attention. */
+export interface Breakdown {
+  /** The organization's id, or null for personal keys; or the owner. */
+  id: string | null;
+  name: string;
+  keys: number;
+  /** Known to be unused for over 90 days, or never used and created longer ago. */
+  idle: number;
+  /** In the newest plan, to be revoked. */
+  planned: number;
+}
+
+/** Counts live keys by organization or by owner, those with most idle keys first. */
+export async function breakDownKeys(
+  db: Reader,
+  by: 'organization' | 'owner',
+  { organizations, limit }: { organizations: Organizations; limit: number },
+): Promise<Breakdown[]> {
+  const isIdle = sql`k.use <> 'unknown' and k.creation_known and coalesce(k.last_used_at, k.created_at) < p.at - interval '90 days'
+    and k.created_at < p.at - interval '90 days'`;
+  const [id, join] =
+    by === 'organization'
+      ? [sql`k.organization_id`, sql``]
+      : [sql`w.owner`, sql`join keywarden.key_owner_now w on w.key_number = k.number`];
+  const rows = await db.execute(sql`
+    select b.id, coalesce((select max(o.name) from keywarden.organization o where o.id = b.id), b.id, 'personal') as name, b.keys, b.idle, b.planned
+    from (
+      select ${id} as id, count(*)::int as keys, (count(*) filter (where ${isIdle}))::int as idle,
+        (count(*) filter (where k.number in (select f.key_number from keywarden.finding_now f
+          where f.plan_id = (select id from keywarden.newest_plan) and f.disposition = 'planned')))::int as planned
+      from ${keysNow('keys')} join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number ${join}
+      where k.state <> 'gone' and ${seen(organizations)} group by 1
+    ) b order by b.idle desc, b.keys desc, b.id limit ${limit}`);
+  return rows.map((row) => ({
+    id: typeof row.id === 'string' ? row.id : null,
+    name: String(row.name),
+    keys: Number(row.keys),
+    idle: Number(row.idle),
+    planned: Number(row.planned),
+  }));
+}
+
 /** Counts the keys of the newest plan by the rules that match them. */
 export async function countFindingsByRule(db: Reader, organizations: Organizations): Promise<Figure[]> {
   return await read(

@@ -1,3 +1,4 @@
+import { breakDownKeys } from '@keywarden/db/report';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
@@ -18,6 +19,23 @@ test('the chart of operations is shared by tokens that see the same organization
   expect(other).toContain('Nothing to show yet.');
   expect(viewer).toContain('data-chart');
   expect(await chartOf('none')).toBe(other);
+});
+
+test('keys are broken down by organization and owner, each caller by what they see', async () => {
+  const { db } = await fixture.store.as('keywarden_report');
+  const of = async (by: 'organization' | 'owner', organizations: string[] | null = null) =>
+    (await breakDownKeys(db, by, { organizations, limit: 10 })).map(({ id, keys, idle, planned }) => [
+      id,
+      keys,
+      idle,
+      planned,
+    ]);
+  expect(await of('organization')).toEqual([
+    ['acme', 2, 2, 1],
+    ['other', 1, 1, 0],
+  ]);
+  expect(await of('organization', ['other'])).toEqual([['other', 1, 1, 0]]);
+  expect(await of('owner')).toEqual([['ada', 3, 3, 1]]);
 });
 
 test('a client that goes while its chart is counted takes it from no other client', async () => {

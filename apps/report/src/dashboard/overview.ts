@@ -1,4 +1,6 @@
 import {
+  type Breakdown,
+  breakDownKeys,
   countByMonth,
   countFindingsByRule,
   countItems,
@@ -34,13 +36,18 @@ interface Due {
 
 /** Adds the overview page: key counts, ages and idle times, findings, due items, revocations and rotations. */
 export function overviewPage({ page }: Pages, { db, limits }: Services): void {
+  const reader = limits.sharedReader;
   // Counting a month of a large archive takes most of the page's time.
-  const charts = new LRUCache<string, Chart, { organizations: string[] | null; present: string }>({
+  const slow = new LRUCache<string, Slow, { organizations: string[] | null; present: string }>({
     max: 100,
     ttl: 60_000,
     fetchMethod: async (_key, _stale, { context: { organizations, present } }) => {
-      const projects = await findProjectNumbers(limits.sharedReader, { organizations });
-      return await operationsByDay(limits.sharedReader, projects, Date.parse(present));
+      const projects = await findProjectNumbers(reader, { organizations });
+      return {
+        operations: await operationsByDay(reader, projects, Date.parse(present)),
+        byOrganization: await breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
+        byOwner: await breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
+      };
     },
   });
   page('/', access, async ({ principal: { organizations } }) => {
@@ -54,7 +61,9 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     ]);
     const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
     const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * 86_400_000 }, { organizations }));
-    const operations = await charts.forceFetch(JSON.stringify(organizations), { context: { organizations, present } });
+    const { operations, byOrganization, byOwner } = await slow.forceFetch(JSON.stringify(organizations), {
+      context: { organizations, present },
+    });
     const keys = sum(created);
     const due = await readDue(db, { organizations, present });
     return {
@@ -81,6 +90,10 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           }),
         )}
         <div class="charts">
+          ${breakdown('Keys by organization', byOrganization, (id) => `/keys?organization_id=${encodeURIComponent(id)}`)}
+          ${breakdown('Keys by owner', byOwner, (id) => `/keys?owner=${encodeURIComponent(id)}`)}
+        </div>
+        <div class="charts">
           ${chart(toChart('Live keys by age', created, 'keys'))}
           ${chart(toChart('Live keys by last use', used, 'keys'))}
           ${chart({ ...toChart('Findings by rule in the newest plan', rules, 'findings'), isHorizontal: true })}
@@ -98,6 +111,31 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
       `,
     };
   });
+}
+
+/** What the overview counts at most once a minute. */
+interface Slow {
+  operations: Chart;
+  byOrganization: Breakdown[];
+  byOwner: Breakdown[];
+}
+
+/** Returns the organizations or owners with most idle keys. */
+function breakdown(title: string, items: Breakdown[], addressOf: (id: string) => string): Html {
+  return section(
+    title,
+    table({
+      caption: title,
+      items,
+      empty: 'No key is live.',
+      columns: [
+        { label: 'Of', is: 'text', cell: ({ id, name }) => (id === null ? name : link(addressOf(id), name)) },
+        { label: 'Keys', is: 'number', cell: ({ keys }) => keys.toLocaleString('en') },
+        { label: 'Idle for 90 days', is: 'number', cell: ({ idle }) => idle.toLocaleString('en') },
+        { label: 'To revoke', is: 'number', cell: ({ planned }) => planned.toLocaleString('en') },
+      ],
+    }),
+  );
 }
 
 const sum = (figures: Figure[]) => figures.reduce((total, { count }) => total + count, 0);

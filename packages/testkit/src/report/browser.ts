@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
+export type { Browser, Page } from 'playwright-core';
+
 // A real browser for the page tests: the one installed on the machine, since none is downloaded.
 
 const places = [
