@@ -8,6 +8,7 @@ declare
   document text;
   approved text;
   made text;
+  has_other_findings boolean;
 begin
   select p.* into whole from keywarden.plan p where p.id = parent and p.approves is not null;
   if whole.id is null then
@@ -25,12 +26,19 @@ begin
     || '","reported":[],"version":3}';
   approved := encode(sha256(convert_to('3' || e'\n' || whole.policy_sha256 || e'\n' || chosen.hashes, 'UTF8')), 'hex');
   made := 'p-' || left(approved, 12);
-  insert into keywarden.plan (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, last_made_at)
+  -- The part with all keys is the plan itself. The newest plan stays the newest.
+  if made = whole.id or made = (select n.id from keywarden.newest_plan n) then
+    return made;
+  end if;
+  -- A former plan with the same keys becomes this part. If the newest facts give it again, savePlan makes it a plan of its own again.
+  insert into keywarden.plan as former (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, last_made_at)
     values (made, encode(sha256(convert_to(document, 'UTF8')), 'hex'), approved, document, chosen.count, 0, 0, whole.policy_sha256,
       coalesce(whole.derived_from, whole.id), whole.last_made_at)
-    on conflict (id) do update set last_made_at = greatest(plan.last_made_at, excluded.last_made_at),
-      derived_from = case when plan.derived_from is null then null else excluded.derived_from end;
-  if not exists (select from keywarden.finding f where f.plan_id = made) then
+    on conflict (id) do update set last_made_at = excluded.last_made_at, derived_from = excluded.derived_from, sha256 = excluded.sha256,
+      document = excluded.document, held_count = 0, reported_count = 0,
+      findings_at = case when former.sha256 = excluded.sha256 then former.findings_at else now() end
+    returning findings_at = now() into has_other_findings;
+  if has_other_findings then
     insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
       select made, f.key_number, f.rule, f.action, f.disposition, f.why_held, f.hold_kind, f.rule_limit, f.evidence, f.reason
       from keywarden.finding_now f where f.plan_id = whole.id and f.key_number = any(keys) and f.action = 'revoke' order by f.number;

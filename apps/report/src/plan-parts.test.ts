@@ -1,7 +1,7 @@
 import { isApprovedContent, type PlanDocument } from '@keywarden/core/policy';
 import { listReportApprovals } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
-import { beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -16,6 +16,11 @@ beforeAll(async () => {
     select control_plane_number, scope, '99', kind, organization_id, 'busy', creator_id, created_at, '2026-05-31T23:00Z', first_seen_at, present_since
     from keywarden.credential where id = '9007199254740993'`;
   return async () => await fixture.close();
+});
+
+// Approvals of one test do not count in the next.
+beforeEach(async () => {
+  await fixture.store.sql`update keywarden.plan_approval set approved_at = now() - interval '2 days'`;
 });
 
 const post = async (path: string, { as = 'operator', body }: { as?: string; body?: object } = {}) =>
@@ -58,14 +63,14 @@ test('a part of a plan is a plan of its own: hashed, with exactly the chosen key
 
 test('a part of no key, of a plan that does not exist, by a viewer, or with a bad key is refused', async () => {
   const whole = await plan(fixture.daemon);
-  const nobody = await partOf(whole, { organization_id: 'nobody' });
-  expect([nobody.status, nobody.body.detail]).toEqual([409, expect.stringContaining('no key that matches')]);
+  const empty = await partOf(whole, { organization_id: 'nosuch' });
+  expect([empty.status, empty.body.detail]).toEqual([409, expect.stringContaining('no key that matches')]);
   expect((await partOf('p-none', {})).status).toBe(404);
   expect((await partOf(whole, { keys: ['x'] })).status).toBe(400);
   expect((await post(`/v1/plans/${whole}/parts`, { as: 'viewer', body: {} })).status).toBe(403);
 });
 
-test('parts of a plan that one person approves count together: nobody avoids the second person', async () => {
+test('parts that one person approves count together, also those of different plans: a second person is still needed', async () => {
   const whole = await plan(fixture.daemon, { second_person_above: 1 });
   const partIds = async (keys: (string | undefined)[]) => String((await partOf(whole, { keys })).body.id);
   const first = await partIds([twelve()]);
@@ -89,4 +94,36 @@ test('a superseded plan and its parts are marked, and cannot be approved or divi
     expect((await partOf(id, { organization_id: 'acme' })).status).toBe(409);
   }
   expect((await fixture.ask(`/v1/plans/${newer}`)).body.superseded_by).toBeNull();
+});
+
+test('a part of the newest plan that is the same as an earlier plan is a part, and can be approved', async () => {
+  const { sql } = fixture.store;
+  const whole = await plan(fixture.daemon);
+  const nine = fixture.keys['9007199254740993'] ?? '';
+  // The other key is away for a time, so the plan of that time has only key 12.
+  await sql`update keywarden.credential set missing_since = now() where number = ${nine}`;
+  const earlier = await plan(fixture.daemon);
+  expect((await documentOf(earlier)).items.map(({ key }) => key.id)).toEqual(['12']);
+  await sql`update keywarden.credential set missing_since = null where number = ${nine}`;
+  expect(await plan(fixture.daemon)).toBe(whole);
+  const part = await partOf(whole, { keys: [twelve()] });
+  expect(part.body).toMatchObject({ id: earlier, items: 1, derived_from: whole, superseded_by: null });
+  expect((await fixture.ask(`/v1/plans/${whole}`)).body.superseded_by).toBeNull();
+  expect((await approve(earlier)).status).toBe(201);
+  // The same keys as the whole plan again: it is no part any more.
+  await sql`update keywarden.credential set missing_since = now() where number = ${nine}`;
+  expect(await plan(fixture.daemon)).toBe(earlier);
+  expect((await fixture.ask(`/v1/plans/${earlier}`)).body.derived_from).toBeNull();
+  expect((await fixture.ask(`/v1/plans/${whole}`)).body.superseded_by).toBe(earlier);
+  await sql`update keywarden.credential set missing_since = null where number = ${nine}`;
+});
+
+test('a part of the next plan counts with a part of the former one that was approved within a day', async () => {
+  const first = await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: 10 } });
+  const one = String((await partOf(first, { keys: [twelve()] })).body.id);
+  expect((await approve(one)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  // What was carried out changes the facts, so the next plan has another id.
+  const next = await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: 11 } });
+  const two = String((await partOf(next, { keys: [fixture.keys['9007199254740993']] })).body.id);
+  expect((await approve(two)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
 });
