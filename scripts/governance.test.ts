@@ -89,12 +89,15 @@ test('a plan lists what it cannot see', async () => {
 test('a part of the plan is a plan of its own, and applies without the rest', async () => {
   const whole = JSON.parse((await keywarden('plan', '--json')).stdout) as {
     plan_id: string;
+    sha256: string;
     items: { key: { number: string } }[];
   };
   const [first] = whole.items;
   const part = await keywarden('plan', '--key', first?.key.number ?? '', '--organization', organization, '--json');
-  const { plan_id: id, items } = JSON.parse(part.stdout) as typeof whole;
+  const { plan_id: id, sha256, items } = JSON.parse(part.stdout) as typeof whole;
   expect(id).not.toBe(whole.plan_id);
+  const [row] = await store.sql`select sha256 from keywarden.plan where id = ${id}`;
+  expect(sha256).toBe(row?.sha256);
   expect(items).toEqual([first]);
   expect((await keywarden('plan', '--rule', 'never-used')).stdout).toContain(whole.plan_id);
   expect(await keywarden('plan', '--organization', 'nobody')).toMatchObject({

@@ -64,7 +64,9 @@ async function createMigrationTable(sql: Sql): Promise<void> {
  */
 export async function withMigrationLock<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   const locked = await sql.begin(async (tx) => {
-    await tx`set local idle_in_transaction_session_timeout = 0`;
+    // A migration may take longer than the server allows a transaction to be idle, or to last (from Postgres 17 on).
+    await tx`select set_config(name, '0', true) from pg_settings
+      where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'lock_timeout')`;
     await tx`lock table keywarden.migration in share update exclusive mode`.catch(refuseWeakUser);
     return { result: await work() };
   });

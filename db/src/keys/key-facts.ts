@@ -136,7 +136,7 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
 export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
   const rows = await sql`
     select distinct f.key_number from keywarden.plan_approval a join keywarden.plan p on p.id = a.plan_id
-      join keywarden.finding f on f.plan_id = a.plan_id
+      join keywarden.finding_now f on f.plan_id = a.plan_id
     where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
       and exists (select from keywarden.approval_end e where e.approval_number = a.number and e.how = 'done')
       and f.action = 'revoke' and (f.disposition = 'planned' or f.in_breaker)`;

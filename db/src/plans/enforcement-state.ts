@@ -12,7 +12,7 @@ export interface EnforcementState {
   whyNotAutomatic: string | null;
   /** Only approvals after this time are carried out; null for all. */
   approvalsSince: string | null;
-  /** When the next pass begins; null if it is not scheduled. */
+  /** When the next pass begins; null if none is known. When it is saved, null leaves the known one. */
   nextAt: string | null;
   /** The number of configured sinks; null if a former version ran the pass. */
   sinks: number | null;
@@ -21,17 +21,18 @@ export interface EnforcementState {
 /** Records what a machine may carry out. */
 export async function saveEnforcementState(db: Db, machine: string, state: EnforcementState): Promise<void> {
   const row = { ...state, at: fragment`now()` };
+  const nextAt = fragment`coalesce(excluded.next_at, enforcement_state.next_at)`;
   await db
     .insert(enforcementState)
     .values({ machine, ...row })
-    .onConflictDoUpdate({ target: enforcementState.machine, set: row });
+    .onConflictDoUpdate({ target: enforcementState.machine, set: { ...row, nextAt } });
 }
 
 /** Returns the state of the machine that ran a pass last, with the time of that pass; undefined before the first one. */
 export async function readEnforcementState(db: Reader): Promise<(EnforcementState & { at: string }) | undefined> {
   const [row] = await db.execute(fragment`
     select ${time(fragment`s.at`)} as at, s.why_not_approved, s.why_not_automatic, ${time(fragment`s.approvals_since`)} as approvals_since,
-      ${time(fragment`s.next_at`)} as next_at, s.sinks
+      case when s.next_at > now() then ${time(fragment`s.next_at`)} end as next_at, s.sinks
     from keywarden.enforcement_state s order by s.at desc limit 1`);
   if (row === undefined) return undefined;
   const textOf = (value: unknown) => (typeof value === 'string' ? value : null);

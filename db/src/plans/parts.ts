@@ -35,10 +35,21 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
   return rows.map((row) => String(row.number));
 }
 
-/** Makes the part of a plan that revokes only these keys, at the command line. Returns its id; null if the plan has none of them. */
-export async function derivePlan(sql: Sql, { plan, keys }: { plan: string; keys: string[] }): Promise<string | null> {
-  const [row] = await sql`select keywarden.derive_plan_of(${plan}, ${keys}::text[]::bigint[]) as id`;
-  return row?.id == null ? null : String(row.id);
+/** A part of a plan as it is stored. */
+export interface Part {
+  id: string;
+  sha256: string;
+  isNew: boolean;
+}
+
+/** Makes the part of a plan that revokes only these keys, at the command line. Returns null if the plan has none of them. */
+export async function derivePlan(sql: Sql, { plan, keys }: { plan: string; keys: string[] }): Promise<Part | null> {
+  return await sql.begin(async (tx) => {
+    const [made] = await tx`select keywarden.derive_plan_of(${plan}, ${keys}::text[]::bigint[]) as id`;
+    const [row] =
+      await tx`select id, sha256, created_at = now() as is_new from keywarden.plan where id = ${String(made?.id)}`;
+    return row === undefined ? null : { id: String(row.id), sha256: String(row.sha256), isNew: row.is_new === true };
+  });
 }
 
 /** Makes a part of a plan as the principal. Returns null for a plan that is superseded or has none of the keys. */

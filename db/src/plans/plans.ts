@@ -22,23 +22,34 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
     const db = builderOf(tx);
     const version = { sha256: document.policy_sha256, document: raw`${canonicalJson(policy)}::jsonb` };
     await db.insert(policyVersion).values(version).onConflictDoNothing();
-    const shown = {
-      sha256: plan.sha256,
-      document: [...plan.canonical()].join(''),
-      heldCount: document.held.length,
-      reportedCount: document.reported.length,
+    // An unchanged document is not written again: that of a large plan has hundreds of megabytes.
+    const ifOther = (column: string) => {
+      const name = raw.identifier(column);
+      return raw`case when plan.sha256 = excluded.sha256 then plan.${name} else excluded.${name} end`;
     };
-    const values = { ...shown, id: plan.id, approves: plan.approves, policySha256: plan.policySha256 };
     const [saved] = await db
       .insert(planTable)
-      .values({ ...values, itemCount: document.items.length })
+      .values({
+        id: plan.id,
+        sha256: plan.sha256,
+        approves: plan.approves,
+        policySha256: plan.policySha256,
+        document: [...plan.canonical()].join(''),
+        itemCount: document.items.length,
+        heldCount: document.held.length,
+        reportedCount: document.reported.length,
+      })
       .onConflictDoUpdate({
         target: planTable.id,
         set: {
-          ...shown,
           lastMadeAt: raw`now()`,
           derivedFrom: null,
-          findingsAt: raw`case when plan.sha256 <> excluded.sha256 or plan.derived_from is not null then now() else plan.findings_at end`,
+          sha256: raw`excluded.sha256`,
+          document: ifOther('document'),
+          heldCount: raw`excluded.held_count`,
+          reportedCount: raw`excluded.reported_count`,
+          // A part has fewer findings than a plan with the same document.
+          findingsAt: raw`case when plan.sha256 = excluded.sha256 and plan.derived_from is null then plan.findings_at else now() end`,
         },
       })
       // xmax is 0 for a row that was inserted and not updated.

@@ -58,7 +58,7 @@ export const finding = keywarden.table(
     reference(t.planId, plan.id),
     oneOf(t.action, findingActions),
     oneOf(t.disposition, findingDispositions),
-    index('finding_by_plan').on(t.planId, t.number),
+    index('finding_of_plan').on(t.planId, t.madeAt, t.number),
   ],
 );
 

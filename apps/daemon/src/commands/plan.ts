@@ -44,16 +44,15 @@ async function takePart<T extends Plan>(
     if (!/^\d{1,18}$/.test(text))
       throw usageError(`${text} is not the number of a key; keywarden plan --json lists them.`);
   const chosen = await choosePart(store.db, whole.id, { organizationId: organization, review, rule, keys });
-  const id = chosen.length === 0 ? null : await derivePlan(store.sql, { plan: whole.id, keys: chosen });
-  if (id === null)
+  const part = chosen.length === 0 ? null : await derivePlan(store.sql, { plan: whole.id, keys: chosen });
+  if (part === null)
     throw usageError(
       `Plan ${whole.id} would revoke no key that matches; run keywarden plan without options to see its keys.`,
     );
   const numbers = new Set(chosen);
-  const { document } = whole;
-  const items = document.items.filter(({ key }) => numbers.has(key.number));
+  const items = whole.document.items.filter(({ key }) => numbers.has(key.number));
   const automatic = whole.automatic.filter(({ verdict }) => numbers.has(verdict.key.number));
-  return { ...whole, id, document: { ...document, items, held: [], reported: [], breakers: [] }, automatic };
+  return { ...whole, ...part, document: { ...whole.document, items, held: [], reported: [], breakers: [] }, automatic };
 }
 
 /** Returns what this plan cannot see or does not judge. */

@@ -54,7 +54,10 @@ export async function approvalScope(place: Place): Promise<ApprovalScope> {
   const held = readHeld(place.environment.KEYWARDEN_DATA);
   if (held === null) return { why: null, since: await readPresent(place) };
   const why = await whyOlderStore(place, held);
-  return { why, since: held.mayEnforce ? null : (held.since ?? (await readMarkTime(place.store.db, held.mark))) };
+  if (held.mayEnforce) return { why, since: null };
+  const since = held.since ?? (await readMarkTime(place.store.db, held.mark));
+  // Without a known time, no approval so far counts.
+  return { why, since: since ?? (await readPresent(place)) };
 }
 
 async function readPresent({ store }: Pick<Context, 'store'>): Promise<string> {
@@ -98,7 +101,6 @@ export async function resumeEnforcement({ store, environment }: Place, by: strin
 export function disarmEnforcement({ environment: { KEYWARDEN_DATA: folder } }: Pick<Place, 'environment'>): boolean {
   const held = readHeld(folder);
   if (held === null || !held.mayEnforce) return false;
-  // What was approved before stays approved: nobody has withdrawn that.
   writeHeld(folder, { ...held, mayEnforce: false });
   return true;
 }

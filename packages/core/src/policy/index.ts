@@ -19,18 +19,15 @@ export { type Hold, incidentHold, revocationHold, type Verdict } from './holds.t
 export { type Assessment, assessor, type Measured } from './measures.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export {
-  type ApprovedItem,
   hashPolicy,
   isApprovedContent,
-  isSameReason,
   judge,
   makePlan,
   type Plan,
   type PlanDocument,
-  type PlanItem,
   planVersion,
-  toItem,
 } from './plan.ts';
+export { isSameReason, type PlanItem, toItem } from './plan-item.ts';
 export {
   type Action,
   defaultPolicy,

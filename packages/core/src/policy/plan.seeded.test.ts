@@ -6,7 +6,8 @@ import { canonicalJson } from '../values/canonical-json.ts';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { KeyFacts, Use } from './facts.ts';
-import { isSameReason, makePlan } from './plan.ts';
+import { makePlan } from './plan.ts';
+import { isSameReason } from './plan-item.ts';
 import { defaultPolicy, type Policy, policySchema } from './schema.ts';
 
 const keys = [makeKey(1), makeKey(2, { use: usedDaysAgo(200) }), makeKey(3, { use: usedDaysAgo(1) })];

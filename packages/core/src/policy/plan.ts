@@ -1,56 +1,13 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson, sha256 } from '../values/canonical-json.ts';
-import type { CredentialKind } from '../wire/kinds.ts';
 import { type AutomaticVerdict, automatic, type Breaker, openBreakers } from './automatic.ts';
 import { evaluate } from './evaluate.ts';
-import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';
-import type { Evidence, Finding, Judgement } from './finding.ts';
+import { exemptionOf, type Facts } from './facts.ts';
+import type { Finding, Judgement } from './finding.ts';
 import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
 import { type Hold, type Verdict } from './holds.ts';
-import type { Action, Policy } from './schema.ts';
-
-/**
- * A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number.
- */
-interface PlannedKey {
-  /** Absent if the credential belongs to no branch. */
-  branch_id?: string;
-  number: string;
-  scope: string;
-  id: string;
-  kind: CredentialKind;
-  name: string;
-  organization_id: string | null;
-  project_id: string | null;
-  creator_id: string;
-  creator_name: string | null;
-  owner: string;
-  created_at: string;
-}
-
-/** Evidence without ranks. Ranks change by the minute, and each change would make another plan. */
-type PlannedEvidence =
-  | Exclude<Evidence, { condition: 'more_than' | 'all' | 'any' }>
-  | Omit<Extract<Evidence, { condition: 'more_than' }>, 'rank'>
-  | { condition: 'all' | 'any'; of: PlannedEvidence[] };
-
-interface PlannedFinding {
-  evidence: PlannedEvidence;
-  rule: string;
-}
-
-export interface PlanItem {
-  action: Action;
-  findings: PlannedFinding[];
-  /** Rules that hold but do not allow the revocation, while others do; absent if there are none. */
-  kept?: { rule: string; why: Hold }[];
-  key: PlannedKey;
-}
-
-/** A key to revoke. `sha256` is the hash of what a person approves of it: the key, the action, and the reason by each rule. */
-export interface ApprovedItem extends PlanItem {
-  sha256: string;
-}
+import { type ApprovedItem, hashItem, type PlanItem, type Told, toItem } from './plan-item.ts';
+import type { Policy } from './schema.ts';
 
 /** What no connection can see, and what is therefore in no plan. */
 interface BlindSpot {
@@ -126,7 +83,7 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
   const approves = hashApproved({
     policySha256: outline.policySha256,
     breakers: outline.breakers,
-    items: outline.items.map((item) => hashItem(toItem(item))),
+    items: outline.items.map((item) => item.sha256),
   });
   let document: PlanDocument | undefined;
   return {
@@ -172,27 +129,18 @@ function hashApproved({
   return hash.digest('hex');
 }
 
-/** Returns the hash of what a person approves of a key. The number of keys in its group changes with every revocation, so it does not count. */
-function hashItem({ action, findings, key: { number, scope, id, kind } }: PlanItem): string {
-  const reasons = findings.map(({ rule, evidence }) => ({ rule, evidence: withoutCount(evidence) }));
-  return sha256(canonicalJson({ action, findings: reasons, key: { id, kind, number, scope } }));
-}
-
-const withoutCount = (evidence: PlannedEvidence): unknown =>
-  JSON.parse(JSON.stringify(evidence, (name, value: unknown) => (name === 'count' ? undefined : value)));
-
 /** The parts of a document. For a million keys the document is built only when it is read. */
 interface Outline {
   blindSpots: BlindSpot[];
   breakers: Breaker[];
   held: Held[];
-  items: Verdict[];
+  items: Approved[];
   policySha256: string;
   reported: Told[];
 }
 
-type Told = Pick<Verdict, 'key' | 'findings'> & Partial<Pick<Verdict, 'kept'>>;
 type Held = Told & { held: Hold };
+type Approved = Told & Pick<ApprovedItem, 'sha256'>;
 
 function makeOutline(
   policy: Policy,
@@ -218,7 +166,12 @@ function makeOutline(
     blindSpots: findBlindSpots(facts),
     breakers: openBreakers(policy, facts, verdicts),
     held,
-    items: verdicts.filter((verdict) => verdict.held === null),
+    items: verdicts
+      .filter((verdict) => verdict.held === null)
+      .map(({ key, findings, kept }) => {
+        const told = { key, findings, kept };
+        return { ...told, sha256: hashItem(toItem(told)) };
+      }),
     policySha256: hashPolicy(policy),
     reported,
   };
@@ -280,65 +233,12 @@ function findBlindSpots({ scopes }: Facts): BlindSpot[] {
     .toSorted((a, b) => (`${a.scope} ${a.kind}` < `${b.scope} ${b.kind}` ? -1 : 1));
 }
 
-const strength: Record<Action, number> = { report: 0, notify: 1, rotate: 2, revoke: 3 };
-
 function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
 }
 
-function toApprovedItem(verdict: Told): ApprovedItem {
-  const item = toItem(verdict);
-  return { ...item, sha256: hashItem(item) };
-}
-
-/** Returns a key with the findings that it is revoked for, as plans contain it. */
-export function toItem({ key, findings, kept = [] }: Told): PlanItem {
-  let action = findings[0]?.rule.action ?? 'revoke';
-  for (const { rule } of findings) if (strength[rule.action] > strength[action]) action = rule.action;
-  const planned = findings.map(toPlanned);
-  if (kept.length === 0) return { action, findings: planned, key: toPlannedKey(key) };
-  const others = kept.map(({ finding, hold }) => ({ rule: finding.rule.name, why: hold }));
-  return { action, findings: planned, kept: others, key: toPlannedKey(key) };
-}
-
-function toPlanned({ rule, evidence }: Finding): PlannedFinding {
-  return { evidence: withoutRank(evidence), rule: rule.name };
-}
-
-function withoutRank(evidence: Evidence): PlannedEvidence {
-  if (evidence.condition === 'all' || evidence.condition === 'any')
-    return { condition: evidence.condition, of: evidence.of.map(withoutRank) };
-  if (evidence.condition !== 'more_than') return evidence;
-  const { condition, count, limit, per } = evidence;
-  return { condition, count, limit, per };
-}
-
-function toPlannedKey(key: KeyFacts): PlannedKey {
-  const { number, scope, id, kind, name, owner } = key;
-  return {
-    ...(key.branchId === undefined ? {} : { branch_id: key.branchId }),
-    created_at: key.createdAt,
-    creator_id: key.creatorId,
-    creator_name: key.creatorName,
-    id,
-    kind,
-    name,
-    number,
-    organization_id: key.organizationId,
-    owner,
-    project_id: key.projectId,
-    scope,
-  };
-}
-
-/**
- * Returns whether a finding is what a plan's reader approved: the same rule for the same reason. A group's number of keys changes with every
- * revocation, so it does not count as another reason.
- */
-export function isSameReason(planned: PlannedFinding, finding: Finding): boolean {
-  const reasonOf = (evidence: PlannedEvidence) =>
-    JSON.stringify(evidence, (name, value: unknown) => (name === 'count' ? undefined : value));
-  return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
+function toApprovedItem({ sha256: hash, ...told }: Approved): ApprovedItem {
+  return { ...toItem(told), sha256: hash };
 }
 
 /** Returns the identity of a policy: the SHA-256 of its canonical JSON. */

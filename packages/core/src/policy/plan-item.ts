@@ -1,0 +1,110 @@
+import { sha256 } from '../values/canonical-json.ts';
+import type { CredentialKind } from '../wire/kinds.ts';
+import type { KeyFacts } from './facts.ts';
+import type { Evidence, Finding } from './finding.ts';
+import type { Hold, Verdict } from './holds.ts';
+import type { Action } from './schema.ts';
+
+/**
+ * A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number.
+ */
+interface PlannedKey {
+  /** Absent if the credential belongs to no branch. */
+  branch_id?: string;
+  number: string;
+  scope: string;
+  id: string;
+  kind: CredentialKind;
+  name: string;
+  organization_id: string | null;
+  project_id: string | null;
+  creator_id: string;
+  creator_name: string | null;
+  owner: string;
+  created_at: string;
+}
+
+/** Evidence without ranks. Ranks change by the minute, and each change would make another plan. */
+type PlannedEvidence =
+  | Exclude<Evidence, { condition: 'more_than' | 'all' | 'any' }>
+  | Omit<Extract<Evidence, { condition: 'more_than' }>, 'rank'>
+  | { condition: 'all' | 'any'; of: PlannedEvidence[] };
+
+interface PlannedFinding {
+  evidence: PlannedEvidence;
+  rule: string;
+}
+
+export interface PlanItem {
+  action: Action;
+  findings: PlannedFinding[];
+  /** Rules that hold but do not allow the revocation, while others do; absent if there are none. */
+  kept?: { rule: string; why: Hold }[];
+  key: PlannedKey;
+}
+
+/** A key to revoke. `sha256` is the hash of what a person approves of it: the key, the action, and the reason by each rule. */
+export interface ApprovedItem extends PlanItem {
+  sha256: string;
+}
+
+/** A key with the findings that a plan shows. */
+export type Told = Pick<Verdict, 'key' | 'findings'> & Partial<Pick<Verdict, 'kept'>>;
+const strength: Record<Action, number> = { report: 0, notify: 1, rotate: 2, revoke: 3 };
+
+/** Returns a key with the findings that it is revoked for, as plans contain it. */
+export function toItem({ key, findings, kept = [] }: Told): PlanItem {
+  let action = findings[0]?.rule.action ?? 'revoke';
+  for (const { rule } of findings) if (strength[rule.action] > strength[action]) action = rule.action;
+  const planned = findings.map(toPlanned);
+  if (kept.length === 0) return { action, findings: planned, key: toPlannedKey(key) };
+  const others = kept.map(({ finding, hold }) => ({ rule: finding.rule.name, why: hold }));
+  return { action, findings: planned, kept: others, key: toPlannedKey(key) };
+}
+
+function toPlanned({ rule, evidence }: Finding): PlannedFinding {
+  return { evidence: withoutRank(evidence), rule: rule.name };
+}
+
+function withoutRank(evidence: Evidence): PlannedEvidence {
+  if (evidence.condition === 'all' || evidence.condition === 'any')
+    return { condition: evidence.condition, of: evidence.of.map(withoutRank) };
+  if (evidence.condition !== 'more_than') return evidence;
+  const { condition, count, limit, per } = evidence;
+  return { condition, count, limit, per };
+}
+
+function toPlannedKey(key: KeyFacts): PlannedKey {
+  const { number, scope, id, kind, name, owner } = key;
+  return {
+    ...(key.branchId === undefined ? {} : { branch_id: key.branchId }),
+    created_at: key.createdAt,
+    creator_id: key.creatorId,
+    creator_name: key.creatorName,
+    id,
+    kind,
+    name,
+    number,
+    organization_id: key.organizationId,
+    owner,
+    project_id: key.projectId,
+    scope,
+  };
+}
+
+/** The number of keys in a group changes with every revocation, so it is no part of a reason. */
+const withoutCount = (name: string, value: unknown) => (name === 'count' ? undefined : value);
+
+/**
+ * Returns the hash of what a person approves of a key: the key, the action, and the reason by each rule. Objects have their names in order, so equal
+ * content is equal text.
+ */
+export function hashItem({ action, findings, key: { number, scope, id, kind } }: PlanItem): string {
+  return sha256(JSON.stringify({ action, findings, key: { id, kind, number, scope } }, withoutCount));
+}
+
+/** Returns whether a finding is what a plan's reader approved: the same rule for the same reason. */
+export function isSameReason(planned: PlannedFinding, finding: Finding): boolean {
+  const reasonOf = (evidence: PlannedEvidence) => JSON.stringify(evidence, withoutCount);
+  return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
+}
