@@ -18,7 +18,7 @@ export {
   readControlPlaneNow,
 } from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
-export { readSuggestions, type Suggestions } from './figures/suggestions.ts';
+export { readSuggestions, type SuggestedFilter, type Suggestion, suggestedFilters } from './figures/suggestions.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
@@ -87,7 +87,7 @@ export {
   planList,
   readPlanDocument,
 } from './plans/list.ts';
-export { choosePart, derivePlanAs, type PartFilter } from './plans/parts.ts';
+export { choosePart, derivePlanAs, listPartChoices, type PartFilter } from './plans/parts.ts';
 export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
 export {

@@ -42,7 +42,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     accessLog,
     failures: createFailureLimit(),
     streams: createStreams({ sql: exportSql, log, accessLog }),
-    suggestions: createSuggestions(limits.sharedReader),
+    suggestions: createSuggestions(limits.sharedReader, log),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
   const refuse = () => {

@@ -4,23 +4,14 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
-import { listen } from '@keywarden/testkit/report/served';
+import { operationCount } from '@keywarden/testkit/report/fixture';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { createNeonClient } from '@neon/sdk';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 // The control plane's own tools, configured only with our base URL and a token.
 
-let fixture: Fixture;
-let server: Awaited<ReturnType<typeof listen>>;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  server = await listen(fixture.app);
-});
-afterAll(async () => {
-  await server.close();
-  await fixture.close();
-});
+useServedFixture();
 
 const idsOf = (list: { id: string }[]) => list.map(({ id }) => id);
 

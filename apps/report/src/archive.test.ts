@@ -1,20 +1,11 @@
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
-import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
-import { listen } from '@keywarden/testkit/report/served';
+import { operationCount } from '@keywarden/testkit/report/fixture';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createApiClient } from '@neondatabase/api-client';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
-let fixture: Fixture;
-let server: Awaited<ReturnType<typeof listen>>;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  server = await listen(fixture.app);
-});
-afterAll(async () => {
-  await server.close();
-  await fixture.close();
-});
+useServedFixture();
 
 /** Returns the official client of the control plane, configured only with our base URL and a token. */
 const client = () => createApiClient({ apiKey: fixture.tokens.viewer ?? '', baseURL: `${server.url}/api/v2` });

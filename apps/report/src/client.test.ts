@@ -1,24 +1,14 @@
-import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import type { components, paths } from '@keywarden/testkit/report/openapi-types';
-import { listen } from '@keywarden/testkit/report/served';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import createClient from 'openapi-fetch';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 // A client whose types are generated from the description: the compiler checks its paths, parameters and bodies, and the test its answers.
 
-let fixture: Fixture;
-let served: Awaited<ReturnType<typeof listen>>;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  served = await listen(fixture.app);
-});
-afterAll(async () => {
-  await served.close();
-  await fixture.close();
-});
+useServedFixture();
 
 const clientOf = (token: string) =>
-  createClient<paths>({ baseUrl: served.url, headers: { authorization: `Bearer ${fixture.tokens[token]}` } });
+  createClient<paths>({ baseUrl: server.url, headers: { authorization: `Bearer ${fixture.tokens[token]}` } });
 
 test('a generated client pages through keys, approves a plan and gets a typed problem for a refusal', async () => {
   const client = clientOf('operator');

@@ -1,10 +1,11 @@
-import type { Principal, Reader, Snapshot, Suggestions } from '@keywarden/db/report';
+import type { Principal, Reader, Snapshot } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from './access/access-log.ts';
 import type { FailureLimit } from './access/failures.ts';
 import type { Marks } from './actions/marks.ts';
+import type { Suggestions } from './dashboard/suggestions.ts';
 import type { Limits } from './limits/limits.ts';
 
 /** The end of a streamed answer: its last bytes, and the figures that the access log records. */
@@ -66,7 +67,7 @@ export interface Services extends Dependencies {
   streams: Streams;
   accessSql: Sql;
   /** Values for filters that a caller may choose from, at most a minute old. */
-  suggestions: (organizations: string[] | null) => Promise<Suggestions>;
+  suggestions: Suggestions;
 }
 
 export type Env = {

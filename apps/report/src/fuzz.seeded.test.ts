@@ -26,7 +26,7 @@ beforeAll(async () => {
     const check = ajv.getSchema(`doc#${pointer}`) ?? ajv.compile({ $ref: `doc#${pointer}` });
     return check(value) ? null : ajv.errorsText(check.errors);
   };
-  schemas = document.components.schemas;
+  ({ schemas, responses } = document.components);
 });
 afterAll(async () => await fixture.close());
 
@@ -47,12 +47,18 @@ interface Schema {
 interface Operation {
   parameters?: { name: string; in: string; required?: boolean; schema: Schema }[];
   requestBody?: { content: Record<string, { schema: Schema }> };
-  responses: Record<string, { content?: Record<string, unknown> }>;
+  responses: Record<string, Described>;
+}
+
+/** A response of the description, or a reference to one that several routes share. */
+interface Described {
+  content?: Record<string, unknown>;
+  $ref?: string;
 }
 
 interface Document {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
+  components: { schemas: Record<string, Schema>; responses: Record<string, Described> };
 }
 
 interface Route {
@@ -61,7 +67,7 @@ interface Route {
   operation: Operation;
 }
 
-let schemas: Record<string, Schema>;
+let { schemas, responses }: Document['components'] = { schemas: {}, responses: {} };
 
 /** Invalid values that a client may still send. */
 const junk = fc.oneof(
@@ -201,14 +207,16 @@ function addressOf({ path, given, stray }: Request): string {
 /** Returns how an answer deviates from its route's description; null if it matches. */
 function complaintOf({ path, method, operation }: Route, { status, headers, text }: Answer): string | null {
   if (status >= 500) return text;
-  const described = operation.responses[String(status)];
+  const own = operation.responses[String(status)];
+  const shared = own?.$ref?.split('/').slice(1);
+  const described = shared === undefined ? own : responses[shared.at(-1) ?? ''];
   // A path filled with junk may match no route.
   if (described === undefined) return status === 404 ? null : `${status} is not described: ${text}`;
   const [type = ''] = (headers.get('content-type') ?? '').split(';');
   const found = Object.keys(described.content ?? {}).find((each) => each.startsWith(type));
   if (found === undefined) return `${type} is not described`;
   if (!type.endsWith('json') || path.startsWith('/v1/exports')) return null;
-  const place = ['paths', path, method, 'responses', String(status), 'content', found, 'schema'];
+  const place = [...(shared ?? ['paths', path, method, 'responses', String(status)]), 'content', found, 'schema'];
   const escaped = place.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')));
   return validate(`/${escaped.join('/')}`, JSON.parse(text));
 }

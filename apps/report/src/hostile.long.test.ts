@@ -1,10 +1,9 @@
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
-import { listen } from '@keywarden/testkit/report/served';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 
 // A hundred thousand requests over HTTP, valid and hostile, against the API, the archive and the dashboard.
 
@@ -14,16 +13,7 @@ const rawRequests = 500;
 /** Ten kilobytes kept of each request of the second half would be more. */
 const mostGrowthMb = 400;
 
-let fixture: Fixture;
-let served: Awaited<ReturnType<typeof listen>>;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  served = await listen(fixture.app);
-});
-afterAll(async () => {
-  await served.close();
-  await fixture.close();
-});
+useServedFixture();
 
 interface Asked {
   method: string;
@@ -159,7 +149,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
 
 async function send({ method, path, headers, body }: Asked): Promise<Answer> {
   return await new Promise((resolve, reject) => {
-    const sent = request({ host: '127.0.0.1', port: served.port, agent, method, path, headers }, (response) => {
+    const sent = request({ host: '127.0.0.1', port: server.port, agent, method, path, headers }, (response) => {
       text(response).then(
         (read) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: read }),
         reject,
@@ -226,7 +216,7 @@ test('bytes that are no request get a problem with security headers, or a closed
     { numRuns: rawRequests, seed: 20_261_123 },
   );
   for (const line of lines) {
-    const socket = connect(served.port, '127.0.0.1');
+    const socket = connect(server.port, '127.0.0.1');
     socket.end(line, 'latin1');
     socket.setTimeout(5000, () => socket.destroy());
     const answer = await text(socket).catch(() => '');

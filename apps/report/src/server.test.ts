@@ -1,24 +1,14 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
-import { listen } from '@keywarden/testkit/report/served';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
+import { expect, test } from 'vitest';
 import { sessionCookie } from './access/authenticate.ts';
 
-let fixture: Fixture;
-let served: Awaited<ReturnType<typeof listen>>;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  served = await listen(fixture.app);
-});
-afterAll(async () => {
-  await served.close();
-  await fixture.close();
-});
+useServedFixture();
 
 /** Sends bytes, and returns the complete answer. */
 async function send(request: string): Promise<string> {
-  const socket = connect(served.port, '127.0.0.1');
+  const socket = connect(server.port, '127.0.0.1');
   socket.write(request);
   socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
   return await text(socket);

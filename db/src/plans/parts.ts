@@ -1,4 +1,4 @@
-import { sql as fragment } from 'drizzle-orm';
+import { sql as fragment, type SQL } from 'drizzle-orm';
 import { type Reader, when } from '../list.ts';
 import type { Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
@@ -33,6 +33,41 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
     select distinct k.number::text as number, k.number as place from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
     where ${fragment.join(tests, fragment` and `)} order by place`);
   return rows.map((row) => String(row.number));
+}
+
+/** What a person can choose a part by, each with a name to show. */
+export interface PartChoices {
+  organizations: Choice[];
+  rules: Choice[];
+  /** Signed reviews that decided to revoke keys of the plan. */
+  reviews: Choice[];
+}
+
+interface Choice {
+  value: string;
+  name: string;
+}
+
+/** Lists what a part of a plan can be chosen by. */
+export async function listPartChoices(db: Reader, plan: string): Promise<PartChoices> {
+  const read = async (choice: SQL, more: SQL) => {
+    const rows = await db.execute(fragment`
+      select distinct ${choice} from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number ${more}
+      where f.plan_id = ${plan} and f.disposition = 'planned' order by name, value`);
+    return rows.map((row) => ({ value: String(row.value), name: String(row.name) }));
+  };
+  return {
+    organizations: await read(
+      fragment`o.id as value, o.name`,
+      fragment`join keywarden.organization o on o.control_plane_number = k.control_plane_number and o.id = k.organization_id`,
+    ),
+    rules: await read(fragment`f.rule as value, f.rule as name`, fragment``),
+    reviews: await read(
+      fragment`r.number::text as value, r.title as name`,
+      fragment`join keywarden.review_item_now i on i.key_number = k.number and i.decision = 'revoke'
+        join keywarden.review_signature s on s.review_number = i.review_number join keywarden.review r on r.number = i.review_number`,
+    ),
+  };
 }
 
 /** A part of a plan as it is stored. */

@@ -16,7 +16,7 @@ const typesFile = new URL('../src/report/openapi-types.ts', import.meta.url);
 const redoclyRules = {
   // The product is not licensed to the public.
   'info-license': 'off',
-  // Probes refuse nobody.
+  // Probes refuse no caller.
   'operation-4xx-response': 'off',
 } as const;
 const spectralRules = {

@@ -168,15 +168,14 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   { db, suggestions }: Services,
   { filters, fields, sorts, list: listOf, item, caption, columns, empty, exported }: ListPart<S, F, O>,
 ): Promise<Html> {
-  const form = fieldsFor(filters, fields);
-  const known: Partial<Record<string, Field['suggestions']>> =
-    form.length === 0 ? {} : await suggestions(principal.organizations);
-  const suggesting = form.map((field) => ({ ...field, suggestions: known[field.name] ?? [] }));
+  const form: Field[] = [];
+  for (const field of fieldsFor(filters, fields))
+    form.push({ ...field, suggestions: await suggestions(field.name, principal.organizations) });
   const wrong = form.length === 0 ? null : whyRefused({ ...filters, ...paging }, query);
   if (wrong !== null) {
     // The page keeps what was typed.
     c.status(400);
-    return html`${filterForm(c.req.path, suggesting, query)}<p class="notice bad" role="alert">${wrong}</p>`;
+    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${wrong}</p>`;
   }
   const {
     cursor,
@@ -208,7 +207,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
     return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
   };
-  return html`${form.length === 0 ? '' : filterForm(c.req.path, suggesting, query)}
+  return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}
   ${table({ caption, columns, items: shown, empty, head })}
   <p class="paging">
     ${exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(exported, given, query) : ''}

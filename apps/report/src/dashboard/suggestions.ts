@@ -1,12 +1,32 @@
-import { type Reader, readSuggestions, type Suggestions } from '@keywarden/db/report';
+import {
+  type Reader,
+  readSuggestions,
+  type SuggestedFilter,
+  type Suggestion,
+  suggestedFilters,
+} from '@keywarden/db/report';
+import type { Logger } from '@keywarden/runtime';
 import { LRUCache } from 'lru-cache';
 
-/** Returns the values that filters suggest to a caller, read at most once a minute for the same organizations. */
-export function createSuggestions(reader: Reader): (organizations: string[] | null) => Promise<Suggestions> {
-  const cache = new LRUCache<string, Suggestions, string[] | null>({
-    max: 100,
+/** Returns the values that a filter suggests to a caller; none for a filter without suggestions. */
+export type Suggestions = (filter: string, organizations: string[] | null) => Promise<Suggestion[]>;
+
+/** Creates the suggestions of filters. They are read at most once a minute for the same organizations. A page works without them. */
+export function createSuggestions(reader: Reader, log: Logger): Suggestions {
+  const cache = new LRUCache<string, Suggestion[], { filter: SuggestedFilter; organizations: string[] | null }>({
+    max: 300,
     ttl: 60_000,
-    fetchMethod: async (_key, _stale, { context }) => await readSuggestions(reader, context),
+    fetchMethod: async (_key, _stale, { context: { filter, organizations } }) =>
+      await readSuggestions(reader, filter, organizations),
   });
-  return async (organizations) => await cache.forceFetch(JSON.stringify(organizations), { context: organizations });
+  return async (name, organizations) => {
+    const filter = suggestedFilters.find((each) => each === name);
+    if (filter === undefined) return [];
+    try {
+      return await cache.forceFetch(JSON.stringify([filter, organizations]), { context: { filter, organizations } });
+    } catch (err) {
+      log.warn({ err, filter }, 'the suggestions of a filter cannot be read');
+      return [];
+    }
+  };
 }

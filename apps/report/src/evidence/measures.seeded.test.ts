@@ -1,6 +1,7 @@
+import { assessor } from '@keywarden/core/policy';
 import type { WireKey, WireMember } from '@keywarden/core/wire';
-import { saveKeyListing, saveMembers, saveOrganizations } from '@keywarden/db/daemon';
-import { assess, openSnapshot } from '@keywarden/db/report';
+import { readFacts, saveKeyListing, saveMembers, saveOrganizations } from '@keywarden/db/daemon';
+import { assess, keyList, openSnapshot, readItems } from '@keywarden/db/report';
 import { sized } from '@keywarden/testkit';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -194,6 +195,56 @@ test('evidence has no false exception and no false absence: what it cannot know 
       }
     }),
     { numRuns: sized(1000) },
+  );
+  for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
+});
+
+test('plans, lists and evidence of the same minute agree about each live key', async () => {
+  const seen = { yes: 0, no: 0, unknown: 0 };
+  const measures = [
+    { measured: { of: 'idle', days: idleDays }, filter: { idleMs: idleDays * dayMs } },
+    { measured: { of: 'old', days: 90 }, filter: { ageMs: 90 * dayMs } },
+    { measured: { of: 'orphaned' }, filter: { creatorLeft: true } },
+  ] as const;
+  const listed = company.filter(({ keyListings }) => keyListings.length > 0);
+  await fc.assert(
+    fc.asyncProperty(listed, async (made) => {
+      const newest = made.keyListings.at(-1) ?? 0;
+      const memberListings = made.memberListings.filter((day) => day <= newest);
+      const organizationId = await live({ ...made, memberListings });
+      // Half an hour after the newest listing: all other times are whole hours.
+      const asOf = at(newest + 1 / 48);
+      const { keys } = await readFacts(store, {
+        nowMs: () => Date.parse(asOf),
+        ourNowMs: Date.parse(asOf),
+        maxEvidenceAgeMs: dayMs,
+        otherKinds: [],
+        channels: [],
+        policySha256: '',
+        addressesSinceMs: null,
+        needsProjects: false,
+        configured: [],
+      });
+      for (const { measured, filter } of measures) {
+        const planned = assessor(measured, Date.parse(asOf));
+        const evidence = await assessed(organizationId, measured, asOf);
+        const list = keyList({ ...filter, state: 'active' }, { organizations: null });
+        const listedIds = (await readItems(store.db, list, 100)).map(({ id }) => id);
+        for (const key of keys) {
+          const index = Number(key.id) % 1000;
+          const { result } = planned(key);
+          seen[result] += 1;
+          const inEvidence = evidence.exceptions.includes(index)
+            ? 'yes'
+            : evidence.unknown.includes(index)
+              ? 'unknown'
+              : 'no';
+          const inList = listedIds.includes(key.id);
+          expect([measured.of, key.id, inEvidence, inList]).toEqual([measured.of, key.id, result, result === 'yes']);
+        }
+      }
+    }),
+    { numRuns: sized(300) },
   );
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
 });

@@ -5,27 +5,18 @@ import { saveOperationPage } from '@keywarden/db/daemon';
 import { operationList, type Snapshot } from '@keywarden/db/report';
 import { createLogger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
-import { type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
-import { listen } from '@keywarden/testkit/report/served';
+import { operationCount } from '@keywarden/testkit/report/fixture';
+import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Env } from '../environment.ts';
 import { toCell, writeRows } from './csv.ts';
 import type { Format, Trailer } from './encode.ts';
 import { createStreams, mostStreams } from './stream.ts';
 
-let fixture: Fixture;
-let server: Awaited<ReturnType<typeof listen>>;
 const many = 20_000;
-beforeAll(async () => {
-  fixture = await makeFixture(inject('postgresUrl'));
-  server = await listen(fixture.app);
-});
-afterAll(async () => {
-  await server.close();
-  await fixture.close();
-});
+useServedFixture();
 
 const ask = async (path: string, headers: Record<string, string> = {}, signal: AbortSignal | null = null) =>
   await fetch(`${server.url}${path}`, {

@@ -1,6 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import {
-  choosePart,
   type EnforcementState,
   findingItem,
   findingList,
@@ -10,21 +9,20 @@ import {
   planItem,
   planList,
   readEnforcementState,
-  readItems,
   readPlanDocument,
-  reviewList,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
-import { approvePlan, makePart, rejectPlan } from '../actions/plans.ts';
+import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { digits, reason, word } from '../parameters.ts';
+import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { findingColumns } from './findings.ts';
+import { addPlanParts, partForm } from './plan-parts.ts';
 
 const access = allowWhole('viewer');
 const operator = allowWhole('operator');
@@ -62,6 +60,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     },
   });
   planRoutes(app, services);
+  addPlanParts(app, pages, services);
 
   pages.page('/plans/:plan', access, async (visit) => {
     const id = readParameter(visit.c, 'plan', word);
@@ -103,7 +102,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ['SHA-256', html`<code>${plan.sha256}</code>`],
         ])}
         ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
-        ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan) : ''}
+        ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
         ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
         ${section('Decisions', decisions)}
         ${section('Findings', found)}
@@ -114,16 +113,6 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     const plan = readParameter(c, 'plan', word);
     await approvePlan(services, { plan, principal });
     return { to: `/plans/${plan}`, said: 'approved' };
-  });
-  pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
-    const plan = readParameter(c, 'plan', word);
-    const given = readForm(partForms, {
-      organization_id: readField(sent, 'organization_id') || undefined,
-      rule: readField(sent, 'rule') || undefined,
-      review_id: readField(sent, 'review_id') || undefined,
-    });
-    const part = await makePart(services, { plan, filter: toPartFilter(given), principal });
-    return { to: `/plans/${part}`, said: 'made' };
   });
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
@@ -190,25 +179,6 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     app,
     {
       method: 'post',
-      path: '/v1/plans/{plan_id}/parts',
-      summary:
-        'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
-      access: operator,
-      params,
-      body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
-      response: planItem,
-      status: 201,
-    },
-    async ({ params: { plan_id: plan }, body, principal }) => {
-      await findPlan(plan);
-      const filter = { ...toPartFilter(body), keys: body.keys };
-      return await findPlan(await makePart(services, { plan, filter, principal }));
-    },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
       path: '/v1/plans/{plan_id}/rejections',
       summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
       access: operator,
@@ -234,52 +204,12 @@ function standing(plan: Plan): Part {
   return approvals > 0 ? 'approved before' : 'not approved';
 }
 
-const partForms = z.strictObject({
-  organization_id: word.optional(),
-  rule: word.optional(),
-  review_id: digits.optional(),
-});
-
-const toPartFilter = ({ organization_id: organizationId, rule, review_id: review }: z.infer<typeof partForms>) => ({
-  organizationId,
-  rule,
-  review,
-});
-
 /** Returns what keeps a plan from being carried out, as notices. */
 function noticesOf(plan: Plan): Html {
   const { superseded_by: newer, blocked } = plan;
   return html`
     ${newer === null ? '' : html`<p class="notice warn">This plan is superseded: the newest facts give ${link(`/plans/${newer}`, newer)}. It can no longer be approved.</p>`}
     ${blocked === null ? '' : html`<p class="notice bad">Approved, but blocked: ${blocked}.</p>`}`;
-}
-
-/** Returns the form that makes a part of a plan: of an organization, a rule or a signed review. */
-async function partForm({ db }: Services, { id }: Plan): Promise<Html> {
-  const found = await readItems(db, findingList({ planId: id, disposition: 'planned' }, null), 5000);
-  const distinct = (values: string[]) => [...new Set(values)].toSorted();
-  const signed = await readItems(db, reviewList({ state: 'signed' }), 20);
-  const reviews: { value: string; text: string }[] = [];
-  for (const { id: value, title } of signed)
-    if ((await choosePart(db, id, { review: value })).length > 0) reviews.push({ value, text: `${value}: ${title}` });
-  const select = (name: string, label: string, options: { value: string; text: string }[]) => html`<div class="field">
-    <label for="part-${name}">${label}</label>
-    <select id="part-${name}" name="${name}">
-      <option value="">all</option>
-      ${options.map(({ value, text }) => html`<option value="${value}">${text}</option>`)}
-    </select>
-  </div>`;
-  const asOptions = (values: string[]) => values.map((value) => ({ value, text: value }));
-  return section(
-    'Approve a part',
-    html`<form class="forms" method="post" action="/plans/${id}/parts">
-      <p>Makes a plan of its own from some of these keys. You approve it by its own id; the others stay.</p>
-      ${select('organization_id', 'Organization', asOptions(distinct(found.flatMap(({ key }) => key.organization_id ?? []))))}
-      ${select('rule', 'Rule', asOptions(distinct(found.map(({ rule }) => rule))))}
-      ${select('review_id', 'Signed review', reviews)}
-      <button type="submit">Show this part</button>
-    </form>`,
-  );
 }
 
 function decisionForms(

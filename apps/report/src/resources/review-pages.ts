@@ -9,7 +9,7 @@ import {
   type reviewItem,
   reviewItemList,
   reviewList,
-  type Suggestions,
+  type Suggestion,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
@@ -95,7 +95,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 }
 
 /** Returns the form that opens a review. */
-export function openForm({ organization_id: organizations }: Suggestions): Html {
+export function openForm(organizations: Suggestion[]): Html {
   return section(
     'Open a review',
     html`<form class="forms" method="post" action="/reviews">

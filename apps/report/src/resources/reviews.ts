@@ -77,7 +77,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
       empty: 'No matching access reviews.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
-          ? html`${exportLinks('reviews')}${openForm(await services.suggestions(principal.organizations))}`
+          ? html`${exportLinks('reviews')}${openForm(await services.suggestions('organization_id', principal.organizations))}`
           : '',
     },
   });

@@ -14,15 +14,35 @@ const description = {
 /** Returns the OpenAPI document of the report. Each operation has an id and a tag, and says whether it needs a token. */
 export function makeDocument(app: OpenAPIHono<Env>) {
   const document = app.getOpenAPI31Document(description);
+  const refusals: Responses = {};
   for (const [path, methods] of Object.entries(document.paths ?? {}))
     for (const [method, operation] of Object.entries(methods ?? {}) as [string, { [name: string]: unknown }][]) {
       operation.operationId = operationIdOf(method, path);
       operation.tags = [tagOf(path)];
       operation.security ??= [];
+      operation.responses = shareRefusals(operation.responses as Responses, refusals);
     }
+  document.components = { ...document.components, responses: refusals };
   const tags = new Set(Object.keys(document.paths ?? {}).map(tagOf));
   document.tags = [...tags].toSorted().map((name) => ({ name, description: describeTag(name) }));
   return document;
+}
+
+type Responses = NonNullable<
+  NonNullable<ReturnType<OpenAPIHono<Env>['getOpenAPI31Document']>['components']>['responses']
+>;
+
+/** Returns the responses of an operation, with its refusals (from 400 on) as references to those that it has in common with others. */
+function shareRefusals(responses: Responses, shared: Responses): Responses {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, response]) => {
+      if (Number(status) < 400) return [status, response];
+      const name = `Refusal${status}`;
+      shared[name] ??= response;
+      const isSame = JSON.stringify(shared[name]) === JSON.stringify(response);
+      return [status, isSame ? { $ref: `#/components/responses/${name}` } : response];
+    }),
+  );
 }
 
 /** Returns the group of a path in the description: the noun of the API, the archive or the probes. */

@@ -1,8 +1,9 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, inject } from 'vitest';
+import { afterAll, beforeAll } from 'vitest';
 import { chromiumPath, openBrowser } from './browser.ts';
-import { type Fixture, makeFixture } from './fixture.ts';
-import { listen } from './served.ts';
+import { fixture, server, useServedFixture } from './served-fixture.ts';
+
+export { fixture };
 
 /** Whether this machine has a Chromium. If not, prints to standard error that the page tests do not run. */
 export const hasBrowser = chromiumPath !== undefined;
@@ -12,24 +13,17 @@ if (!hasBrowser)
   );
 
 /** Bindings that page tests share; `useBrowser` sets them before the first test. */
-export let fixture: Fixture;
 export let browser: Browser;
 export let url: string;
 
 /** Serves a report over its own store and opens one browser, for all tests of a `describe`. */
 export function useBrowser(): void {
-  let server: Awaited<ReturnType<typeof listen>>;
+  useServedFixture();
   beforeAll(async () => {
-    fixture = await makeFixture(inject('postgresUrl'));
-    server = await listen(fixture.app);
     url = server.url;
     browser = await openBrowser();
   });
-  afterAll(async () => {
-    await browser.close();
-    await server.close();
-    await fixture.close();
-  });
+  afterAll(async () => await browser.close());
 }
 
 /** Signs in with one of the fixture's tokens, given by name. */

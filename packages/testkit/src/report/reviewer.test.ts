@@ -67,7 +67,7 @@ test.runIf(hasBrowser)(
       expect(await page.locator('main tbody tr').count()).toBe(14);
       await click(page.getByLabel('Select all keys on this page'));
       await click(page.getByLabel('revoke', { exact: true }));
-      await page.getByLabel('Reason').fill('nobody uses them');
+      await page.getByLabel('Reason').fill('unused since the launch');
       await click(button('Decide'));
       await page.goto(page.url().split('?')[0] ?? '');
       await click(page.getByLabel('14 to revoke'));

@@ -1,0 +1,82 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { listPartChoices, planItem, planList } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole } from '../access/roles.ts';
+import { makePart } from '../actions/plans.ts';
+import { type Html, section } from '../dashboard/html.ts';
+import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { digits, word } from '../parameters.ts';
+import { addRoute, requireOne } from '../route.ts';
+
+const operator = allowWhole('operator');
+const params = z.object({ plan_id: word });
+
+const partForms = z.strictObject({
+  organization_id: word.optional(),
+  rule: word.optional(),
+  review_id: digits.optional(),
+});
+
+const toPartFilter = ({ organization_id: organizationId, rule, review_id: review }: z.infer<typeof partForms>) => ({
+  organizationId,
+  rule,
+  review,
+});
+
+/** Adds parts of plans: plans of their own with some keys of another plan. */
+export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const requirePlan = async (id: string) =>
+    await requireOne(services.db, planList({ id }), ['plan with this id', '/v1/plans']);
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/plans/{plan_id}/parts',
+      summary:
+        'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
+      access: operator,
+      params,
+      body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
+      response: planItem,
+      status: 201,
+    },
+    async ({ params: { plan_id: plan }, body, principal }) => {
+      await requirePlan(plan);
+      const filter = { ...toPartFilter(body), keys: body.keys };
+      return await requirePlan(await makePart(services, { plan, filter, principal }));
+    },
+  );
+  pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
+    const plan = readParameter(c, 'plan', word);
+    const given = readForm(partForms, {
+      organization_id: readField(sent, 'organization_id') || undefined,
+      rule: readField(sent, 'rule') || undefined,
+      review_id: readField(sent, 'review_id') || undefined,
+    });
+    const part = await makePart(services, { plan, filter: toPartFilter(given), principal });
+    return { to: `/plans/${part}`, said: 'made' };
+  });
+}
+
+/** Returns the form that makes a part of a plan: of an organization, a rule or a signed review. */
+export async function partForm({ db }: Services, plan: string): Promise<Html> {
+  const { organizations, rules, reviews } = await listPartChoices(db, plan);
+  const select = (name: string, label: string, choices: { value: string; name: string }[]) => html`<div class="field">
+    <label for="part-${name}">${label}</label>
+    <select id="part-${name}" name="${name}">
+      <option value="">all</option>
+      ${choices.map((choice) => html`<option value="${choice.value}" title="${choice.value}">${choice.name}</option>`)}
+    </select>
+  </div>`;
+  return section(
+    'Approve a part',
+    html`<form class="forms" method="post" action="/plans/${plan}/parts">
+      <p>Makes a plan of its own from some of these keys. You approve it by its own id; the others stay.</p>
+      ${select('organization_id', 'Organization', organizations)}
+      ${select('rule', 'Rule', rules)}
+      ${select('review_id', 'Signed review', reviews)}
+      <button type="submit">Show this part</button>
+    </form>`,
+  );
+}

@@ -1,0 +1,67 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, inject } from 'vitest';
+import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
+
+/** Bindings that the tests of a file share; `useGovernance` sets them before the first test. */
+export const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
+export let store: TestStore;
+export let sandbox: Sandbox;
+export let host: CommandHost;
+export let organization: string;
+const minted: Record<string, { id: number; key: string }> = {};
+
+/** Serves a sandbox with one organization and four keys. Three are idle for 40 days. `advance` moves its clock. */
+export function useGovernance(): void {
+  beforeAll(async () => {
+    host = startCommandHost();
+    store = await createTestStore(inject('postgresUrl'));
+    sandbox = await createSandbox({ limits: noLimits });
+    await createControls(sandbox.controlUrl).generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
+    const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+    organization = organizations[0]?.id ?? '';
+    for (const name of ['ci-one', 'ci-two', 'tmp', 'busy']) await mint(name);
+    await advance(40);
+    await use('busy');
+  });
+  afterAll(async () => {
+    host.close();
+    await sandbox.close();
+    await store.close();
+  });
+}
+
+async function ask<T>(method: string, path: string, body?: object): Promise<T> {
+  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
+  const init = body === undefined ? {} : { body: JSON.stringify(body) };
+  return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
+}
+
+/** Makes a key of the organization. */
+export const mint = async (name: string) => {
+  minted[name] = await ask('POST', `/organizations/${organization}/api_keys`, { key_name: name });
+};
+export const advance = (days: number) => createControls(sandbox.controlUrl).advance(days * 86_400);
+/** Uses a key once. */
+export const use = async (name: string) =>
+  await fetch(`${sandbox.url}/auth`, { headers: { authorization: `Bearer ${minted[name]?.key}` } });
+export const idOf = (name: string) => String(minted[name]?.id);
+
+/** Returns the setting of a policy with one rule, and `text` below it. */
+export const policy = (text = '') => {
+  const file = join(folder, `policy-${text.length}.yaml`);
+  writeFileSync(file, `policy:\n  rules:\n    - {name: never-used, never_used_for: 30d, action: revoke}\n${text}`);
+  return { KEYWARDEN_CONFIG: file };
+};
+
+/** Runs a command as a person types it. */
+export const keywarden = async (...args: string[]) =>
+  await host.run(args, {
+    ...settingsFor(store, sandbox, folder),
+    CONTROL_PLANE_KEY_ID: '1',
+    ...policy(),
+  });

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { idOf, keywarden, organization, store, useGovernance } from './governance-fixture.ts';
+
+// Parts of plans, and lists of keys and owners, as a person types them.
+
+useGovernance();
+
+test('a part of the plan is a plan of its own, and applies without the rest', async () => {
+  const whole = JSON.parse((await keywarden('plan', '--json')).stdout) as {
+    plan_id: string;
+    sha256: string;
+    items: { key: { number: string } }[];
+  };
+  const [first] = whole.items;
+  const part = await keywarden('plan', '--key', first?.key.number ?? '', '--organization', organization, '--json');
+  const { plan_id: id, sha256, items } = JSON.parse(part.stdout) as typeof whole;
+  expect(id).not.toBe(whole.plan_id);
+  const [row] = await store.sql`select sha256 from keywarden.plan where id = ${id}`;
+  expect(sha256).toBe(row?.sha256);
+  expect(items).toEqual([first]);
+  expect((await keywarden('plan', '--rule', 'never-used')).stdout).toContain(whole.plan_id);
+  expect(await keywarden('plan', '--organization', 'nosuch')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/Plan p-\w+ would revoke no key that matches; run keywarden plan without options/),
+  });
+  expect((await keywarden('plan', '--key', 'x')).stderr).toMatch(/x is not the number of a key/);
+  expect((await keywarden('apply', id)).stderr).toContain(`add --yes to approve plan ${id} without one`);
+  expect((await keywarden('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test('keys and owners are listed as a table, JSON and CSV; one key is shown with its changes', async () => {
+  const table = await keywarden('keys', 'list', '--idle-for', '30d');
+  expect(table.stdout).toMatch(/KEY +KIND +NAME +ORGANIZATION +OWNER +STATE +LAST USED\n/);
+  expect(table.stdout).toMatch(/ci-one .* active +never/);
+  expect(table.stdout).not.toContain('busy');
+  const items = JSON.parse((await keywarden('keys', 'list', '-o', 'json')).stdout) as { name: string; use: string }[];
+  expect(items.find(({ name }) => name === 'busy')?.use).toBe('used');
+  const csv = (await keywarden('keys', 'list', '--organization', organization, '-o', 'csv')).stdout;
+  expect(csv.split('\n')[0]).toBe('key,kind,name,organization,owner,state,last used');
+  const shown = await keywarden('keys', 'show', idOf('busy'));
+  expect(shown.stdout).toMatch(/^key +\d+ "busy"\n/);
+  expect(shown.stdout).toMatch(/first seen\n/);
+  expect((await keywarden('owner', 'list')).stdout).toMatch(/OWNER +KEYS +ORGANIZATIONS\n/);
+  for (const [words, says] of [
+    [['keys', 'list', '-o', 'xml'], /There is no output xml; use one of table, json, csv\./],
+    [['keys', 'list', '--state', 'odd'], /There is no state odd; use one of active, missing, gone\./],
+    [['keys', 'list', '--organization', 'nosuch'], /There is no organization nosuch in the store; it has \S+\.\n$/],
+    [
+      ['token', 'create', '--name', 'x', '--role', 'viewer', '--organization', 'nosuch'],
+      /There is no organization nosuch/,
+    ],
+    [['exempt', '--kind', 'robot', '--reason', 'x', '--until', '10d'], /There is no kind robot; use one of personal, /],
+  ] as const)
+    expect(await keywarden(...words)).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
+});
