@@ -1,10 +1,12 @@
 -- Records decisions about keys of an open review by an auditor: all of them, or none. The lock makes decisions and signatures wait for each other.
--- Returns decided, signed, 'not its keys' or 'not rotated'.
+-- Every decision needs a reason, except keep for a key whose risk is below the limit of the review's campaign. Returns decided, signed, 'not its keys',
+-- 'not rotated' or 'no reason'.
 create or replace function keywarden.decide_review(credential text, wanted bigint, for_keys bigint[], decided text, why text) returns text
   language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   holder record;
   found_keys bigint[];
+  needs_reason text;
 begin
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
   perform from keywarden.review where number = wanted for update;
@@ -18,8 +20,18 @@ begin
   if decided = 'rotate' and exists (select from unnest(found_keys) k where not exists (select from keywarden.key where number = k)) then
     return 'not rotated';
   end if;
+  if why is null then
+    select case when decided = 'keep' then c.keep_needs_reason end into needs_reason
+      from keywarden.review r left join keywarden.review_campaign c on c.number = r.campaign_number where r.number = wanted;
+    if needs_reason is null or needs_reason = 'always' or exists (
+        select from keywarden.review_item i where i.review_number = wanted and i.key_number = any(found_keys) and i.findings <> '[]'
+          and (needs_reason = 'finding' or jsonb_path_exists(i.findings, '$[*] ? (@.action == "revoke" || @.action == "rotate")'))) then
+      return 'no reason';
+    end if;
+  end if;
   insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
-    select wanted, k, decided, why, holder.acts_as from unnest(found_keys) k;
+    select wanted, k, decided, coalesce(why, case needs_reason when 'finding' then 'no finding' else 'not flagged' end), holder.acts_as
+    from unnest(found_keys) k;
   return 'decided';
 end
 $$;

@@ -13,8 +13,8 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,
-  keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_decision,
-  keywarden.review_item, keywarden.review_item_now, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
+  keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
+  keywarden.review_decision, keywarden.review_item, keywarden.review_item_now, keywarden.review_reminder, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
   keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon, keywarden_report;
@@ -42,8 +42,8 @@ grant insert on keywarden.announcement, keywarden.approval_end, keywarden.findin
   keywarden.high_water_mark, keywarden.incident, keywarden.job_run, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner,
   keywarden.member_listing, keywarden.notice, keywarden.notice_message, keywarden.operation_pruned, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.policy_version, keywarden.project, keywarden.revocation_intent, keywarden.revocation_outcome,
-  keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request_answer, keywarden.rotation_slot,
-  keywarden.schedule_slot
+  keywarden.review_reminder, keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request_answer,
+  keywarden.rotation_slot, keywarden.schedule_slot
   to keywarden_daemon;
 grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential,
   keywarden.request_budget, keywarden.sync_run, keywarden.work_fence
@@ -66,7 +66,7 @@ grant update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
 grant update (key_id, outcome, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
 grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
 grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
-grant execute on function keywarden.announce_operation_drops, keywarden.derive_plan_of, keywarden.drop_operation_month, keywarden.forget_accesses,
+grant execute on function keywarden.announce_operation_drops, keywarden.apply_review_defaults, keywarden.derive_plan_of, keywarden.drop_operation_month, keywarden.forget_accesses,
   keywarden.end_exemption_by, keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.insert_exemption,
   keywarden.make_operation_partitions,
   keywarden.save_operation_page, keywarden.save_request_budgets
@@ -75,6 +75,6 @@ grant execute on function keywarden.announce_operation_drops, keywarden.derive_p
 -- The report writes through functions alone. They find out who acts from the hash of a token or session, and take the time from the database.
 grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
 grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.decide_review, keywarden.derive_plan,
-  keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_review, keywarden.open_session,
+  keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_campaign, keywarden.open_review, keywarden.open_session,
   keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;

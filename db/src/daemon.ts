@@ -101,6 +101,12 @@ export {
   saveRejectedRows,
 } from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replicas/policies.ts';
+export {
+  applyReviewDefaults,
+  type CampaignReview,
+  listCampaignReviews,
+  settleReviewReminders,
+} from './reviews/reminders.ts';
 export { reportBrokenReviews } from './reviews/reviews.ts';
 export {
   beginRevocation,

@@ -90,20 +90,23 @@ export {
 export { choosePart, derivePlanAs, listPartChoices, type PartFilter } from './plans/parts.ts';
 export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
+export { campaignItem, campaignList, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
 export {
   findReview,
   reviewDecision,
   reviewDecisionList,
   reviewedKey,
+  reviewedKeyInContext,
   reviewItem,
   reviewItemList,
+  reviewItemsInContext,
   reviewList,
 } from './reviews/list.ts';
 export {
+  type Chosen,
   decideReview,
   mostReviewed,
   type NewDecision,
-  type NewReview,
   openReview,
   readReviewDocument,
   reportBrokenReviews,

@@ -152,6 +152,8 @@ const known = (): Record<string, string[]> => ({
   keys: Object.values(fixture.keys),
   plan_id: [fixture.planId],
   review: ['1', '2'],
+  campaign: ['1', '2'],
+  campaign_id: ['1', '2'],
   exemption: ['1', '2'],
   rotation_id: ['abcd2345'],
   project_id: ['quiet-river', 'bold-moon'],

@@ -115,6 +115,16 @@ const samples: Sample[] = [
     status: 201,
   },
   { method: 'POST', path: '/v1/reviews/{review}/signature', role: 'operator', spans: true, status: 201 },
+  { path: '/v1/campaigns', spans: true },
+  {
+    method: 'POST',
+    path: '/v1/campaigns',
+    body: { title: 'spring', split_by: 'owner', due_at: new Date(Date.now() + 86_400_000).toISOString() },
+    role: 'auditor',
+    spans: true,
+    status: 201,
+  },
+  { path: '/v1/campaigns/{campaign}', spans: true },
   { path: '/v1/operations', others: { query: 'project_id=bold-moon' } },
   {
     path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
@@ -162,6 +172,7 @@ const fill = (text: string) =>
     .replace('{exemption}', '1')
     .replace('{rotation_id}', 'abcd2345')
     .replace('{review}', '1')
+    .replace('{campaign}', '1')
     .replace('{session}', '1')
     .replace('{project_id}', 'quiet-river')
     .replace('{operation_id}', operation);

@@ -2,6 +2,7 @@ import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
 import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
+import { reviewReminder } from '../schema/reviews.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /** A message to one channel about the keys of one owner at one control plane. */
@@ -13,6 +14,8 @@ export interface NewMessage {
   notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
   /** The incident that the message is about, instead of notices. */
   incident?: string;
+  /** The access review that the message is about, and which of its reminders it is, instead of notices. */
+  reminder?: { review: string; step: string };
 }
 
 /**
@@ -51,7 +54,7 @@ export async function listWritten(db: Db, channel: string): Promise<Set<string>>
 /** Opens the announcements that are not yet open, and writes a message with its notices. Sends nothing. */
 export async function writeMessage(
   sql: Sql,
-  { controlPlane, channel, owner, body, notices, incident }: NewMessage,
+  { controlPlane, channel, owner, body, notices, incident, reminder }: NewMessage,
 ): Promise<void> {
   const rows = notices.map(({ key, rule, basis, step }) => ({ key_number: key.number, rule, basis, step }));
   await sql.begin(async (tx) => {
@@ -74,6 +77,10 @@ export async function writeMessage(
       select a.number, t.step, ${channel}, ${message?.number ?? null}::bigint
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
         join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
+    if (reminder !== undefined && message !== undefined)
+      await builderOf(tx)
+        .insert(reviewReminder)
+        .values({ reviewNumber: reminder.review, step: reminder.step, channel, messageNumber: message.number });
   });
 }
 

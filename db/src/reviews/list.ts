@@ -1,3 +1,4 @@
+import { unknownCreator } from '@keywarden/core/wire';
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
@@ -28,6 +29,9 @@ export const reviewItem = z
         'Whether a signed review still has the content that was signed; a review that has not decides nothing. null before it is signed',
     }),
     keys: z.int(),
+    campaign_id: z.string().nullable(),
+    reviewer: z.string().nullable().meta({ description: 'Who is reminded of a review of a campaign' }),
+    due_at: instant.nullable().meta({ description: 'When a review of a campaign must be signed' }),
     undecided: z.int(),
     keep: z.int(),
     revoke: z.int(),
@@ -58,6 +62,26 @@ export const reviewedKey = z
   })
   .meta({ id: 'ReviewedKey' });
 
+/** What a reviewer needs to know of a key, as it is now. It is not part of what a signature covers. */
+const reviewContext = z
+  .strictObject({
+    reach: z.enum(['project', 'organization', 'account']).meta({
+      description: 'What the key can reach: one project, its organization, or all organizations of its user',
+    }),
+    projects: z.int().nullable().meta({ description: 'How many live projects that is; null if it is unknown' }),
+    use_by_hour: z.array(z.int()).length(24).meta({
+      description: 'In how many hours of the last 90 days a use was observed, by the hour of the day in UTC',
+    }),
+    last_decision: z
+      .strictObject({ review_id: z.string(), decision: decisions, decided_by: z.string(), signed_at: instant })
+      .nullable()
+      .meta({ description: 'The decision of the newest other review that was signed' }),
+  })
+  .meta({ id: 'ReviewContext' });
+
+/** A key of a review with its context. */
+export const reviewedKeyInContext = reviewedKey.extend({ context: reviewContext }).meta({ id: 'ReviewedKeyInContext' });
+
 export const reviewDecision = z
   .strictObject({
     key_number: z.string(),
@@ -76,6 +100,7 @@ const decided = (how: Decision | null) => sql`(select count(*) from keywarden.re
 
 export interface ReviewFilter {
   number?: string | undefined;
+  campaignId?: string | undefined;
   state?: 'open' | 'signed' | undefined;
   /** Signed in this time. */
   from?: string | undefined;
@@ -83,10 +108,11 @@ export interface ReviewFilter {
 }
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList({ number, state, from, to }: ReviewFilter): List<typeof reviewItem> {
+export function reviewList({ number, campaignId, state, from, to }: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
-    from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number`,
+    from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
+      left join keywarden.review_campaign c on c.number = v.campaign_number`,
     item: {
       ...columnsOf(reviewItem, 'v'),
       id: sql`v.number::text`,
@@ -97,6 +123,8 @@ export function reviewList({ number, state, from, to }: ReviewFilter): List<type
       sha256: sql`s.sha256`,
       intact: sql`case when s.review_number is not null then s.content_sha256 is not distinct from keywarden.review_content_hash(v.number) end`,
       keys: sql`(select count(*) from keywarden.review_item i where i.review_number = v.number)`,
+      campaign_id: sql`v.campaign_number::text`,
+      due_at: time(sql`c.due_at`),
       undecided: decided(null),
       keep: decided('keep'),
       revoke: decided('revoke'),
@@ -104,6 +132,7 @@ export function reviewList({ number, state, from, to }: ReviewFilter): List<type
     },
     where: [
       when(number, (wanted) => sql`v.number = ${wanted}::bigint`),
+      when(campaignId, (wanted) => sql`v.campaign_number = ${wanted}::bigint`),
       when(state, (wanted) => (wanted === 'open' ? sql`s.review_number is null` : sql`s.review_number is not null`)),
       ...within(sql`s.signed_at`, { from, to }),
     ],
@@ -146,6 +175,36 @@ export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKe
       { by: sql`i.key_number`, type: 'bigint' },
     ],
     direction: 'asc',
+  };
+}
+
+/** Lists the same with the context of each key. */
+export function reviewItemsInContext(filter: ReviewItemFilter): List<typeof reviewedKeyInContext> {
+  const { item, from, ...list } = reviewItemList(filter);
+  return {
+    ...list,
+    schema: reviewedKeyInContext,
+    from: sql`${from} join keywarden.credential k on k.number = i.key_number`,
+    item: {
+      ...item,
+      context: sql`json_build_object(
+        'reach', case when k.project_id is not null then 'project' when k.organization_id is not null then 'organization' else 'account' end,
+        'projects', case when k.project_id is not null then 1
+          when k.organization_id is not null then (select count(*) from keywarden.project p
+            where p.control_plane_number = k.control_plane_number and p.organization_id = k.organization_id and p.gone_at is null)
+          when k.creator_id <> ${unknownCreator} then (select count(*) from keywarden.project p
+            where p.control_plane_number = k.control_plane_number and p.gone_at is null and p.organization_id in (
+              select m.organization_id from keywarden.member m where m.control_plane_number = k.control_plane_number and m.user_id = k.creator_id
+                and m.left_at is null)) end,
+        'use_by_hour', (select json_agg(coalesce(u.hours, 0) order by h) from generate_series(0, 23) h left join (
+            select extract(hour from u.hour at time zone 'UTC')::int as hour, count(distinct u.hour)::int as hours from keywarden.key_use u
+            where u.key_number = k.number and u.hour > (select p.at - interval '90 days' from keywarden.control_plane_now p
+              where p.control_plane_number = k.control_plane_number) group by 1) u on u.hour = h),
+        'last_decision', (select json_build_object('review_id', e.review_number::text, 'decision', e.decision, 'decided_by', e.decided_by,
+            'signed_at', ${time(sql`g.signed_at`)})
+          from keywarden.review_item_now e join keywarden.review_signature g on g.review_number = e.review_number
+          where e.key_number = i.key_number and e.review_number <> i.review_number order by g.signed_at desc limit 1))`,
+    },
   };
 }
 

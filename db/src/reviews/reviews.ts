@@ -8,9 +8,9 @@ import { builderOf, type Sql, type Tx, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { reviewItemList, reviewList } from './list.ts';
 
-export interface NewReview {
-  title: string;
-  /** The keys to review. `asOf` is a time of the control plane, or absent for now. */
+/** The keys to review, frozen as they are shown now. */
+export interface Chosen {
+  /** `asOf` is a time of the control plane, or absent for now. */
   of?: Inventoried;
   filter: KeyFilter;
   /** The filter as requested, for readers of the review. */
@@ -21,19 +21,30 @@ export interface NewReview {
   principal: Principal;
 }
 
+export interface Readers {
+  db: Reader;
+  sql: Sql;
+}
+
 /** The maximum number of keys in a review. People cannot decide about more. */
 export const mostReviewed = 20_000;
 
-/**
- * Opens a review of the keys as they are shown now, as the principal. Returns its number, or null if there is no key or there are too many.
- */
-export async function openReview({ db, sql }: { db: Reader; sql: Sql }, review: NewReview): Promise<string | null> {
-  const { title, of = 'keys', filter, asked, asOf, holes, keepForDays, principal } = review;
+/** Returns the chosen keys as a JSON array of {number, key}; null if there is none or there are too many. */
+export async function chooseItems(db: Reader, { of = 'keys', filter }: Chosen): Promise<string | null> {
   const keys = await db.execute(
     select(inventoryList(of, filter, { organizations: null }), { limit: mostReviewed + 1 }),
   );
   if (keys.length === 0 || keys.length > mostReviewed) return null;
-  const items = `[${keys.map((row) => `{"number":${String(row.at0)},"key":${String(row.item)}}`).join(',')}]`;
+  return `[${keys.map((row) => `{"number":${String(row.at0)},"key":${String(row.item)}}`).join(',')}]`;
+}
+
+/**
+ * Opens a review of the chosen keys, as the principal. Returns its number, or null if there is no key or there are too many.
+ */
+export async function openReview({ db, sql }: Readers, review: Chosen & { title: string }): Promise<string | null> {
+  const { title, asked, asOf, holes, keepForDays, principal } = review;
+  const items = await chooseItems(db, review);
+  if (items === null) return null;
   const [row] = await sql`
     select keywarden.open_review(${principal.credential}, ${title}, ${asOf}::timestamptz, ${toJson(asked)}::text::jsonb,
       ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
@@ -45,7 +56,8 @@ export interface NewDecision {
   /** The numbers of the review's keys in the store. */
   keys: string[];
   decision: 'keep' | 'revoke' | 'rotate';
-  reason: string;
+  /** Null for a key to keep whose campaign requires no reason. */
+  reason: string | null;
   principal: Principal;
 }
 
@@ -53,7 +65,7 @@ export interface NewDecision {
 export async function decideReview(
   sql: Sql,
   { review, keys, decision, reason, principal }: NewDecision,
-): Promise<'decided' | 'signed' | 'not its keys' | 'not rotated'> {
+): Promise<'decided' | 'signed' | 'not its keys' | 'not rotated' | 'no reason'> {
   const [row] = await sql`
     select keywarden.decide_review(${principal.credential}, ${review}, ${[...new Set(keys)]}::bigint[], ${decision}, ${reason}) as how`;
   return row?.how as Awaited<ReturnType<typeof decideReview>>; // the function returns nothing else

@@ -85,6 +85,8 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `every listing of its keys is suspect since ${text('since')}, and none of them is revoked: ${text('why')}; the incident closes with the first complete listing`;
     case 'signature_broken':
       return `the content of a signed review differs from what ${text('signed_by')} signed at ${text('signed_at')}; its decisions have no effect`;
+    case 'review_overdue':
+      return `the review ${text('title')} was due at ${text('due_at')} and is not signed; ${text('undecided')} of its keys were undecided then; the incident closes when it is signed`;
     case 'key_changed':
       return `its id belonged to another key until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither key is revoked until you review both and close this incident`;
     default:

@@ -14,6 +14,7 @@ import { Cron } from 'croner';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
+import { writeReviewReminders } from '../notices/review-reminders.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { type ApprovalScope, governed } from './high-water-mark.ts';
@@ -38,6 +39,7 @@ export interface Enforced {
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
   return await withProcessLock(context, 'enforcement', async (context) => {
     const plan = await planKeys(context, connections);
+    await writeReviewReminders(context, connections);
     const announced = await announce(context, { plan, connections });
     await recordIncidents(context, plan);
     const why = await whyNotByItself(context);

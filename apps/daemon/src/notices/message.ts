@@ -14,18 +14,33 @@ interface ToldKey {
   may_be_revoked_after: string | null;
 }
 
-/** The body of a message about keys of one owner, in the shape of Standard Webhooks. */
-export interface Body {
+/** The body of a message, in the shape of Standard Webhooks. */
+export type Body = KeyBody | ReviewBody;
+
+/** The body of a message about keys of one owner. */
+export interface KeyBody {
   type: 'key.revocation_announced' | 'key.reported' | 'key.rotation_stalled';
   timestamp: string;
   data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
+}
+
+/** The body of a reminder of an access review. `owner` is the reviewer, or the person that the review is escalated to. */
+export interface ReviewBody {
+  type: 'review.due' | 'review.overdue' | 'review.escalated';
+  timestamp: string;
+  data: {
+    owner: string;
+    control_plane: string;
+    step: string;
+    review: { id: string; title: string; reviewer: string; due_at: string; keys: number; undecided: number };
+  };
 }
 
 /** Returns the message of some notifications. All of one message have the same owner, control plane and step. */
 export function toBody(
   notices: DueNotice[],
   { owner, controlPlane, step, at }: { owner: string; controlPlane: string; step: string; at: string },
-): Body {
+): KeyBody {
   const isAnnounced = notices.some(({ action }) => action === 'revoke');
   return {
     type: isAnnounced ? 'key.revocation_announced' : 'key.reported',
@@ -53,7 +68,9 @@ function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
  * Returns the same for a chat, as text only. A name from elsewhere cannot mention a person or add a line, and an address in it is not a
  * link.
  */
-export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: Body): { text: string } {
+export function toSlack({ data }: Body): { text: string } {
+  if ('review' in data) return { text: escapeSlack(reviewLine(data)) };
+  const { owner, control_plane: controlPlane, keys } = data;
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
     const place = organization === null ? 'personal' : `organization ${organization}`;
     const what = after === null ? '' : `, may be revoked ${after} after this`;
@@ -61,6 +78,13 @@ export function toSlack({ data: { owner, control_plane: controlPlane, keys } }: 
   });
   const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
+}
+
+function reviewLine({ owner, step, review }: ReviewBody['data']): string {
+  const open =
+    review.undecided === 0 ? 'a signature is missing' : `${review.undecided} of ${review.keys} keys are undecided`;
+  const when = step === 'escalation' || step === 'overdue' ? 'was due' : 'is due';
+  return `Keywarden, for ${tame(owner)}: review ${review.id} \`${tame(review.title)}\` of ${tame(review.reviewer)} ${when} at ${review.due_at}; ${open}`;
 }
 
 /** Returns text that is safe between backticks, where a chat makes no links. */

@@ -1,7 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { policySchema } from '@keywarden/core/policy';
-import type { ChannelConfig } from '@keywarden/runtime/config';
 import {
   apply,
   fixture,
@@ -12,53 +9,16 @@ import {
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { channel, receiver, secret, useReceiver } from '@keywarden/testkit/daemon/receiver-fixture';
 import { Webhook } from 'standardwebhooks';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { enforce } from '../enforce/enforce.ts';
 import { resumeEnforcement } from '../enforce/high-water-mark.ts';
 import { syncKeys } from '../sync/keys.ts';
 
 useApplyFixture();
 
-interface Received {
-  id: string;
-  headers: Record<string, string>;
-  text: string;
-}
-
-// A receiver of notifications: keeps what it accepted, and responds as the test configures it.
-let server: Server;
-let received: Received[];
-let answer: 'accept' | 'refuse' | 'lose' | 'hang up' | 'redirect';
-let refuses: (text: string) => boolean;
-beforeEach(async () => {
-  received = [];
-  answer = 'accept';
-  refuses = () => false;
-  server = createServer((request, response) => {
-    let text = '';
-    request.setEncoding('utf8').on('data', (part: string) => (text += part));
-    request.on('end', () => {
-      if (answer === 'hang up') return request.socket.destroy();
-      if (answer === 'refuse' || refuses(text)) return response.writeHead(503).end();
-      if (answer === 'redirect') return response.writeHead(307, { location: '/elsewhere' }).end();
-      const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-      received.push({ id: headers['webhook-id'] ?? '', headers, text });
-      return answer === 'lose' ? request.socket.destroy() : response.writeHead(204).end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-});
-afterEach(() => void server.close());
-
-const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;
-const channel = (change: Partial<ChannelConfig> = {}): ChannelConfig => ({
-  name: 'security',
-  format: 'standard-webhooks',
-  url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-  secret,
-  ...change,
-});
+useReceiver();
 
 const announced = policySchema.parse({
   enforcement: { organizations: { '*': { mode: 'enforce' } } },
@@ -77,7 +37,7 @@ interface Told {
   type: string;
   data: { owner: string; step: string; keys: { name: string; may_be_revoked_after: string | null; reason: string }[] };
 }
-const told = () => received.map(({ text }) => JSON.parse(text) as Told);
+const told = () => receiver.received.map(({ text }) => JSON.parse(text) as Told);
 const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ name }) => name).join(' ')}`);
 
 test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys are revoked', async () => {
@@ -99,13 +59,13 @@ test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for 
   expect(await revokedNames()).toEqual(['one']);
   await pass(1.1);
   expect(await revokedNames()).toEqual(['one', 'two']);
-  expect(received).toHaveLength(3);
+  expect(receiver.received).toHaveLength(3);
 });
 
 test("messages are signed per Standard Webhooks: the receiver's library accepts them, and rejects changed ones", async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   await pass();
-  const [message] = received;
+  const [message] = receiver.received;
   const webhook = new Webhook(secret);
   expect(webhook.verify(message?.text ?? '', message?.headers ?? {})).toMatchObject({
     type: 'key.revocation_announced',
@@ -117,7 +77,7 @@ test('a chat gets text in which names can neither link nor mention', async () =>
   const slack = channel({ format: 'slack', secret: null });
   await prepare(['<!channel> & co\nhttps://x.example', 'busy'], { policy: announced, channels: [slack] });
   await pass();
-  const { text } = JSON.parse(received[0]?.text ?? '') as { text: string };
+  const { text } = JSON.parse(receiver.received[0]?.text ?? '') as { text: string };
   expect(text).toMatch(/^Keywarden: 1 key of .*@.* at http/);
   expect(text).toContain('`&lt;!channel&gt; &amp; co https://x.example` (organization ');
   expect(text).toMatch(/may be revoked 15d after this: `never used in the 40 days .*` \(never-used\)$/);
@@ -128,9 +88,9 @@ test.each(['refuse', 'hang up', 'redirect'] as const)(
   async (failure) => {
     await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
     await resumeEnforcement(fixture.context, 'ada');
-    answer = failure;
+    receiver.answer = failure;
     for (let index = 0; index < 3; index += 1) expect((await pass(1)).announced).toEqual({ accepted: 0, pending: 1 });
-    answer = 'accept';
+    receiver.answer = 'accept';
     await pass(1);
     expect(steps()).toEqual(['15d: one']);
     const [row] = await store.sql`select attempts, last_error from keywarden.notice_message`;
@@ -146,13 +106,13 @@ test.each(['refuse', 'hang up', 'redirect'] as const)(
 
 test('R9: after a lost response the message is sent again with the same id and text, so that the receiver recognizes it', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  answer = 'lose';
+  receiver.answer = 'lose';
   await pass();
-  answer = 'accept';
+  receiver.answer = 'accept';
   await pass();
-  expect(new Set(received.map(({ id }) => id)).size).toBe(1);
-  expect(new Set(received.map(({ text }) => text)).size).toBe(1);
-  expect(received).toHaveLength(2);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
+  expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(1);
+  expect(receiver.received).toHaveLength(2);
 });
 
 test('R9: while a webhook is down for 16 days, no key whose notice it lacks is revoked; then the full grace period follows', async () => {
@@ -160,10 +120,10 @@ test('R9: while a webhook is down for 16 days, no key whose notice it lacks is r
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
   await pass(4);
-  answer = 'refuse';
+  receiver.answer = 'refuse';
   for (let day = 0; day < 16; day += 1) await pass(1);
   expect(await revokedNames()).toEqual([]);
-  answer = 'accept';
+  receiver.answer = 'accept';
   await pass(1);
   expect(steps()).toEqual(['15d: one', '7d: one']);
   await pass(5.9);
@@ -199,13 +159,13 @@ test('R9: a daemon that is down for a month still sends the next notices, and th
 
 test('R9: a key that was used meanwhile gets no further notices, and its pending notice is not sent', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  answer = 'refuse';
+  receiver.answer = 'refuse';
   await pass();
   await use(one?.key ?? '');
-  answer = 'accept';
+  receiver.answer = 'accept';
   await pass();
   await pass(20);
-  expect(received).toEqual([]);
+  expect(receiver.received).toEqual([]);
   const [message] = await store.sql`select cancelled_at is not null as cancelled from keywarden.notice_message`;
   expect(message?.cancelled).toBe(true);
 });
@@ -237,14 +197,14 @@ test('a rule that only notifies does so once, and again when the finding returns
   await pass();
   fixture.context.config.policy = policy;
   await pass();
-  expect(received).toHaveLength(2);
+  expect(receiver.received).toHaveLength(2);
 });
 
 test('R9: a message that its receiver rejects does not block the others', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
   await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     select number, name, 'assignment', 'ada' from keywarden.key`;
-  refuses = (text) => text.includes('"name":"one"');
+  receiver.refuses = (text) => text.includes('"name":"one"');
   for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
   await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     select number, name, 'assignment', 'ada' from keywarden.key`;
@@ -255,20 +215,20 @@ test('R9: a message that its receiver rejects does not block the others', async 
 
 test("R9: while the local clock and the control plane's differ nothing is announced, since grace would start at a wrong time", async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  answer = 'refuse';
+  receiver.answer = 'refuse';
   await pass();
-  answer = 'accept';
+  receiver.answer = 'accept';
   fixture.connections = fixture.connections.map((connection) => ({ ...connection, isSandbox: false }));
   await enforce(fixture.context, fixture.connections);
-  expect(received).toEqual([]);
+  expect(receiver.received).toEqual([]);
 });
 
 test('R9: if a pending message covers a key that was used meanwhile, another message covers the remaining keys', async () => {
   const { one } = await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
-  answer = 'refuse';
+  receiver.answer = 'refuse';
   await pass();
   await use(one?.key ?? '');
-  answer = 'accept';
+  receiver.answer = 'accept';
   await pass();
   expect(steps()).toEqual(['15d: two']);
 });

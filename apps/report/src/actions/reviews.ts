@@ -1,9 +1,11 @@
 import * as store from '@keywarden/db/report';
 import {
+  type Chosen,
   findReview,
   type Inventoried,
   type KeyFilter,
   listInventoryHoles,
+  type NewCampaign,
   type Principal,
   readControlPlaneNow,
   readEnforcementState,
@@ -12,7 +14,6 @@ import type { Services } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
 
 export interface AskedReview {
-  title: string;
   /** Which inventory to review; API keys by default. */
   of?: Inventoried;
   filter: KeyFilter;
@@ -23,17 +24,33 @@ export interface AskedReview {
 
 /** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
-  { db, sql }: Services,
-  { principal, review }: { principal: Principal; review: AskedReview },
+  services: Services,
+  { principal, title, review }: { principal: Principal; title: string; review: AskedReview },
 ): Promise<string> {
+  const chosen = await choose(services, review, principal);
+  return requireOpened(await store.openReview(services, { ...chosen, title }));
+}
+
+/** Opens a campaign of reviews in the same way. Also throws a Problem (422) for a due date that has passed or is over a year away. */
+export async function openCampaign(
+  services: Services,
+  { principal, settings, review }: { principal: Principal; settings: NewCampaign['settings']; review: AskedReview },
+): Promise<string> {
+  const untilDueMs = Date.parse(settings.due_at) - services.now();
+  if (untilDueMs <= 0 || untilDueMs > 366 * 86_400_000)
+    throw new Problem(422, 'Cannot be done', 'due_at must be in the future, and at most a year away.');
+  const chosen = await choose(services, review, principal);
+  return requireOpened(await store.openCampaign(services, { ...chosen, settings }));
+}
+
+async function choose({ db }: Services, review: AskedReview, principal: Principal): Promise<Chosen> {
   const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
-  const holes = await listInventoryHoles(db, {
-    from: asOf,
-    to: asOf,
-    organizations: null,
-    ...(review.of && { of: review.of }),
-  });
-  const number = await store.openReview({ db, sql }, { ...review, asOf, holes, principal });
+  const of = review.of && { of: review.of };
+  const holes = await listInventoryHoles(db, { from: asOf, to: asOf, organizations: null, ...of });
+  return { ...review, asOf, holes, principal };
+}
+
+function requireOpened(number: string | null): string {
   if (number !== null) return number;
   throw new Problem(422, 'Cannot be done', `A review covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
@@ -42,7 +59,7 @@ export interface AskedDecision {
   review: string;
   keys: string[];
   decision: 'keep' | 'revoke' | 'rotate';
-  reason: string;
+  reason: string | null;
 }
 
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
@@ -62,6 +79,14 @@ export async function decideReview(
   if (outcome === 'signed') throw new Problem(409, 'Conflict', 'The review is signed and cannot change; open another.');
   if (outcome === 'not rotated')
     throw new Problem(422, 'Cannot be done', 'Only API keys can be rotated; keep or revoke the others.');
+  if (outcome === 'no reason')
+    throw new Problem(
+      422,
+      'Cannot be done',
+      asked.decision === 'keep'
+        ? 'A reason is required to keep these keys; give one.'
+        : `A reason is required to ${asked.decision} keys; give one.`,
+    );
   if (outcome === 'not its keys') throw new Problem(422, 'Cannot be done', 'Some of these keys are not in the review.');
 }
 

@@ -40,6 +40,7 @@ const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
   adopted: 'good',
   finished: 'good',
   signed: 'good',
+  overdue: 'bad',
   in_force: 'good',
   closed: 'good',
   revoked: 'good',

@@ -24,6 +24,7 @@ const places: { title: string; places: Place[] }[] = [
       { href: '/plans', text: 'Plans', spans: true },
       { href: '/exemptions', text: 'Exemptions' },
       { href: '/reviews', text: 'Reviews', spans: true },
+      { href: '/campaigns', text: 'Campaigns', spans: true },
     ],
   },
   {

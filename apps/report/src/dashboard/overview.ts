@@ -187,7 +187,7 @@ async function readDue(
       : []),
     ...reviews.map((review) => ({
       what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
-      when: 'open',
+      when: review.due_at === null ? 'open' : html`due ${time(review.due_at)}`,
       why: `${review.undecided} of ${review.keys} keys undecided`,
     })),
     ...waiting.map(({ key, rule, why_held: why }) => ({

@@ -5,6 +5,7 @@ import type { Env, Services } from '../environment.ts';
 import { addResource } from '../resource.ts';
 import { addRoute } from '../route.ts';
 import { accessLog } from './access-log.ts';
+import { addCampaigns } from './campaigns.ts';
 import { connections } from './connections.ts';
 import { addCoverage } from './coverage.ts';
 import { addEvidence } from './evidence.ts';
@@ -33,6 +34,7 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   addExemptions(app, pages, services);
   addRotations(app, pages, services);
   addReviews(app, pages, services);
+  addCampaigns(app, pages, services);
   addOperations(app, pages, services);
   addProjects(app, pages, services);
   addCoverage(app, pages, services);

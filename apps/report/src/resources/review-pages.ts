@@ -5,25 +5,24 @@ import {
   readEnforcementState,
   readItems,
   reviewDecision,
-  reviewedKey,
+  reviewedKeyInContext,
   type reviewItem,
-  reviewItemList,
+  reviewItemsInContext,
   reviewList,
-  type Suggestion,
 } from '@keywarden/db/report';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
-import { type Column, facts, type Html, lastUse, link, section, state, time } from '../dashboard/html.ts';
+import { type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
-import { camelled } from '../list-query.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { requireItem } from '../route.ts';
-import { keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
+import { type Campaign, findCampaign } from './campaigns.ts';
 import { ownerCell, placeCell } from './keys.ts';
+import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
 const decisions = reviewDecision.shape.decision;
@@ -34,22 +33,9 @@ type Review = z.infer<typeof reviewItem>;
 export function reviewPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
   form('/reviews', auditor, async ({ principal }, sent) => {
-    const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
-    const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
-    const asked = Object.fromEntries(filled);
-    const keys = readForm(z.strictObject(keyFilters), asked);
-    await requirePast(db, keys.as_of);
-    const given = readForm(z.object({ title: word, keep_for_days: z.coerce.number().int().min(0).max(1000) }), {
-      title: readField(sent, 'title'),
-      keep_for_days: readField(sent, 'keep_for_days'),
-    });
-    const review = {
-      title: given.title,
-      filter: { ...toKeyFilter(camelled(keys)), isThere: true },
-      asked,
-      keepForDays: given.keep_for_days,
-    };
-    return { to: `/reviews/${await openReview(services, { principal, review })}`, said: 'opened' };
+    const { title } = readForm(z.object({ title: word }), { title: readField(sent, 'title') });
+    const review = await readChoice(services, sent);
+    return { to: `/reviews/${await openReview(services, { principal, title, review })}`, said: 'opened' };
   });
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
@@ -57,9 +43,10 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     const review = await requireItem(db, reviewList({ number: idOf(visit) }), ['review with this number', '/reviews']);
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
     const keys = await keyPart(visit, services, { review, mayDecide });
+    const campaign = review.campaign_id === null ? undefined : await findCampaign(db, review.campaign_id);
     return {
       title: review.title,
-      body: html`${describe(review)} ${section('Keys', mayDecide ? decisionForm(review, keys) : keys)}
+      body: html`${describe(review)} ${section('Keys', mayDecide ? decisionForm(review, { keys, campaign }) : keys)}
       ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}
       ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(services, review) : ''}`,
     };
@@ -71,9 +58,9 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       z.object({
         keys: z.array(digits, { error: 'select at least one key' }).min(1, 'select at least one key').max(1000),
         decision: decisions,
-        reason,
+        reason: reason.nullable(),
       }),
-      { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') },
+      { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') || null },
     );
     await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
     return { to: `/reviews/${review}?decision=undecided`, said: 'decided' };
@@ -92,35 +79,6 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     await signReview(services, { principal: visit.principal, review });
     return { to: `/reviews/${review}`, said: 'signed' };
   });
-}
-
-/** Returns the form that opens a review. */
-export function openForm(organizations: Suggestion[]): Html {
-  return section(
-    'Open a review',
-    html`<form class="forms" method="post" action="/reviews">
-      <p>A review freezes the existing keys, with the findings of the newest plan. Leave the filters empty to review all keys.</p>
-      <div class="field"><label for="r-title">Title</label><input id="r-title" name="title" required maxlength="200" placeholder="Second half of 2026" /></div>
-      <div class="field">
-        <label for="r-organization">Organization</label>
-        <select id="r-organization" name="organization_id">
-          <option value="">all</option>
-          ${organizations.map(({ value, name }) => html`<option value="${value}" title="${value}">${name}</option>`)}
-        </select>
-      </div>
-      <div class="field">
-        <label for="r-kind">Kind</label>
-        <select id="r-kind" name="kind">
-          <option value="">all</option><option>personal</option><option>organization</option><option>project</option>
-        </select>
-      </div>
-      <div class="field"><label for="r-idle">Idle for over</label><input id="r-idle" name="idle_for" placeholder="90d" /></div>
-      <div class="field"><label for="r-older">Older than</label><input id="r-older" name="older_than" placeholder="365d" /></div>
-      <div class="field"><label for="r-as-of">As of</label><input id="r-as-of" name="as_of" placeholder="now" /></div>
-      <div class="field"><label for="r-keep">Exempt kept keys for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>
-      <button type="submit">Open review</button>
-    </form>`,
-  );
 }
 
 const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isWhole: true }), 1))[0];
@@ -158,6 +116,13 @@ function describe(review: Review): Html {
         .map((each) => (Array.isArray(each) ? each.join(': ') : each))
         .join(', '),
     ],
+    ...(review.campaign_id === null || review.due_at === null
+      ? []
+      : ([
+          ['Campaign', link(`/campaigns/${review.campaign_id}`, review.campaign_id)],
+          ['Reviewer', review.reviewer],
+          ['Due', time(review.due_at)],
+        ] as [string, Part][])),
     ['Signed', review.signed_at === null ? 'not yet' : html`${time(review.signed_at)} by ${review.signed_by}`],
     ...(review.sha256 === null
       ? []
@@ -171,7 +136,27 @@ function describe(review: Review): Html {
     ${review.holes.length === 0 ? '' : html`<p class="notice warn">The inventory of ${review.holes.length} scopes was incomplete then.</p>`}`;
 }
 
-const markColumn: Column<z.infer<typeof reviewedKey>> = {
+type ReviewedKey = z.infer<typeof reviewedKeyInContext>;
+
+function reachInWords({ reach, projects }: ReviewedKey['context']): string {
+  const count =
+    projects === null ? 'an unknown number of projects' : projects === 1 ? '1 project' : `${projects} projects`;
+  return reach === 'project' ? 'reaches 1 project' : `reaches ${count}${reach === 'account' ? ' of its user' : ''}`;
+}
+
+/** Returns a small chart of the hours of the day in which a key is used; nothing for a key without observed use. */
+function hoursOf({ use_by_hour: hours }: ReviewedKey['context']): Part {
+  const most = Math.max(...hours);
+  if (most === 0) return '';
+  const busiest = `most often at ${String(hours.indexOf(most)).padStart(2, '0')}:00`;
+  const bars = hours.map((count, hour) => {
+    const height = Math.ceil((count / most) * 14);
+    return html`<rect x="${hour * 4}" y="${15 - Math.max(1, height)}" width="3" height="${Math.max(1, height)}" class="${count === 0 ? 'zero' : 'some'}" />`;
+  });
+  return html`<br /><svg class="hours" viewBox="0 0 96 15" width="96" height="15" role="img" aria-label="Uses by hour of the day in UTC, ${busiest}"><title>Uses by hour of the day in UTC, ${busiest}</title>${bars}</svg>`;
+}
+
+const markColumn: Column<ReviewedKey> = {
   label: 'Select',
   cell: ({ key, findings }) =>
     html`<input type="checkbox" name="key" value="${key.number}" data-mark="${findings.length > 0 ? 'finding' : ''}" aria-label="Select ${key.name}" />`,
@@ -183,11 +168,11 @@ async function keyPart(
   { review, mayDecide }: { review: Review; mayDecide: boolean },
 ): Promise<Html> {
   return await listPart(visit, services, {
-    item: reviewedKey,
+    item: reviewedKeyInContext,
     filters: { decision: z.enum([...decisions.options, 'undecided']).optional() },
     // HTML forbids nested forms, so the links above the table filter instead.
     fields: {},
-    list: ({ query }) => reviewItemList({ review: review.id, ...query }),
+    list: ({ query }) => reviewItemsInContext({ review: review.id, ...query }),
     caption: 'Keys of the review',
     columns: [
       ...(mayDecide ? [markColumn] : []),
@@ -196,12 +181,15 @@ async function keyPart(
         cell: ({ key }) =>
           html`${link(`/keys/${key.number}`, key.name)}<br /><small>${key.kind.replaceAll('_', ' ')}</small>`,
       },
-      { label: 'Organization, project', cell: ({ key }) => placeCell(key) },
+      {
+        label: 'Organization, project',
+        cell: ({ key, context }) => html`${placeCell(key)}<br /><small>${reachInWords(context)}</small>`,
+      },
       { label: 'Owner', cell: ({ key }) => ownerCell(key) },
       {
         label: 'Last used, created',
-        cell: ({ key: { use, last_used_at: at, created_at: created } }) =>
-          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : time(created)}</small>`,
+        cell: ({ key: { use, last_used_at: at, created_at: created }, context }) =>
+          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : time(created)}</small>${hoursOf(context)}`,
       },
       {
         label: 'Findings',
@@ -213,12 +201,23 @@ async function keyPart(
         cell: ({ decision, reason: why, decided_by: by }) =>
           decision === null ? '' : html`<strong>${decision}</strong><br /><small>${by}: ${why}</small>`,
       },
+      {
+        label: 'Decision before',
+        cell: ({ context: { last_decision: last } }) =>
+          last === null
+            ? ''
+            : html`${link(`/reviews/${last.review_id}`, last.decision)}<br /><small>${last.decided_by}, ${time(last.signed_at)}</small>`,
+      },
     ],
     empty: visit.query.decision === undefined ? 'The review has no key.' : 'No key has this decision.',
   });
 }
 
-function decisionForm({ id }: Review, keys: Html): Html {
+/** Which keys can be kept without a reason, in words. */
+const withoutReason = { always: null, finding: 'keys without findings', flagged: 'keys that no rule flags' } as const;
+
+function decisionForm({ id }: Review, { keys, campaign }: { keys: Html; campaign: Campaign | undefined }): Html {
+  const free = withoutReason[campaign?.keep_needs_reason ?? 'always'];
   return html`<p class="tabs">
       Show: <a href="/reviews/${id}?decision=undecided">undecided</a> <a href="/reviews/${id}">all</a>
       <a href="/reviews/${id}?decision=keep">keep</a> <a href="/reviews/${id}?decision=revoke">revoke</a>
@@ -236,7 +235,7 @@ function decisionForm({ id }: Review, keys: Html): Html {
               html`<label class="check"><input type="radio" name="decision" value="${each}" required /> ${each}</label>`,
           )}
         </div>
-        <div class="field"><label for="decide-reason">Reason</label><input id="decide-reason" name="reason" required maxlength="1000" /></div>
+        <div class="field"><label for="decide-reason">Reason${free === null ? '' : html` <small>(optional to keep ${free})</small>`}</label><input id="decide-reason" name="reason" ${free === null ? raw('required') : ''} maxlength="1000" /></div>
         <button type="submit">Decide</button>
       </fieldset>
     </form>`;

@@ -5,8 +5,10 @@ import {
   reviewDecision,
   reviewDecisionList,
   reviewedKey,
+  reviewedKeyInContext,
   reviewItem,
   reviewItemList,
+  reviewItemsInContext,
   reviewList,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -16,38 +18,27 @@ import { columnsFor } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { camelled } from '../list-query.ts';
-import { digits, reason, word } from '../parameters.ts';
+import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
-import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
-import { openForm, reviewPages } from './review-pages.ts';
+import { choiceFields, coversBoth, coversOne, openForm, toAskedReview } from './review-choice.ts';
+import { reviewPages } from './review-pages.ts';
 
 const access = allowWhole('viewer');
 const auditor = allowWhole('auditor');
 const params = z.object({ review: digits });
 const decisions = reviewDecision.shape.decision;
 
-const newReview = z
-  .strictObject({
-    title: word,
-    keys: z
-      .strictObject(keyFilters)
-      .optional()
-      .openapi({ description: 'Which keys to review; default: all existing keys' }),
-    credentials: z
-      .strictObject(credentialFilters)
-      .optional()
-      .openapi({ description: 'Which credentials that are not API keys to review, instead of keys' }),
-    keep_for_days: z.int().min(0).max(1000).default(180),
-  })
-  .refine(({ keys, credentials }) => keys === undefined || credentials === undefined, {
-    error: 'a review covers keys or credentials, not both; open one of each',
-  })
-  .openapi('NewReview');
+const newReview = z.strictObject(choiceFields).refine(coversOne, coversBoth).openapi('NewReview');
 
 const decision = z
-  .strictObject({ keys: z.array(digits).min(1).max(1000), decision: decisions, reason })
+  .strictObject({
+    keys: z.array(digits).min(1).max(1000),
+    decision: decisions,
+    reason: reason.optional().openapi({
+      description: 'Required, except to keep keys for which the campaign of the review requires none',
+    }),
+  })
   .openapi('NewDecision');
 
 /** Adds access reviews: keys as of a time, a decision about each, and a signature. */
@@ -57,7 +48,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     summary: 'Access reviews, newest first',
     access,
     item: reviewItem,
-    filters: { state: reviewItem.shape.state.optional() },
+    filters: { state: reviewItem.shape.state.optional(), campaign_id: digits.optional() },
     list: ({ query }) => reviewList(query),
     page: {
       title: 'Reviews',
@@ -68,6 +59,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
         as_of: 'Keys as of',
         keys: 'Keys',
         undecided: 'Undecided',
+        due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : time(due)) },
         opened_by: 'Opened by',
         signed_at: {
           label: 'Signed',
@@ -120,19 +112,9 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
       response: reviewItem,
       status: 201,
     },
-    async ({ c, body: { title, keys = {}, credentials, keep_for_days: keepForDays }, principal }) => {
-      const given = await c.req.json<z.input<typeof newReview>>();
-      const chosen = credentials ?? keys;
-      await requirePast(db, chosen.as_of);
-      const review = {
-        title,
-        keepForDays,
-        of: credentials === undefined ? ('keys' as const) : ('credentials' as const),
-        // A key that one listing lacked may still exist, so it is reviewed too.
-        filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
-        asked: given.credentials === undefined ? (given.keys ?? {}) : { credentials: given.credentials },
-      };
-      return await show(await openReview(services, { principal, review }));
+    async ({ c, body, principal }) => {
+      const review = await toAskedReview(db, body, await c.req.json<z.input<typeof newReview>>());
+      return await show(await openReview(services, { principal, title: body.title, review }));
     },
   );
   addRoute(
@@ -145,15 +127,15 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     db,
     {
       path: '/v1/reviews/{review}/keys',
-      summary: 'The frozen keys of a review, with the decision about each',
+      summary: 'The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it',
       access,
       params,
       filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
-      item: reviewedKey,
+      item: reviewedKeyInContext,
     },
     async ({ params: { review }, query }) => {
       await requireReview(db, review);
-      return { list: reviewItemList({ review, decision: query.decision }) };
+      return { list: reviewItemsInContext({ review, decision: query.decision }) };
     },
   );
   addList(
@@ -185,7 +167,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
       status: 201,
     },
     async ({ params: { review }, body, principal }) => {
-      await decideReview(services, { principal, asked: { review, ...body } });
+      await decideReview(services, { principal, asked: { review, ...body, reason: body.reason ?? null } });
       return await show(review);
     },
   );

@@ -28,6 +28,7 @@ export {
   planVersion,
 } from './plan.ts';
 export { isSameReason, type PlanItem, toItem } from './plan-item.ts';
+export { reminderDue } from './review-reminders.ts';
 export {
   type Action,
   defaultPolicy,

@@ -821,7 +821,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The frozen keys of a review, with the decision about each
+         * The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it
          * @description Role viewer. For tokens that see all organizations.
          */
         get: operations["getReviewsByReviewKeys"];
@@ -889,6 +889,50 @@ export interface paths {
          * @description Role viewer. For tokens that see all organizations.
          */
         get: operations["getReviewsByReviewDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/campaigns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Review campaigns with their progress, newest first
+         * @description Role viewer. For tokens that see all organizations.
+         */
+        get: operations["getCampaigns"];
+        put?: never;
+        /**
+         * Opens a campaign: a review for each organization or owner of the chosen keys
+         * @description Role auditor. For tokens that see all organizations.
+         */
+        post: operations["postCampaigns"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/campaigns/{campaign}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One campaign and its progress
+         * @description Role viewer. For tokens that see all organizations.
+         */
+        get: operations["getCampaignsByCampaign"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1421,7 +1465,7 @@ export interface components {
         Incident: {
             id: string;
             /** @enum {string} */
-            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken";
+            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue";
             /** @enum {string} */
             state: "open" | "closed";
             /** Format: date-time */
@@ -1643,6 +1687,14 @@ export interface components {
             /** @description Whether a signed review still has the content that was signed; a review that has not decides nothing. null before it is signed */
             intact: boolean | null;
             keys: number;
+            campaign_id: string | null;
+            /** @description Who is reminded of a review of a campaign */
+            reviewer: string | null;
+            /**
+             * Format: date-time
+             * @description When a review of a campaign must be signed
+             */
+            due_at: string | null;
             undecided: number;
             keep: number;
             revoke: number;
@@ -1717,7 +1769,7 @@ export interface components {
             /** @default 180 */
             keep_for_days: number;
         };
-        ReviewedKey: {
+        ReviewedKeyInContext: {
             review_id: string;
             /** @description The key or other credential as it was when the review was opened; `use` and `organization_name` are missing in early reviews */
             key: {
@@ -1824,6 +1876,27 @@ export interface components {
             decided_by: string | null;
             /** Format: date-time */
             decided_at: string | null;
+            context: components["schemas"]["ReviewContext"];
+        };
+        ReviewContext: {
+            /**
+             * @description What the key can reach: one project, its organization, or all organizations of its user
+             * @enum {string}
+             */
+            reach: "project" | "organization" | "account";
+            /** @description How many live projects that is; null if it is unknown */
+            projects: number | null;
+            /** @description In how many hours of the last 90 days a use was observed, by the hour of the day in UTC */
+            use_by_hour: number[];
+            /** @description The decision of the newest other review that was signed */
+            last_decision: {
+                review_id: string;
+                /** @enum {string} */
+                decision: "keep" | "revoke" | "rotate";
+                decided_by: string;
+                /** Format: date-time */
+                signed_at: string;
+            } | null;
         };
         ReviewDecision: {
             key_number: string;
@@ -1838,8 +1911,8 @@ export interface components {
             keys: string[];
             /** @enum {string} */
             decision: "keep" | "revoke" | "rotate";
-            /** @description The reason, in words */
-            reason: string;
+            /** @description Required, except to keep keys for which the campaign of the review requires none */
+            reason?: string;
         };
         Signature: {
             sha256: string;
@@ -1851,6 +1924,149 @@ export interface components {
             revocations: number;
             /** @description Credentials that Keywarden cannot revoke: a person must end them in the control plane */
             to_end_upstream: number;
+        };
+        Campaign: {
+            id: string;
+            title: string;
+            /**
+             * @description overdue: the due date has passed, and not every review is signed
+             * @enum {string}
+             */
+            state: "open" | "overdue" | "signed";
+            /**
+             * @description One review for each organization, or for each owner
+             * @enum {string}
+             */
+            split_by: "organization" | "owner";
+            /** Format: date-time */
+            due_at: string;
+            /** @description How many days before the due date reviewers are reminded */
+            remind_days: number[];
+            /**
+             * @description The decision about keys that are undecided at the due date; none leaves them undecided
+             * @enum {string}
+             */
+            default_decision: "none" | "keep" | "revoke";
+            /**
+             * @description For which keys the decision to keep needs a reason: always; finding: keys with a finding; flagged: keys that a rule wants to revoke or rotate
+             * @enum {string}
+             */
+            keep_needs_reason: "always" | "finding" | "flagged";
+            /** @description Who is notified of reviews that stay overdue */
+            escalate_to: string | null;
+            escalate_after_days: number;
+            opened_by: string;
+            /** Format: date-time */
+            opened_at: string;
+            reviews: number;
+            signed: number;
+            keys: number;
+            undecided: number;
+            /** @description Keys whose newest decision is the default of the campaign */
+            by_default: number;
+        };
+        NewCampaign: {
+            title: string;
+            /** @description Which keys to review; default: all existing keys */
+            keys?: {
+                organization_id?: string;
+                project_id?: string;
+                /** @enum {string} */
+                kind?: "personal" | "organization" | "project";
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state?: "active" | "missing" | "gone" | "unknown";
+                creator_id?: string;
+                /** @description The owner of the key, as shown in the list */
+                owner?: string;
+                /** @description Last used longer ago than this (90d), or created longer ago and never used */
+                idle_for?: string;
+                /** @description Created longer ago than this: 365d */
+                older_than?: string;
+                /** @description Part of a name */
+                q?: string;
+                /**
+                 * Format: date-time
+                 * @description Shows keys as they were at this past time, according to the listings
+                 */
+                as_of?: string;
+            };
+            /** @description Which credentials that are not API keys to review, instead of keys */
+            credentials?: {
+                organization_id?: string;
+                project_id?: string;
+                branch_id?: string;
+                /**
+                 * @description branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: the permissions of a member of the organization in a project; jwks: a key set whose tokens a project trusts
+                 * @enum {string}
+                 */
+                kind?: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state?: "active" | "missing" | "gone" | "unknown";
+                /** @description Who can use the credential */
+                holder?: string;
+                /** @description The owner of the key, as shown in the list */
+                owner?: string;
+                /** @description Last used longer ago than this (90d), or created longer ago and never used */
+                idle_for?: string;
+                /** @description Created longer ago than this: 365d */
+                older_than?: string;
+                /** @description Expires within this time (14d), or has expired */
+                expires_within?: string;
+                /**
+                 * @description true: only credentials that expire; false: only those that never expire
+                 * @enum {string}
+                 */
+                expires?: "true" | "false";
+                /** @description Part of a name */
+                q?: string;
+                /**
+                 * Format: date-time
+                 * @description Shows keys as they were at this past time, according to the listings
+                 */
+                as_of?: string;
+            };
+            /** @default 180 */
+            keep_for_days: number;
+            /**
+             * @description One review for each organization, or for each owner
+             * @enum {string}
+             */
+            split_by: "organization" | "owner";
+            /**
+             * @description When every review must be signed; a date is its end, in UTC
+             * @example 2026-03-31
+             */
+            due_at: string;
+            /**
+             * @description How many days before the due date reviewers are reminded through the channels
+             * @default [
+             *       7,
+             *       1
+             *     ]
+             */
+            remind_days: number[];
+            /**
+             * @description The decision about keys that are undecided at the due date; none leaves them undecided
+             * @default none
+             * @enum {string}
+             */
+            default_decision: "none" | "keep" | "revoke";
+            /**
+             * @description For which keys the decision to keep needs a reason: always; finding: keys with a finding; flagged: keys that a rule wants to revoke or rotate
+             * @default always
+             * @enum {string}
+             */
+            keep_needs_reason: "always" | "finding" | "flagged";
+            /** @description Who is notified of reviews that stay overdue */
+            escalate_to?: string;
+            /** @default 3 */
+            escalate_after_days: number;
         };
         Operation: {
             id: string;
@@ -3818,7 +4034,7 @@ export interface operations {
     getIncidents: {
         parameters: {
             query?: {
-                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken";
+                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue";
                 state?: "open" | "closed";
                 key?: string;
                 /** @description At this time or later */
@@ -4904,6 +5120,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "open" | "signed";
+                campaign_id?: string;
                 /** @description Rows per page */
                 limit?: number;
                 /** @description The previous page's next_cursor */
@@ -5217,14 +5434,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The frozen keys of a review, with the decision about each */
+            /** @description The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": {
-                        items: components["schemas"]["ReviewedKey"][];
+                        items: components["schemas"]["ReviewedKeyInContext"][];
                         next_cursor: string | null;
                     };
                 };
@@ -5534,6 +5751,232 @@ export interface operations {
                             [key: string]: unknown;
                         }[];
                     };
+                };
+            };
+            /** @description A parameter is unknown or invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token is missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: components["responses"]["Refusal403"];
+            /** @description It does not exist, or the token cannot see it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["Refusal409"];
+            413: components["responses"]["Refusal413"];
+            415: components["responses"]["Refusal415"];
+            422: components["responses"]["Refusal422"];
+            /** @description Too many wrong tokens from this network, or too many exports at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getCampaigns: {
+        parameters: {
+            query?: {
+                /** @description overdue: the due date has passed, and not every review is signed */
+                state?: "open" | "overdue" | "signed";
+                /** @description Rows per page */
+                limit?: number;
+                /** @description The previous page's next_cursor */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Review campaigns with their progress, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        items: components["schemas"]["Campaign"][];
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description A parameter is unknown or invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token is missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: components["responses"]["Refusal403"];
+            /** @description It does not exist, or the token cannot see it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["Refusal409"];
+            413: components["responses"]["Refusal413"];
+            415: components["responses"]["Refusal415"];
+            422: components["responses"]["Refusal422"];
+            /** @description Too many wrong tokens from this network, or too many exports at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postCampaigns: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCampaign"];
+            };
+        };
+        responses: {
+            /** @description Opens a campaign: a review for each organization or owner of the chosen keys */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaign"];
+                };
+            };
+            /** @description A parameter is unknown or invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token is missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: components["responses"]["Refusal403"];
+            /** @description It does not exist, or the token cannot see it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["Refusal409"];
+            413: components["responses"]["Refusal413"];
+            415: components["responses"]["Refusal415"];
+            422: components["responses"]["Refusal422"];
+            /** @description Too many wrong tokens from this network, or too many exports at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getCampaignsByCampaign: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                campaign: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One campaign and its progress */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaign"];
                 };
             };
             /** @description A parameter is unknown or invalid */

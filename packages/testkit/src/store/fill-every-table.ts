@@ -16,6 +16,7 @@ const exceptions: Record<string, string> = {
   'operation_retention.number': '1',
   'operation_retention.keep': "'300 days'",
   'replica_policy.why': 'null',
+  'review_campaign.due_at': "'2099-01-01'",
   'revocation_intent.rotation_number': 'null',
   'rotation.id': "'abcdefgh'",
   'rotation_request_answer.why_not': 'null',
@@ -31,6 +32,7 @@ const byType: Record<string, string> = {
   interval: "'3 days'",
   date: "'2026-05-01'",
   'text[]': "'{some,texts}'",
+  'integer[]': "'{7,1}'",
   'timestamp with time zone': "'2026-05-01 10:00:00.123456+00'",
   tstzmultirange: "'{[2026-01-01,2026-05-01)}'",
 };

@@ -1,0 +1,136 @@
+import { policySchema } from '@keywarden/core/policy';
+import { decideReview, openCampaign, signReview } from '@keywarden/db/report';
+import { fixture, prepare, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
+import { channel, receiver, useReceiver } from '@keywarden/testkit/daemon/receiver-fixture';
+import { makePrincipal } from '@keywarden/testkit/store/principal';
+import { expect, test } from 'vitest';
+import { enforce } from '../enforce/enforce.ts';
+import { syncKeys } from '../sync/keys.ts';
+
+useApplyFixture();
+useReceiver();
+
+const dayMs = 86_400_000;
+
+async function pass() {
+  await fixture.reconnect();
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  await enforce(fixture.context, fixture.connections);
+}
+
+/** Opens a campaign by owner that is due in 20 days. Moving its due date is moving the time. */
+async function campaign(change: { default_decision?: 'none' | 'revoke'; escalate_to?: string | null } = {}) {
+  await pass();
+  const report = await store.as('keywarden_report');
+  const principal = await makePrincipal(store, `olga ${Math.random()}`, 'operator');
+  const number = await openCampaign(report, {
+    filter: { isThere: true },
+    asked: {},
+    asOf: new Date().toISOString(),
+    holes: [],
+    keepForDays: 0,
+    principal,
+    settings: {
+      title: 'autumn',
+      split_by: 'owner',
+      due_at: new Date(Date.now() + 20 * dayMs).toISOString(),
+      remind_days: [14, 7],
+      default_decision: 'none',
+      keep_needs_reason: 'always',
+      escalate_to: 'security@company.example',
+      escalate_after_days: 3,
+      ...change,
+    },
+  });
+  expect(number).not.toBeNull();
+  const dueIn = async (days: number) => {
+    await store.sql`update keywarden.review_campaign set opened_at = now() - interval '60 days', due_at = now() + ${days} * interval '1 day'
+      where number = ${number}`;
+    await pass();
+  };
+  const finish = async () => {
+    for (const {
+      number: review,
+    } of await store.sql`select number from keywarden.review where campaign_number = ${number}`) {
+      const rows =
+        await store.sql`select key_number from keywarden.review_item where review_number = ${String(review)}`;
+      const keys = rows.map((row) => String(row.key_number));
+      await decideReview(report.sql, { review: String(review), keys, decision: 'keep', reason: 'in use', principal });
+      expect(await signReview(report.sql, { review: String(review), principal })).toMatchObject({ isSigned: true });
+    }
+  };
+  return { dueIn, finish };
+}
+
+interface Told {
+  type: string;
+  data: { owner: string; step: string; review: { title: string; undecided: number } };
+}
+const told = () =>
+  receiver.received
+    .map(({ text }) => JSON.parse(text) as Told)
+    .filter(({ type }) => type.startsWith('review.'))
+    .map(({ type, data }) => `${type} ${data.step} to ${data.owner}: ${data.review.undecided} undecided`);
+
+const silent = policySchema.parse({ rules: [] });
+
+const openIncidents = async () =>
+  (await store.sql`select kind, closed_by from keywarden.incident where kind = 'review_overdue' order by number`).map(
+    (row) => String(row.closed_by),
+  );
+
+test('a reviewer is reminded once before each date, then that the review is overdue; then it is escalated, until it is signed', async () => {
+  await prepare(['one', 'two'], { policy: silent, channels: [channel()] });
+  const { dueIn, finish } = await campaign();
+  await dueIn(15);
+  expect(told()).toEqual([]);
+  await dueIn(13);
+  await dueIn(12);
+  const [first = ''] = told();
+  expect(first).toMatch(/^review\.due 14d to \S+@\S+: \d+ undecided$/);
+  const owner = first.split(' to ')[1] ?? '';
+  const others = told().length;
+  await dueIn(6);
+  await dueIn(-1);
+  expect(told()).toContain(`review.due 7d to ${owner}`);
+  expect(told()).toContain(`review.overdue overdue to ${owner}`);
+  expect(await openIncidents()).toEqual(Array.from({ length: others }, () => 'null'));
+  await dueIn(-4);
+  await dueIn(-5);
+  expect(told()).toHaveLength(4 * others);
+  expect(told().at(-1)).toMatch(/^review\.escalated escalation to security@company\.example: \d+ undecided$/);
+  await finish();
+  await dueIn(-6);
+  expect(told()).toHaveLength(4 * others);
+  expect(await openIncidents()).toEqual(Array.from({ length: others }, () => 'keywarden'));
+});
+
+test('a daemon that was down sends only the newest reminder, and none that was not accepted before a newer one', async () => {
+  await prepare(['one'], { policy: silent, channels: [channel()] });
+  const { dueIn } = await campaign({ escalate_to: null });
+  receiver.answer = 'refuse';
+  await dueIn(13);
+  await dueIn(6);
+  receiver.answer = 'accept';
+  await dueIn(5);
+  expect(new Set(told().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d']));
+  await dueIn(-30);
+  expect(new Set(told().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d', 'overdue']));
+});
+
+test('a pass records the default decisions of a due campaign, and its reminder asks for a signature', async () => {
+  await prepare(['one', 'two'], { policy: silent, channels: [channel({ format: 'slack', secret: null })] });
+  const { dueIn } = await campaign({ default_decision: 'revoke' });
+  await dueIn(1);
+  const [{ n: before } = {}] = await store.sql`select count(*)::int as n from keywarden.review_decision`;
+  await dueIn(-0.1);
+  const [{ n: after } = {}] =
+    await store.sql`select count(*)::int as n from keywarden.review_decision where decision = 'revoke'`;
+  const [{ n: items } = {}] = await store.sql`select count(*)::int as n from keywarden.review_item`;
+  expect([before, after]).toEqual([0, items]);
+  expect(receiver.received.at(-1)?.text).toContain('a signature is missing');
+  expect(receiver.received.at(-1)?.text).toContain('was due at');
+  // No key is revoked without a signature and an approval.
+  const [{ n: intents } = {}] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
+  expect(intents).toBe(0);
+});

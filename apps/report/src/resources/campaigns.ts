@@ -1,0 +1,244 @@
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type Suggestion } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import { allowWhole, mayAct } from '../access/roles.ts';
+import { openCampaign } from '../actions/reviews.ts';
+import { columnsFor } from '../dashboard/columns.ts';
+import { facts, type Html, link, section, state, time } from '../dashboard/html.ts';
+import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import type { Env, Services } from '../environment.ts';
+import { dayOrInstant, digits, word } from '../parameters.ts';
+import { addResource } from '../resource.ts';
+import { addRoute, requireItem, requireOne } from '../route.ts';
+import { choiceControls, choiceFields, coversBoth, coversOne, readChoice, toAskedReview } from './review-choice.ts';
+
+const access = allowWhole('viewer');
+const auditor = allowWhole('auditor');
+
+export type Campaign = z.infer<typeof campaignItem>;
+
+const shape = campaignItem.shape;
+
+/** The fields that open a campaign, beside those that choose its keys. */
+const settingFields = {
+  split_by: shape.split_by,
+  due_at: dayOrInstant({ isEnd: true }).openapi({
+    description: 'When every review must be signed; a date is its end, in UTC',
+  }),
+  remind_days: z
+    .array(z.int().min(1).max(365))
+    .max(10)
+    .default([7, 1])
+    .openapi({ description: 'How many days before the due date reviewers are reminded through the channels' }),
+  default_decision: shape.default_decision.default('none'),
+  keep_needs_reason: shape.keep_needs_reason.default('always'),
+  escalate_to: word.optional().openapi({ description: 'Who is notified of reviews that stay overdue' }),
+  escalate_after_days: z.int().min(1).max(365).default(3),
+};
+
+const newCampaign = z
+  .strictObject({ ...choiceFields, ...settingFields })
+  .refine(coversOne, coversBoth)
+  .openapi('NewCampaign');
+
+/** Adds review campaigns: one review for each organization or owner, with a due date, reminders and a default decision. */
+export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
+  addResource(app, pages, services, {
+    name: 'campaigns',
+    summary: 'Review campaigns with their progress, newest first',
+    access,
+    item: campaignItem,
+    filters: { state: shape.state.optional() },
+    list: ({ query }) => campaignList(query),
+    page: {
+      title: 'Review campaigns',
+      fields: { state: 'State' },
+      columns: columnsFor(campaignItem, {
+        title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
+        state: 'State',
+        due_at: 'Due',
+        reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
+        keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
+        opened_by: 'Opened by',
+      }),
+      empty: 'No matching campaigns.',
+      below: async ({ principal }) =>
+        mayAct(principal, 'auditor')
+          ? openForm(await services.suggestions('organization_id', principal.organizations))
+          : '',
+    },
+  });
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/campaigns',
+      summary: 'Opens a campaign: a review for each organization or owner of the chosen keys',
+      access: auditor,
+      body: newCampaign,
+      response: campaignItem,
+      status: 201,
+    },
+    async ({ c, body, principal }) => {
+      const review = await toAskedReview(db, body, await c.req.json<z.input<typeof newCampaign>>());
+      return await show(db, await openCampaign(services, { principal, settings: toSettings(body), review }));
+    },
+  );
+  addRoute(
+    app,
+    {
+      path: '/v1/campaigns/{campaign}',
+      summary: 'One campaign and its progress',
+      access,
+      params: z.object({ campaign: digits }),
+      response: campaignItem,
+    },
+    async ({ params: { campaign } }) => await show(db, campaign),
+  );
+  campaignPages(pages, services);
+}
+
+const show = async (db: Reader, number: string) =>
+  await requireOne(db, campaignList({ number }), ['campaign with this number', '/v1/campaigns']);
+
+/** Returns a campaign. Throws a Problem (404) if it does not exist. */
+export const findCampaign = async (db: Reader, number: string): Promise<Campaign> =>
+  await requireItem(db, campaignList({ number }), ['campaign with this number', '/campaigns']);
+
+const toSettings = ({
+  title,
+  split_by,
+  due_at,
+  remind_days: days,
+  default_decision,
+  keep_needs_reason,
+  escalate_to: escalateTo,
+  escalate_after_days,
+}: z.output<typeof newCampaign>) => ({
+  title,
+  split_by,
+  due_at,
+  remind_days: [...new Set(days)].toSorted((a, b) => b - a),
+  default_decision,
+  keep_needs_reason,
+  escalate_to: escalateTo ?? null,
+  escalate_after_days,
+});
+
+function campaignPages({ page, form }: Pages, services: Services): void {
+  const { db } = services;
+  form('/campaigns', auditor, async ({ principal }, sent) => {
+    const days = readField(sent, 'remind_days')
+      .split(/[\s,]+/)
+      .filter((day) => day !== '');
+    const given = readForm(
+      z.object({ ...settingFields, title: word, escalate_after_days: z.coerce.number().int().min(1).max(365) }),
+      {
+        ...Object.fromEntries(
+          ['title', 'split_by', 'due_at', 'default_decision', 'keep_needs_reason', 'escalate_after_days'].map(
+            (name) => [name, readField(sent, name)],
+          ),
+        ),
+        remind_days: days.map(Number),
+        escalate_to: readField(sent, 'escalate_to') || undefined,
+      },
+    );
+    const review = await readChoice(services, sent);
+    const settings = toSettings({ ...given, keep_for_days: review.keepForDays });
+    return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, said: 'campaign' };
+  });
+
+  page('/campaigns/:campaign', access, async (visit) => {
+    const campaign = await findCampaign(db, readParameter(visit.c, 'campaign', digits));
+    const reviews = await listPart(visit, services, {
+      item: reviewItem,
+      filters: {},
+      fields: {},
+      list: () => reviewList({ campaignId: campaign.id }),
+      caption: 'Reviews of the campaign',
+      columns: columnsFor(reviewItem, {
+        title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
+        state: 'State',
+        reviewer: 'Reviewer',
+        keys: 'Keys',
+        undecided: 'Undecided',
+        keep: 'Keep',
+        revoke: 'Revoke',
+        rotate: 'Rotate',
+      }),
+      empty: 'The campaign has no review.',
+    });
+    return { title: campaign.title, body: html`${describe(campaign)} ${section('Reviews', reviews)}` };
+  });
+}
+
+const defaults = {
+  none: 'stay undecided',
+  keep: 'are kept',
+  revoke: 'are to be revoked, after a signature',
+} as const;
+
+const reasons = {
+  always: 'for every key',
+  finding: 'for keys with findings',
+  flagged: 'for keys that a rule wants to revoke or rotate',
+} as const;
+
+function describe(campaign: Campaign): Html {
+  const {
+    keys,
+    undecided,
+    by_default: byDefault,
+    reviews,
+    signed,
+    remind_days: days,
+    escalate_to: escalateTo,
+  } = campaign;
+  return html`${facts([
+    ['State', state(campaign.state)],
+    ['Due', time(campaign.due_at)],
+    ['Reminders', days.length === 0 ? 'none' : `${days.join(', ')} days before`],
+    ['Keys that are undecided then', defaults[campaign.default_decision]],
+    ['A reason to keep is required', reasons[campaign.keep_needs_reason]],
+    [
+      'Escalated to',
+      escalateTo === null ? null : `${escalateTo}, ${campaign.escalate_after_days} days after the due date`,
+    ],
+    ['Opened', html`${time(campaign.opened_at)} by ${campaign.opened_by}`],
+    ...(byDefault === 0 ? [] : [['Decided by default', `${byDefault} keys`] as [string, string]]),
+  ])}
+    <p>
+      <label for="progress">${keys - undecided} of ${keys} keys decided, ${signed} of ${reviews} reviews signed.</label>
+      <progress id="progress" max="${keys}" value="${keys - undecided}"></progress>
+    </p>`;
+}
+
+function openForm(organizations: Suggestion[]): Html {
+  return section(
+    'Open a campaign',
+    html`<form class="forms" method="post" action="/campaigns">
+      <p>A campaign opens a review for each organization or owner, all due at the same date. Reminders go through the channels of keywarden.yaml.</p>
+      <div class="field"><label for="c-title">Title</label><input id="c-title" name="title" required maxlength="150" placeholder="Second half of 2026" /></div>
+      <div class="field"><label for="c-split">One review for each</label><select id="c-split" name="split_by"><option>organization</option><option>owner</option></select></div>
+      <div class="field"><label for="c-due">Due</label><input id="c-due" name="due_at" type="date" required /></div>
+      <div class="field"><label for="c-remind">Reminders (days before)</label><input id="c-remind" name="remind_days" value="14, 7, 1" pattern="[0-9, ]*" /></div>
+      <div class="field">
+        <label for="c-default">Keys undecided at the due date</label>
+        <select id="c-default" name="default_decision">
+          ${Object.entries(defaults).map(([value, text]) => html`<option value="${value}">${text}</option>`)}
+        </select>
+      </div>
+      <div class="field">
+        <label for="c-reason">A reason to keep is required</label>
+        <select id="c-reason" name="keep_needs_reason">
+          ${Object.entries(reasons).map(([value, text]) => html`<option value="${value}">${text}</option>`)}
+        </select>
+      </div>
+      <div class="field"><label for="c-escalate">Escalate to</label><input id="c-escalate" name="escalate_to" maxlength="200" placeholder="security@example.com" /></div>
+      <div class="field"><label for="c-after">Escalate after (days)</label><input id="c-after" name="escalate_after_days" type="number" min="1" max="365" value="3" /></div>
+      ${choiceControls(organizations)}
+      <button type="submit">Open campaign</button>
+    </form>`,
+  );
+}

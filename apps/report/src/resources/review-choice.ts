@@ -1,0 +1,98 @@
+import { z } from '@hono/zod-openapi';
+import type { Reader, Suggestion } from '@keywarden/db/report';
+import { html } from 'hono/html';
+import type { AskedReview } from '../actions/reviews.ts';
+import { type Html, section } from '../dashboard/html.ts';
+import { readField, readForm } from '../dashboard/page.ts';
+import type { Services } from '../environment.ts';
+import { camelled } from '../list-query.ts';
+import { word } from '../parameters.ts';
+import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
+
+/** The fields of a body that opens a review or a campaign. */
+export const choiceFields = {
+  title: word,
+  keys: z
+    .strictObject(keyFilters)
+    .optional()
+    .openapi({ description: 'Which keys to review; default: all existing keys' }),
+  credentials: z
+    .strictObject(credentialFilters)
+    .optional()
+    .openapi({ description: 'Which credentials that are not API keys to review, instead of keys' }),
+  keep_for_days: z.int().min(0).max(1000).default(180),
+};
+
+const choice = z.object(choiceFields);
+type Choice = z.output<typeof choice>;
+
+/** Whether a body chooses keys or credentials, and not both. */
+export const coversOne = ({ keys, credentials }: Pick<Choice, 'keys' | 'credentials'>) =>
+  keys === undefined || credentials === undefined;
+
+export const coversBoth = { error: 'a review covers keys or credentials, not both; open one of each' };
+
+/** Returns the keys that a body chooses for a review. `given` is the body as sent, which readers of the review see. */
+export async function toAskedReview(
+  db: Reader,
+  { keys = {}, credentials, keep_for_days: keepForDays }: Choice,
+  given: z.input<typeof choice>,
+): Promise<AskedReview> {
+  const chosen = credentials ?? keys;
+  await requirePast(db, chosen.as_of);
+  return {
+    keepForDays,
+    of: credentials === undefined ? 'keys' : 'credentials',
+    // A key that one listing lacked may still exist, so it is reviewed too.
+    filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
+    asked: given.credentials === undefined ? (given.keys ?? {}) : { credentials: given.credentials },
+  };
+}
+
+/** Returns the keys that a form chooses for a review, and for how long keys that are kept are exempt. */
+export async function readChoice({ db }: Services, sent: FormData): Promise<AskedReview> {
+  const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
+  const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
+  const asked = Object.fromEntries(filled);
+  const keys = readForm(z.strictObject(keyFilters), asked);
+  await requirePast(db, keys.as_of);
+  const { keep_for_days: keepForDays } = readForm(
+    z.object({ keep_for_days: z.coerce.number().int().min(0).max(1000) }),
+    { keep_for_days: readField(sent, 'keep_for_days') },
+  );
+  return { filter: { ...toKeyFilter(camelled(keys)), isThere: true }, asked, keepForDays };
+}
+
+/** Returns the fields of a form that choose the keys of a review. */
+export function choiceControls(organizations: Suggestion[]): Html {
+  return html`<div class="field">
+      <label for="r-organization">Organization</label>
+      <select id="r-organization" name="organization_id">
+        <option value="">all</option>
+        ${organizations.map(({ value, name }) => html`<option value="${value}" title="${value}">${name}</option>`)}
+      </select>
+    </div>
+    <div class="field">
+      <label for="r-kind">Kind</label>
+      <select id="r-kind" name="kind">
+        <option value="">all</option><option>personal</option><option>organization</option><option>project</option>
+      </select>
+    </div>
+    <div class="field"><label for="r-idle">Idle for over</label><input id="r-idle" name="idle_for" placeholder="90d" /></div>
+    <div class="field"><label for="r-older">Older than</label><input id="r-older" name="older_than" placeholder="365d" /></div>
+    <div class="field"><label for="r-as-of">As of</label><input id="r-as-of" name="as_of" placeholder="now" /></div>
+    <div class="field"><label for="r-keep">Exempt kept keys for (days)</label><input id="r-keep" name="keep_for_days" type="number" min="0" max="1000" value="180" /></div>`;
+}
+
+/** Returns the form that opens a review. */
+export function openForm(organizations: Suggestion[]): Html {
+  return section(
+    'Open a review',
+    html`<form class="forms" method="post" action="/reviews">
+      <p>A review freezes the existing keys, with the findings of the newest plan. Leave the filters empty to review all keys.</p>
+      <div class="field"><label for="r-title">Title</label><input id="r-title" name="title" required maxlength="200" placeholder="Second half of 2026" /></div>
+      ${choiceControls(organizations)}
+      <button type="submit">Open review</button>
+    </form>`,
+  );
+}

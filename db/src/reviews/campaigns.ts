@@ -1,0 +1,102 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { columnsOf, instant, time } from '../item.ts';
+import { type List, when } from '../list.ts';
+import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
+import { toJson } from '../sql.ts';
+import { type Chosen, chooseItems, type Readers } from './reviews.ts';
+
+export const campaignItem = z
+  .strictObject({
+    id: z.string(),
+    title: z.string(),
+    state: z.enum(['open', 'overdue', 'signed']).meta({
+      description: 'overdue: the due date has passed, and not every review is signed',
+    }),
+    split_by: z.enum(campaignSplits).meta({ description: 'One review for each organization, or for each owner' }),
+    due_at: instant,
+    remind_days: z.array(z.int()).meta({ description: 'How many days before the due date reviewers are reminded' }),
+    default_decision: z
+      .enum(campaignDefaults)
+      .meta({ description: 'The decision about keys that are undecided at the due date; none leaves them undecided' }),
+    keep_needs_reason: z.enum(campaignReasons).meta({
+      description:
+        'For which keys the decision to keep needs a reason: always; finding: keys with a finding; flagged: keys that a rule wants to revoke or rotate',
+    }),
+    escalate_to: z.string().nullable().meta({ description: 'Who is notified of reviews that stay overdue' }),
+    escalate_after_days: z.int(),
+    opened_by: z.string(),
+    opened_at: instant,
+    reviews: z.int(),
+    signed: z.int(),
+    keys: z.int(),
+    undecided: z.int(),
+    by_default: z.int().meta({ description: 'Keys whose newest decision is the default of the campaign' }),
+  })
+  .meta({ id: 'Campaign' });
+
+/** Lists review campaigns with their progress, newest first. */
+export function campaignList({
+  number,
+  state,
+}: {
+  number?: string | undefined;
+  state?: z.output<typeof campaignItem>['state'] | undefined;
+}): List<typeof campaignItem> {
+  const stateNow = sql`case when p.signed = p.reviews then 'signed' when c.due_at <= now() then 'overdue' else 'open' end`;
+  return {
+    schema: campaignItem,
+    from: sql`keywarden.review_campaign c cross join lateral (
+      select count(distinct r.number)::int as reviews, count(distinct s.review_number)::int as signed, count(*)::int as keys,
+        (count(*) filter (where i.decision is null))::int as undecided,
+        (count(*) filter (where i.decided_by = 'the default of review campaign ' || c.number))::int as by_default
+      from keywarden.review r join keywarden.review_item_now i on i.review_number = r.number
+        left join keywarden.review_signature s on s.review_number = r.number where r.campaign_number = c.number) p`,
+    item: {
+      ...columnsOf(campaignItem, 'c'),
+      id: sql`c.number::text`,
+      state: stateNow,
+      due_at: time(sql`c.due_at`),
+      reviews: sql`p.reviews`,
+      signed: sql`p.signed`,
+      keys: sql`p.keys`,
+      undecided: sql`p.undecided`,
+      by_default: sql`p.by_default`,
+    },
+    where: [
+      when(number, (wanted) => sql`c.number = ${wanted}::bigint`),
+      when(state, (wanted) => sql`${stateNow} = ${wanted}`),
+    ],
+    order: [{ by: sql`c.number`, type: 'bigint' }],
+    direction: 'desc',
+  };
+}
+
+/** A campaign to open. The fields are those of a campaign. */
+export interface NewCampaign extends Chosen {
+  settings: Pick<
+    z.output<typeof campaignItem>,
+    | 'title'
+    | 'split_by'
+    | 'due_at'
+    | 'remind_days'
+    | 'default_decision'
+    | 'keep_needs_reason'
+    | 'escalate_to'
+    | 'escalate_after_days'
+  >;
+}
+
+/**
+ * Opens a campaign: a review for each organization or owner of the chosen keys, as the principal. Returns its number, or null if there is no key or
+ * there are too many.
+ */
+export async function openCampaign(readers: Readers, campaign: NewCampaign): Promise<string | null> {
+  const { settings, asOf, asked, holes, keepForDays, principal } = campaign;
+  const items = await chooseItems(readers.db, campaign);
+  if (items === null) return null;
+  const [row] = await readers.sql`
+    select keywarden.open_campaign(${principal.credential}, ${toJson(settings)}::text::jsonb, ${asOf}::timestamptz,
+      ${toJson(asked)}::text::jsonb, ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
+  return row?.number == null ? null : String(row.number);
+}
