@@ -12,6 +12,12 @@ export function time(at: string | null): Part {
   return html`<time datetime="${at}" title="${at}"><span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}</time>`;
 }
 
+/** Returns a time as its distance from now, which a script writes; without scripts and in print it is the time itself. */
+export function ago(at: string | null): Part {
+  if (at === null) return time(at);
+  return html`<time class="ago" datetime="${at}" title="${at}"><span class="exact"><span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}</span></time>`;
+}
+
 /** Returns a key's last use. What is not known is not shown as never. */
 export function lastUse({
   use,
@@ -20,9 +26,9 @@ export function lastUse({
   use: 'used' | 'never' | 'unknown';
   last_used_at: string | null;
 }): Part {
-  if (use !== 'unknown') return time(at);
+  if (use !== 'unknown') return ago(at);
   if (at === null) return html`<span class="none">unknown</span>`;
-  return html`<span title="No listing shows whether it was used later">${time(at)} or later</span>`;
+  return html`<span title="No listing shows whether it was used later">${ago(at)} or later</span>`;
 }
 
 export function link(href: string, text: Part): Html {

@@ -1,6 +1,6 @@
 import type { Principal } from '@keywarden/db/report';
 import type { Context } from 'hono';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import { mayAct, type Role } from '../access/roles.ts';
 import type { Problem } from '../problem.ts';
 import type { Html, Part } from './html.ts';
@@ -68,8 +68,8 @@ export interface Page {
   notice?: string | undefined;
 }
 
-/** Returns a page for a signed-in user. */
-export function renderPage(principal: Principal, path: string, { title, body, notice }: Page): Html {
+/** Returns a page for a signed-in user. `nowMs`: the report's clock, in ms since 1970. */
+export function renderPage(principal: Principal, path: string, { title, body, notice, nowMs }: Page & { nowMs: number }): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   const menu = places
     .map((group) => ({ ...group, places: group.places.filter(isFor(principal)) }))
@@ -107,6 +107,7 @@ export function renderPage(principal: Principal, path: string, { title, body, no
         ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>`} ${body}
         <p class="fine">All times are UTC.</p>
       </main>`,
+    nowMs,
   );
 }
 
@@ -122,7 +123,7 @@ export function renderPlain(title: string, body: Part): Html {
   );
 }
 
-function renderDocument(title: string, body: Html): Html {
+function renderDocument(title: string, body: Html, nowMs?: number): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -134,7 +135,7 @@ function renderDocument(title: string, body: Html): Html {
         <script src="/assets/chart.js" defer></script>
         <script src="/assets/dashboard.js" defer></script>
       </head>
-      <body>
+      <body ${nowMs === undefined ? '' : raw(`data-now="${nowMs}"`)}>
         ${body}
       </body>
     </html>`;

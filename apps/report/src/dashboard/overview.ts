@@ -21,7 +21,7 @@ import {
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
 import type { Services } from '../environment.ts';
-import { type Chart, chart, type Html, link, type Part, section, table, time } from './html.ts';
+import { ago, type Chart, chart, type Html, link, type Part, section, table, time } from './html.ts';
 import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
 
@@ -187,7 +187,7 @@ async function readDue(
       : []),
     ...reviews.map((review) => ({
       what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
-      when: review.due_at === null ? 'open' : html`due ${time(review.due_at)}`,
+      when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
       why: `${review.undecided} of ${review.keys} keys undecided`,
     })),
     ...waiting.map(({ key, rule, why_held: why }) => ({
@@ -197,7 +197,7 @@ async function readDue(
     })),
     ...rotations.map((rotation) => ({
       what: html`Rotate ${link(`/keys/${rotation.key.number}`, rotation.key.name)}`,
-      when: html`${rotation.state} since ${time(rotation.since)}`,
+      when: html`${rotation.state} since ${ago(rotation.since)}`,
       why: rotation.why,
     })),
     ...exemptions
@@ -205,7 +205,7 @@ async function readDue(
       .slice(0, 5)
       .map((exemption) => ({
         what: link('/exemptions?state=in_force', `Exemption ${exemption.id} expires`),
-        when: time(exemption.until),
+        when: ago(exemption.until),
         why: exemption.reason,
       })),
   ];

@@ -68,7 +68,7 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
         const notice = Object.hasOwn(flashMessages, said)
           ? flashMessages[said as keyof typeof flashMessages]
           : undefined;
-        return c.html(renderPage(visit.principal, c.req.path, { notice, ...page }));
+        return c.html(renderPage(visit.principal, c.req.path, { notice, ...page, nowMs: services.now() }));
       });
     },
     form: (path, access, act) => {

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { openCampaign } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { facts, type Html, link, section, state, time } from '../dashboard/html.ts';
+import { ago, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, word } from '../parameters.ts';
@@ -57,7 +57,7 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       columns: columnsFor(campaignItem, {
         title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
         state: 'State',
-        due_at: 'Due',
+        due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
         reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
         keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
         opened_by: 'Opened by',
@@ -197,7 +197,7 @@ function describe(campaign: Campaign): Html {
   } = campaign;
   return html`${facts([
     ['State', state(campaign.state)],
-    ['Due', time(campaign.due_at)],
+    ['Due', ago(campaign.due_at)],
     ['Reminders', days.length === 0 ? 'none' : `${days.join(', ')} days before`],
     ['Keys that are undecided then', defaults[campaign.default_decision]],
     ['A reason to keep is required', reasons[campaign.keep_needs_reason]],

@@ -23,7 +23,7 @@ import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { ago, type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
@@ -120,7 +120,7 @@ function describeKey(key: Key | Credential): Html {
     ...('expires_at' in key ? describeCredential(key) : []),
     ['Owner', key.owner],
     ['Creator', key.creator.name ?? key.creator.id],
-    ['Created', key.created_at === null ? 'unknown' : time(key.created_at)],
+    ['Created', key.created_at === null ? 'unknown' : ago(key.created_at)],
     ['Last used', lastUse(key)],
     ['From', key.last_used_from],
     ['First seen', time(key.first_seen_at)],

@@ -19,7 +19,7 @@ import {
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { lastUse, link, type Part, time } from '../dashboard/html.ts';
+import { ago, lastUse, link, type Part } from '../dashboard/html.ts';
 import type { Pages, Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import type { ListQuery } from '../list-query.ts';
@@ -40,7 +40,7 @@ export const keyColumns = columnsFor(keyItem, {
   },
   state: 'State',
   last_used_at: { label: 'Last used', sort: 'last_used_at', cell: lastUse },
-  created_at: { label: 'Created', sort: 'created_at' },
+  created_at: { label: 'Created', sort: 'created_at', cell: ({ created_at: at }) => ago(at) },
   owner: { label: 'Owner', cell: ownerCell },
   organization_id: { label: 'Organization, project', cell: placeCell },
 });
@@ -75,7 +75,7 @@ const credentialColumns = columnsFor(credentialItem, {
   created_at: {
     label: 'Created',
     sort: 'created_at',
-    cell: ({ created_at: at }) => (at === null ? 'unknown' : time(at)),
+    cell: ({ created_at: at }) => (at === null ? 'unknown' : ago(at)),
   },
   last_used_at: {
     label: 'Last used',
@@ -85,7 +85,7 @@ const credentialColumns = columnsFor(credentialItem, {
   expires_at: {
     label: 'Expires',
     cell: ({ kind, expires_at: at }) =>
-      at === null ? (kind === 'branch_credential' ? 'never' : 'not reported') : time(at),
+      at === null ? (kind === 'branch_credential' ? 'never' : 'not reported') : ago(at),
   },
   project_id: {
     label: 'Project, branch',

@@ -15,7 +15,7 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
+import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
@@ -98,7 +98,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ...(plan.derived_from === null
             ? []
             : [['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)] as [string, Part]]),
-          ['Next pass', state?.nextAt == null ? 'not scheduled' : time(state.nextAt)],
+          ['Next pass', state?.nextAt == null ? 'not scheduled' : ago(state.nextAt)],
           ['SHA-256', html`<code>${plan.sha256}</code>`],
         ])}
         ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
@@ -217,7 +217,7 @@ function decisionForms(
   { hasApproved, state }: { hasApproved: boolean; state: EnforcementState | undefined },
 ): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
-  const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, at ${time(state.nextAt)}`;
+  const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, ${ago(state.nextAt)}`;
   const waits =
     approvers < needed
       ? 'Another person must also approve it.'

@@ -14,7 +14,7 @@ import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
-import { type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { ago, type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, reason, word } from '../parameters.ts';
@@ -88,7 +88,7 @@ async function planForm(services: Services, { id }: Review): Promise<Html> {
   const plan = await newestPlan(services);
   const keys = plan === undefined ? [] : await choosePart(services.db, plan.id, { review: id });
   const state = await readEnforcementState(services.db);
-  const next = state?.nextAt == null ? '' : html`, at ${time(state.nextAt)}`;
+  const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
   return section(
     'Carry out the review',
     keys.length === 0
@@ -121,7 +121,7 @@ function describe(review: Review): Html {
       : ([
           ['Campaign', link(`/campaigns/${review.campaign_id}`, review.campaign_id)],
           ['Reviewer', review.reviewer],
-          ['Due', time(review.due_at)],
+          ['Due', ago(review.due_at)],
         ] as [string, Part][])),
     ['Signed', review.signed_at === null ? 'not yet' : html`${time(review.signed_at)} by ${review.signed_by}`],
     ...(review.sha256 === null
@@ -189,7 +189,7 @@ async function keyPart(
       {
         label: 'Last used, created',
         cell: ({ key: { use, last_used_at: at, created_at: created }, context }) =>
-          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : time(created)}</small>${hoursOf(context)}`,
+          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : ago(created)}</small>${hoursOf(context)}`,
       },
       {
         label: 'Findings',
@@ -206,7 +206,7 @@ async function keyPart(
         cell: ({ context: { last_decision: last } }) =>
           last === null
             ? ''
-            : html`${link(`/reviews/${last.review_id}`, last.decision)}<br /><small>${last.decided_by}, ${time(last.signed_at)}</small>`,
+            : html`${link(`/reviews/${last.review_id}`, last.decision)}<br /><small>${last.decided_by}, ${ago(last.signed_at)}</small>`,
       },
     ],
     empty: visit.query.decision === undefined ? 'The review has no key.' : 'No key has this decision.',

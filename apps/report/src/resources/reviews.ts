@@ -15,7 +15,7 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { link, time } from '../dashboard/html.ts';
+import { ago, link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, reason } from '../parameters.ts';
@@ -59,7 +59,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
         as_of: 'Keys as of',
         keys: 'Keys',
         undecided: 'Undecided',
-        due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : time(due)) },
+        due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : ago(due)) },
         opened_by: 'Opened by',
         signed_at: {
           label: 'Signed',

@@ -1,4 +1,4 @@
-// Draws charts, and selects all keys on a page of a review.
+// Draws charts, writes how long ago times were, and selects all keys on a page of a review.
 
 const charts = new Map();
 
@@ -45,4 +45,23 @@ for (const all of document.querySelectorAll('[data-mark-all]')) {
     const marked = all.dataset.markAll === '' ? '' : `[data-mark="${all.dataset.markAll}"]`;
     for (const box of all.form.querySelectorAll(`input[name=key]${marked}`)) box.checked = all.checked;
   });
+}
+
+const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+/** Returns a distance in ms in words: minutes, hours, or days. */
+function inWords(ms) {
+  const minutes = Math.trunc(ms / 60_000);
+  if (Math.abs(minutes) < 60) return words.format(minutes, 'minute');
+  const hours = Math.trunc(minutes / 60);
+  return Math.abs(hours) < 48 ? words.format(hours, 'hour') : words.format(Math.trunc(hours / 24), 'day');
+}
+
+// The distance is from the report's clock, not from the browser's.
+for (const time of document.querySelectorAll('time.ago')) {
+  const text = document.createElement('span');
+  text.className = 'distance';
+  text.textContent = inWords(Date.parse(time.dateTime) - Number(document.body.dataset.now));
+  time.append(text);
+  time.classList.add('counted');
 }
