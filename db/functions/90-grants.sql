@@ -8,7 +8,7 @@ grant usage on schema keywarden to keywarden_admin, keywarden_daemon, keywarden_
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.enforcement_state, keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.finding_now, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
-  keywarden.key, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
+  keywarden.key, keywarden.key_count, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
   keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
@@ -48,7 +48,7 @@ grant insert on keywarden.announcement, keywarden.approval_end, keywarden.findin
 grant insert, update on keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.member, keywarden.organization, keywarden.own_key, keywarden.replica_credential,
   keywarden.request_budget, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon;
-grant insert on keywarden.credential, keywarden.key_use to keywarden_daemon;
+grant insert on keywarden.credential, keywarden.key_count, keywarden.key_use to keywarden_daemon;
 grant update (kind, project_id, name, creator_id, creator_name, created_at, last_used_at, last_used_from, use_went_back, extra, branch_id, holder,
   expires_at, present_since, missing_since, gone_at, superseded_at) on keywarden.credential to keywarden_daemon;
 grant update (last_used_at) on keywarden.key_use to keywarden_daemon;

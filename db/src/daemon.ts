@@ -13,6 +13,7 @@ export {
 } from './exemptions/exemptions.ts';
 export { type Exemption, exemptionList } from './exemptions/list.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
+export { countKeysOfDay } from './figures/trend.ts';
 export { addMark, readMark, readMarkTime, reportMarkFile } from './high-water-mark.ts';
 export {
   closeIncident,

@@ -19,6 +19,7 @@ export {
 } from './figures/figures.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { readSuggestions, type SuggestedFilter, type Suggestion, suggestedFilters } from './figures/suggestions.ts';
+export { readIdleTrend, type WeekCount } from './figures/trend.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';

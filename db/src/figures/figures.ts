@@ -45,6 +45,10 @@ export async function countKeysByAge(
   );
 }
 
+/** Whether a key `k` is known to be unused for over 90 days, or never used and created longer ago, at the time `p.at`. */
+export const isIdle = sql`(k.use <> 'unknown' and k.creation_known and coalesce(k.last_used_at, k.created_at) < p.at - interval '90 days'
+  and k.created_at < p.at - interval '90 days')`;
+
 /** The keys of an organization or of an owner, by what needs attention. */
 export interface Breakdown {
   /** The organization's id, or null for personal keys; or the owner. */
@@ -63,8 +67,6 @@ export async function breakDownKeys(
   by: 'organization' | 'owner',
   { organizations, limit }: { organizations: Organizations; limit: number },
 ): Promise<Breakdown[]> {
-  const isIdle = sql`k.use <> 'unknown' and k.creation_known and coalesce(k.last_used_at, k.created_at) < p.at - interval '90 days'
-    and k.created_at < p.at - interval '90 days'`;
   const [id, join] =
     by === 'organization'
       ? [sql`k.organization_id`, sql``]

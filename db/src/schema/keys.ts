@@ -1,6 +1,6 @@
 import { credentialKinds, type KeyKind } from '@keywarden/core/wire';
 import { sql } from 'drizzle-orm';
-import { boolean, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { boolean, date, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
 import { controlPlane } from './connections.ts';
 import { syncRun } from './runs.ts';
@@ -139,6 +139,26 @@ export const keyUse = keywarden.table(
     primaryKey({ name: 'key_use_pkey', columns: [t.keyNumber, t.hour, t.address] }),
     reference(t.keyNumber, credential.number),
     index('key_use_by_time').on(t.lastUsedAt),
+  ],
+);
+
+/**
+ * Live keys of an organization, or personal ones with an empty organization_id, once on each day of the control plane. idle: known to be unused for over
+ * 90 days. unknown: the last use or the creation is unknown.
+ */
+export const keyCount = keywarden.table(
+  'key_count',
+  {
+    day: date('day').notNull(),
+    controlPlaneNumber: int64('control_plane_number').notNull(),
+    organizationId: text('organization_id').notNull(),
+    live: integer('live').notNull(),
+    idle: integer('idle').notNull(),
+    unknown: integer('unknown').notNull(),
+  },
+  (t) => [
+    primaryKey({ name: 'key_count_pkey', columns: [t.day, t.controlPlaneNumber, t.organizationId] }),
+    reference(t.controlPlaneNumber, controlPlane.number),
   ],
 );
 

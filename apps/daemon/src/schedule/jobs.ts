@@ -1,4 +1,4 @@
-import { forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
+import { countKeysOfDay, forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
@@ -29,6 +29,7 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: false,
     async run(given, names) {
       await syncAccount(given, names, syncKeys);
+      await countKeysOfDay(given.store.db);
       const context = await withCurrentPolicy(given);
       if (context === null) return;
       const plan = await planKeys(context, await connectionsOf(context, { skipFailing: true }));

@@ -69,7 +69,11 @@ export interface Page {
 }
 
 /** Returns a page for a signed-in user. `nowMs`: the report's clock, in ms since 1970. */
-export function renderPage(principal: Principal, path: string, { title, body, notice, nowMs }: Page & { nowMs: number }): Html {
+export function renderPage(
+  principal: Principal,
+  path: string,
+  { title, body, notice, nowMs }: Page & { nowMs: number },
+): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   const menu = places
     .map((group) => ({ ...group, places: group.places.filter(isFor(principal)) }))

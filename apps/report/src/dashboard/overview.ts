@@ -14,9 +14,11 @@ import {
   planList,
   type Reader,
   readControlPlaneNow,
+  readIdleTrend,
   readItems,
   reviewList,
   rotationList,
+  type WeekCount,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
@@ -47,6 +49,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
         operations: await operationsByDay(reader, projects, Date.parse(present)),
         byOrganization: await breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
         byOwner: await breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
+        trend: trendChart(await readIdleTrend(reader, organizations)),
       };
     },
   });
@@ -61,7 +64,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     ]);
     const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
     const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * 86_400_000 }, { organizations }));
-    const { operations, byOrganization, byOwner } = await slow.forceFetch(JSON.stringify(organizations), {
+    const { operations, byOrganization, byOwner, trend } = await slow.forceFetch(JSON.stringify(organizations), {
       context: { organizations, present },
     });
     const keys = sum(created);
@@ -96,6 +99,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
         <div class="charts">
           ${chart(toChart('Live keys by age', created, 'keys'))}
           ${chart(toChart('Live keys by last use', used, 'keys'))}
+          ${chart(trend)}
           ${chart({ ...toChart('Findings by rule in the newest plan', rules, 'findings'), isHorizontal: true })}
           ${chart({
             title: 'Revocations and rotations by month',
@@ -118,7 +122,18 @@ interface Slow {
   operations: Chart;
   byOrganization: Breakdown[];
   byOwner: Breakdown[];
+  trend: Chart;
 }
+
+const trendChart = (weeks: WeekCount[]): Chart => ({
+  title: 'Idle keys by week',
+  labels: weeks.map(({ day }) => day),
+  series: [
+    { name: 'idle for over 90 days', values: weeks.map(({ idle }) => idle) },
+    { name: 'use unknown', values: weeks.map(({ unknown }) => unknown) },
+    { name: 'other live keys', values: weeks.map(({ inUse }) => inUse) },
+  ],
+});
 
 /** Returns the organizations or owners with most idle keys. */
 function breakdown(title: string, items: Breakdown[], addressOf: (id: string) => string): Html {

@@ -23,7 +23,18 @@ import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { ago, type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
+import {
+  ago,
+  type Column,
+  facts,
+  type Html,
+  lastUse,
+  link,
+  type Part,
+  section,
+  state,
+  time,
+} from '../dashboard/html.ts';
 import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';

@@ -14,7 +14,18 @@ import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
-import { ago, type Column, facts, type Html, lastUse, link, type Part, section, state, time } from '../dashboard/html.ts';
+import {
+  ago,
+  type Column,
+  facts,
+  type Html,
+  lastUse,
+  link,
+  type Part,
+  section,
+  state,
+  time,
+} from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, reason, word } from '../parameters.ts';
