@@ -11,7 +11,7 @@ import { type Browser, isTooWide, openBrowser, type Page } from '@keywarden/test
 
 const folder = process.argv[2];
 const pages =
-  '/ /keys /credentials /findings /plans /exemptions /reviews /revocations /rotations /incidents /operations /projects /coverage /evidence /connections /runs /access-log /sessions'.split(
+  '/ /keys /credentials /findings /plans /exemptions /reviews /campaigns /revocations /rotations /incidents /operations /projects /coverage /evidence /connections /runs /access-log /sessions'.split(
     ' ',
   );
 const picture = new URL('../docs/images/overview.png', import.meta.url);
@@ -53,10 +53,23 @@ try {
     const [key] = await firstIds('/v1/keys', 'number', { url, headers });
     const [plan] = await firstIds('/v1/plans', 'id', { url, headers });
     const [project] = await firstIds('/v1/projects', 'id', { url, headers });
+    const due = new Date(Date.now() + 30 * 86_400_000).toISOString();
+    await fetch(`${url}/v1/campaigns`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ title: 'Second half of 2026', split_by: 'organization', due_at: due }),
+    });
     for (const width of [1280, 1024, 390])
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await signIn(browser, { url, token, width, colorScheme });
-        for (const path of [...pages, `/keys/${key}`, `/plans/${plan}`, `/projects/${project}`]) {
+        for (const path of [
+          ...pages,
+          `/keys/${key}`,
+          `/plans/${plan}`,
+          `/projects/${project}`,
+          '/reviews/1',
+          '/campaigns/1',
+        ]) {
           await page.goto(`${url}${path}`);
           await page.waitForLoadState('networkidle');
           if (await isTooWide(page)) throw new Error(`${path} is too wide at ${width}`);

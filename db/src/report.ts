@@ -110,6 +110,7 @@ export {
   type NewDecision,
   openReview,
   readReviewDocument,
+  readReviewDocumentOf,
   reportBrokenReviews,
   type Signature,
   signReview,

@@ -1,5 +1,7 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant } from '../item.ts';
+import type { Reader } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
 
@@ -24,8 +26,8 @@ export const inventoryCoverage = z
 export type InventoryCoverage = z.output<typeof inventoryCoverage>;
 
 /** Lists the scopes that a connection lists and whose newest listing is suspect, with the start and the reason. */
-export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; since: string; why: string }[]> {
-  const rows = await sql`
+export async function listSuspectScopes(db: Sql): Promise<{ scope: string; since: string; why: string }[]> {
+  const rows = await db`
     select s.scope, since.listed_at as since, newest.why_suspect as why from (
       select distinct s.control_plane_number, s.scope from keywarden.connection_scope s
         join keywarden.connection c on c.name = s.connection and c.removed_at is null) s
@@ -45,8 +47,8 @@ export async function listSuspectScopes(sql: Sql): Promise<{ scope: string; sinc
 /**
  * Returns the coverage of the key inventory. Each complete listing proves its own time, and is evidence for the day around it.
  */
-export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage[]> {
-  const rows = await sql`
+export async function listInventoryCoverage(db: Reader): Promise<InventoryCoverage[]> {
+  const rows = await db.execute(sql`
     with listing as (
       select control_plane_number, scope, listed_at, why_suspect,
         lag(listed_at) over (partition by control_plane_number, scope, why_suspect is null order by listed_at) as before
@@ -65,22 +67,24 @@ export async function listInventoryCoverage(sql: Sql): Promise<InventoryCoverage
         filter (where l.why_suspect is null and l.listed_at - l.before > interval '1 day'), '[]') as gaps, d.since, d.why
     from listing l join keywarden.control_plane c on c.number = l.control_plane_number
       left join suspect d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
-    group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`;
+    group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`);
   const timeOf = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
   return rows.map((row) => {
-    const suspect = row.why === null ? null : { since: toInstant(String(row.since)), why: String(row.why) };
+    const suspect = typeof row.why !== 'string' ? null : { since: toInstant(String(row.since)), why: row.why };
     return {
       control_plane: String(row.base_url),
       scope: String(row.scope),
       first_listed_at: timeOf(row.first),
       last_listed_at: timeOf(row.last),
       listings: Number(row.listings),
-      gaps: (row.gaps as { from: string; to: string }[]).map(({ from, to }) => ({
-        from: toInstant(from),
-        to: toInstant(to),
-      })),
+      gaps: parseGaps(row.gaps).map(({ from, to }) => ({ from: toInstant(from), to: toInstant(to) })),
       suspect,
       doubt: suspect,
     };
   });
 }
+
+const gaps = z.array(z.object({ from: z.string(), to: z.string() }));
+
+/** Some connections return JSON as text. */
+const parseGaps = (value: unknown) => gaps.parse(typeof value === 'string' ? JSON.parse(value) : value);

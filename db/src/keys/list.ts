@@ -159,7 +159,8 @@ function inventoryQuery(
         (
           since,
         ) => sql`not exists (select from keywarden.review_item v join keywarden.review_signature s on s.review_number = v.review_number
-          where v.key_number = k.number and s.signed_at >= ${since}::timestamptz and s.signed_at <= ${present})`,
+          where v.key_number = k.number and s.signed_at >= ${since}::timestamptz and s.signed_at <= ${present}
+            and s.review_number = any(${intactReviews}))`,
       ),
       when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
       when(filter.owner, (owner) => sql`w.owner = ${owner}`),
@@ -181,6 +182,10 @@ function inventoryQuery(
     direction,
   };
 }
+
+/** The signed reviews that still have the content that was signed. Others reviewed nothing. */
+const intactReviews = sql`array(select g.review_number from keywarden.review_signature g
+  where g.content_sha256 = keywarden.review_content_hash(g.review_number))`;
 
 /** Whether the creation time is known. A placeholder for a missing creation time is not an age. */
 const isCreationKnown = sql`k.created_at >= '2000-01-01'`;

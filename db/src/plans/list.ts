@@ -17,6 +17,8 @@ export const findingItem = z
     reason: z.string(),
     evidence: json,
     key: keyReference,
+    organization_name: z.string().nullable(),
+    owner: z.string(),
   })
   .meta({ id: 'Finding' });
 
@@ -41,7 +43,14 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
   return {
     schema: findingItem,
     from: sql`keywarden.finding_now f join keywarden.credential k on k.number = f.key_number`,
-    item: { ...columnsOf(findingItem, 'f'), limit: sql`f.rule_limit`, key: referenceToKey },
+    item: {
+      ...columnsOf(findingItem, 'f'),
+      limit: sql`f.rule_limit`,
+      key: referenceToKey,
+      organization_name: sql`(select o.name from keywarden.organization o
+        where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
+      owner: sql`(select w.owner from keywarden.key_owner_now w where w.key_number = k.number)`,
+    },
     where: [
       filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
       when(filter.rule, (rule) => sql`f.rule = ${rule}`),

@@ -102,13 +102,15 @@ export interface ReviewFilter {
   number?: string | undefined;
   campaignId?: string | undefined;
   state?: 'open' | 'signed' | undefined;
+  /** Signed, with the content that was signed. */
+  isIntact?: boolean | undefined;
   /** Signed in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList({ number, campaignId, state, from, to }: ReviewFilter): List<typeof reviewItem> {
+export function reviewList({ number, campaignId, state, isIntact, from, to }: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
@@ -134,6 +136,7 @@ export function reviewList({ number, campaignId, state, from, to }: ReviewFilter
       when(number, (wanted) => sql`v.number = ${wanted}::bigint`),
       when(campaignId, (wanted) => sql`v.campaign_number = ${wanted}::bigint`),
       when(state, (wanted) => (wanted === 'open' ? sql`s.review_number is null` : sql`s.review_number is not null`)),
+      isIntact ? sql`s.content_sha256 = keywarden.review_content_hash(v.number)` : undefined,
       ...within(sql`s.signed_at`, { from, to }),
     ],
     order: [{ by: sql`v.number`, type: 'bigint' }],

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
 import { type List, type Reader, select } from '../list.ts';
-import { builderOf, type Sql, type Tx, toJson } from '../sql.ts';
+import type { Snapshot } from '../snapshot.ts';
+import { builderOf, type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { reviewItemList, reviewList } from './list.ts';
 
@@ -126,24 +127,29 @@ interface ReviewDocument {
 /**
  * Returns what a signature covers: the review without the fields that the signature adds, and each key with its decision.
  */
-async function readDocument(tx: Tx, review: string): Promise<ReviewDocument> {
-  const [head] = await readAll(tx, reviewList({ number: review }));
+async function readDocument(db: Reader, review: string): Promise<ReviewDocument> {
+  const [head] = await readAll(db, reviewList({ number: review }));
   const { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at } = head ?? {};
   return {
     review: { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at },
-    items: await readAll(tx, reviewItemList({ review })),
+    items: await readAll(db, reviewItemList({ review })),
   };
 }
 
 /** Returns the canonical JSON that a review's hash is computed from. */
 export async function readReviewDocument(sql: Sql, review: string): Promise<string> {
   return await sql.begin('isolation level repeatable read read only', async (tx) =>
-    canonicalJson(await readDocument(tx, review)),
+    canonicalJson(await readDocument(builderOf(tx), review)),
   );
 }
 
+/** Returns the same from a snapshot. */
+export async function readReviewDocumentOf(snapshot: Snapshot, review: string): Promise<string> {
+  return canonicalJson(await readDocument(snapshot, review));
+}
+
 /** Returns all items of a list as Postgres wrote them. A schema would drop fields that a signature covers. */
-async function readAll(tx: Tx, list: List): Promise<Record<string, unknown>[]> {
-  const rows = await builderOf(tx).execute(select(list));
+async function readAll(db: Reader, list: List): Promise<Record<string, unknown>[]> {
+  const rows = await db.execute(select(list));
   return rows.map((row) => JSON.parse(String(row.item)) as Record<string, unknown>);
 }

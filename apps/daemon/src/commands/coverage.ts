@@ -70,7 +70,7 @@ export async function coverageCommand({
 async function inventoryCommand({ json }: { json: boolean | undefined }): Promise<number> {
   return await withContext(
     async ({ store }) => {
-      const scopes = await listInventoryCoverage(store.sql);
+      const scopes = await listInventoryCoverage(store.db);
       if (json) printJson({ scopes: scopes });
       else print(renderInventory(scopes));
       return exitCode.done;

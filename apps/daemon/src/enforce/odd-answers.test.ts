@@ -215,7 +215,7 @@ test('R1, A7: a response with the Date of the previous one, seconds later, is th
 test('A7: suspect listings are shown, and open an incident after more than a day; a trusted listing ends it', async () => {
   await prepareBetween(['one', 'busy']);
   await makeStoredPlan();
-  const suspicions = async () => (await listInventoryCoverage(store.sql)).flatMap(({ suspect }) => suspect?.why ?? []);
+  const suspicions = async () => (await listInventoryCoverage(store.db)).flatMap(({ suspect }) => suspect?.why ?? []);
   setBetween(async (request, forward) =>
     isKeyList(request) ? await changed(forward, (rows) => [{ ...rows[0], created_at: 'yesterday' }]) : await forward(),
   );

@@ -1,20 +1,9 @@
-import { createHash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import {
-  type Assessed,
-  findingItem,
-  findingList,
-  listBlindSpots,
-  listInventoryHoles,
-  listPolicies,
-  planList,
-  readItems,
-  type Snapshot,
-} from '@keywarden/db/report';
+import { type Assessed, findingItem, findingList, planList, readItems, type Snapshot } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
-import { createCsvWriter } from '../export/csv.ts';
-import { readOperationHoles } from '../export/operation-holes.ts';
+import { attachBlindness, attachCoverage, attachPolicies, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
+import { writeTable, writeText, type Zip } from './files.ts';
 import { type Period, take } from './measures.ts';
 import { renderSummary } from './printed.ts';
 import { type EvidenceFile, type ExceptionGroup, type Manifest, summarize, type Unassessed } from './summary.ts';
@@ -29,7 +18,7 @@ export interface EvidenceRequest {
 
 /**
  * Writes the evidence for controls as one zip archive: a file per measure as NDJSON and CSV, with a second one for keys that could not be assessed, the
- * blind spots and gaps, the policies in force, a manifest with hashes, and a summary as Markdown and as a page to print.
+ * blind spots and gaps, the policies in force, the signed reviews, the coverage, a manifest with hashes, and a summary as Markdown and as a page to print.
  */
 export async function* writeEvidence(
   snapshot: Snapshot,
@@ -87,7 +76,12 @@ export async function* writeEvidence(
     files,
     partial: because.length > 0,
     partial_because: because,
-    attachments: [...attachments, ...(await attachPolicies(snapshot, zip, period))],
+    attachments: [
+      ...attachments,
+      ...(await attachPolicies(snapshot, zip, period)),
+      ...(yield* attachReviews(snapshot, zip, period)),
+      ...(yield* attachCoverage(snapshot, zip)),
+    ],
   };
   writeText(zip, 'summary.md', summarize(manifest));
   writeText(zip, 'summary.html', await renderSummary(manifest));
@@ -160,113 +154,6 @@ function createTallies(zip: Zip, { name, schema }: { name: string; schema: z.Zod
     end(): Unassessed | null {
       if (table === undefined) return null;
       return { ...table.end(), because: [...reasons].map(([reason, keys]) => ({ reason, keys })) };
-    },
-  };
-}
-
-/** Writes each policy that was in force in the period to a file, with the time from which it was used. */
-async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Period): Promise<Manifest['attachments']> {
-  const policies = await listPolicies(snapshot, period);
-  return policies.map(({ sha256, used_from: usedFrom, document }) => {
-    const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
-    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: document }, null, 2)}\n`;
-    return { file, records: 1, sha256: writeText(zip, file, text) };
-  });
-}
-
-/** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
-async function attachBlindness(
-  snapshot: Snapshot,
-  zip: Zip,
-  { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
-) {
-  const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
-  const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
-  const others = asks(/credentials$/)
-    ? await listInventoryHoles(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
-    : undefined;
-  const blindSpots = await listBlindSpots(snapshot, null);
-  const operations = asks(/^operation_/)
-    ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
-    : undefined;
-  const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
-  const attach = (file: string, items: object[]) => {
-    const lines = writeLines(zip, file);
-    lines.write(items.map((item) => JSON.stringify(item)));
-    return { file, ...lines.end() };
-  };
-  return {
-    attachments: [
-      attach('not-seen/inventory-holes.ndjson', holes),
-      attach('not-seen/blind-spots.ndjson', blindSpots),
-      ...(others === undefined ? [] : [attach('not-seen/credential-holes.ndjson', others)]),
-      ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
-    ],
-    because: [
-      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} gaps in the period`] : []),
-      ...(others !== undefined && others.length > 0
-        ? [`the inventory of other credentials has ${others.length} gaps in the period`]
-        : []),
-      ...(blindSpots.length > 0
-        ? [`the current connections have ${blindSpots.length} blind spots in the control planes`]
-        : []),
-      ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
-    ],
-  };
-}
-
-type Zip = ReturnType<typeof createZip>;
-
-/** Adds a file of JSON lines and the same rows as CSV; `end` returns their names, the number of rows and the hashes. */
-function writeTable(zip: Zip, name: string, schema: z.ZodObject) {
-  const lines = writeLines(zip, `${name}.ndjson`);
-  const csv = createCsvWriter(schema);
-  const cells = writeHashed(zip, `${name}.csv`);
-  cells.write(csv.header);
-  return {
-    write(items: string[]) {
-      lines.write(items);
-      if (items.length > 0) cells.write(csv.rows(items));
-    },
-    end() {
-      const { records, sha256 } = lines.end();
-      return { file: `${name}.ndjson`, records, sha256, csv: { file: `${name}.csv`, sha256: cells.end() } };
-    },
-  };
-}
-
-/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
-function writeLines(zip: Zip, name: string) {
-  const file = writeHashed(zip, name);
-  let records = 0;
-  return {
-    write(items: string[]) {
-      if (items.length === 0) return;
-      file.write(`${items.join('\n')}\n`);
-      records += items.length;
-    },
-    end: () => ({ records, sha256: file.end() }),
-  };
-}
-
-function writeText(zip: Zip, name: string, text: string): string {
-  const file = writeHashed(zip, name);
-  file.write(text);
-  return file.end();
-}
-
-/** Adds a file; `end` returns the hash of its bytes. */
-function writeHashed(zip: Zip, name: string) {
-  const file = zip.add(name);
-  const hash = createHash('sha256');
-  return {
-    write(text: string) {
-      hash.update(text);
-      file.write(text);
-    },
-    end(): string {
-      file.end();
-      return hash.digest('hex');
     },
   };
 }

@@ -215,3 +215,47 @@ test.each([
 ])('%s is rejected', async (query, status) => {
   expect((await fixture.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
 });
+
+test('signed reviews and the coverage are attached; a review whose rows changed reviewed nothing', async () => {
+  const post = async (path: string, body: object | undefined, as: string) =>
+    (await fixture.ask(path, { as, method: 'POST', ...(body && { body }) })).body;
+  const { id } = await post('/v1/reviews', { title: 'signed', keys: { organization_id: 'acme' } }, 'auditor');
+  const keys = ['9007199254740993', '12'].map((key) => fixture.keys[key]);
+  await post(`/v1/reviews/${id}/decisions`, { keys, decision: 'keep', reason: 'in use' }, 'auditor');
+  const { sha256 } = await post(`/v1/reviews/${id}/signature`, undefined, 'operator');
+  const until = new Date(Date.now() + 60_000).toISOString();
+  const take = async () => {
+    const made = await evidenceOf('pci-dss-4.0.1:7.2.4', { to: until });
+    const of = (name: string) => made.manifest.files.find(({ measure }) => measure.measure === name);
+    return { ...made, of };
+  };
+  const before = await take();
+  expect(before.manifest.attachments).toContainEqual({ file: `reviews/${id}.json`, records: 1, sha256 });
+  expect(JSON.parse(before.textOf(`reviews/${id}.json`))).toMatchObject({
+    items: [{ decision: 'keep' }, { decision: 'keep' }],
+  });
+  expect(parseCsv(before.textOf('reviews/signatures.csv'), { columns: true })).toEqual([
+    expect.objectContaining({ id: String(id), sha256, intact: 'true' }),
+  ]);
+  const projects = before.textOf('coverage/operations.ndjson').trim().split('\n');
+  expect(projects.map((line) => (JSON.parse(line) as { project_id: string }).project_id)).toEqual([
+    'quiet-river',
+    'bold-moon',
+  ]);
+  expect(before.textOf('coverage/keys.ndjson')).toContain('organization:acme');
+  expect(before.of('reviews')?.exceptions).toBe(0);
+
+  // The keys are shown as of the control plane's time, which is before today here.
+  await fixture.store
+    .sql`update keywarden.review_signature set signed_at = '2026-05-31' where review_number = ${String(id)}`;
+  const unreviewed = async () => {
+    const { manifest } = await evidenceOf('soc-2:CC6.3', { to: until });
+    return manifest.files.find(({ measure }) => measure.measure === 'unreviewed_keys')?.exceptions;
+  };
+  const reviewed = await unreviewed();
+  await fixture.store.sql`update keywarden.review_decision set reason = 'changed' where review_number = ${String(id)}`;
+  const after = await take();
+  expect(after.of('reviews')?.exceptions).toBe(1);
+  expect(after.textOf('reviews/signatures.ndjson')).toContain('"intact":false');
+  expect(await unreviewed()).toBe((reviewed ?? 0) + 2);
+});

@@ -30,7 +30,7 @@ const reasons = {
 };
 
 /** Adds the coverage of operations and of the inventory. */
-export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }: Services): void {
+export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Services): void {
   const read = async (
     of: { projectId?: string | undefined; organizations: string[] | null; after: string | null },
     limit: number,
@@ -71,7 +71,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db, sql }:
       response: listOf(inventoryCoverage),
     },
     async ({ organizations }) => {
-      const scopes = await listInventoryCoverage(sql);
+      const scopes = await listInventoryCoverage(db);
       const items = scopes.filter(
         ({ scope }) => organizations === null || organizations.some((id) => scope === `organization:${id}`),
       );

@@ -30,8 +30,17 @@ export const findingColumns = columnsFor(findingItem, {
     label: 'Key',
     is: 'text',
     cell: ({ key }) =>
-      html`${link(`/keys/${key.number}`, key.name)} <small>${key.id}, ${key.organization_id ?? 'personal'}</small>`,
+      html`${link(`/keys/${key.number}`, key.name)}<br /><small>${key.kind.replaceAll('_', ' ')}, id ${key.id}</small>`,
   },
+  organization_name: {
+    label: 'Organization',
+    is: 'text',
+    cell: ({ key: { organization_id: id }, organization_name: name }) =>
+      id === null
+        ? 'personal'
+        : html`<a href="/keys?organization_id=${encodeURIComponent(id)}" title="${id}">${name ?? id}</a>`,
+  },
+  owner: 'Owner',
   rule: 'Rule',
   reason: 'Why',
   action: 'Action',

@@ -11,12 +11,12 @@ import {
   readEnforcementState,
   readPlanDocument,
 } from '@keywarden/db/report';
-import { html } from 'hono/html';
+import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
-import { firstPart, listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { firstPart, listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -72,15 +72,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       columns: columnsFor(planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
       empty: 'The plan has no approval or rejection.',
     });
-    const found = await listPart(visit, services, {
-      item: findingItem,
-      filters: { disposition: findingItem.shape.disposition.optional() },
-      fields: { disposition: 'Disposition' },
-      list: ({ query }) => findingList({ planId: id, ...query }, null),
-      caption: 'Findings of the plan',
-      columns: findingColumns,
-      empty: 'The plan has no such finding.',
-    });
+    const found = await findingsPart(visit, services, plan);
     const state = await readEnforcementState(db);
     const mayDecide = mayAct(visit.principal, 'operator');
     return {
@@ -105,7 +97,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
         ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
         ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
         ${section('Decisions', decisions)}
-        ${section('Findings', found)}
+        ${found}
       `,
     };
   });
@@ -202,6 +194,35 @@ function standing(plan: Plan): Part {
   if (approvers > 0) return `${approvers} of ${needed} approved`;
   if (newer !== null) return html`superseded by ${link(`/plans/${newer}`, newer)}`;
   return approvals > 0 ? 'approved before' : 'not approved';
+}
+
+/** Returns the findings of a plan apart by what happens to their keys, those to revoke first. */
+async function findingsPart(visit: Visit, services: Services, { id, items, held, reported }: Plan): Promise<Html> {
+  const counts = { planned: items, held, reported };
+  const titles = { planned: 'To revoke', held: 'Held', reported: 'Reported' } as const;
+  const kinds = findingItem.shape.disposition.options;
+  const shown = visit.query.disposition ?? kinds.find((kind) => counts[kind] > 0) ?? 'planned';
+  const found = await listPart({ ...visit, query: { ...visit.query, disposition: shown } }, services, {
+    item: findingItem,
+    filters: { disposition: findingItem.shape.disposition },
+    fields: {},
+    list: ({ query }) => findingList({ planId: id, ...query }, null),
+    caption: 'Findings of the plan',
+    columns: findingColumns.filter(
+      ({ label }) => label !== 'Disposition' && (shown === 'held' || label !== 'Held because'),
+    ),
+    empty: 'The plan has no such finding.',
+  });
+  return section(
+    'Findings',
+    html`<p class="tabs">
+        ${kinds.map(
+          (kind) =>
+            html`<a href="/plans/${id}?disposition=${kind}" ${kind === shown ? raw('aria-current="true"') : ''}>${titles[kind]} (${counts[kind]})</a>`,
+        )}
+      </p>
+      ${found}`,
+  );
 }
 
 /** Returns what keeps a plan from being carried out, as notices. */

@@ -1421,6 +1421,8 @@ export interface components {
                 name: string;
                 organization_id: string | null;
             };
+            organization_name: string | null;
+            owner: string;
         };
         Revocation: {
             id: string;

@@ -1,0 +1,118 @@
+import {
+  inventoryCoverage,
+  listBlindSpots,
+  listCoverage,
+  listInventoryCoverage,
+  listInventoryHoles,
+  listPolicies,
+  operationCoverage,
+  readReviewDocumentOf,
+  reviewItem,
+  reviewList,
+  type Snapshot,
+} from '@keywarden/db/report';
+import { readOperationHoles } from '../export/operation-holes.ts';
+import type { Control } from './controls.ts';
+import { writeLines, writeTable, writeText, type Zip } from './files.ts';
+import type { Period } from './measures.ts';
+import type { Manifest } from './summary.ts';
+
+type Attachments = Manifest['attachments'];
+
+/** Writes each policy that was in force in the period to a file, with the time from which it was used. */
+export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Period): Promise<Attachments> {
+  const policies = await listPolicies(snapshot, period);
+  return policies.map(({ sha256, used_from: usedFrom, document }) => {
+    const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
+    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: document }, null, 2)}\n`;
+    return { file, records: 1, sha256: writeText(zip, file, text) };
+  });
+}
+
+/** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
+export async function attachBlindness(
+  snapshot: Snapshot,
+  zip: Zip,
+  { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
+) {
+  const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
+  const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
+  const others = asks(/credentials$/)
+    ? await listInventoryHoles(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
+    : undefined;
+  const blindSpots = await listBlindSpots(snapshot, null);
+  const operations = asks(/^operation_/)
+    ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
+    : undefined;
+  const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
+  const attach = (file: string, items: object[]) => {
+    const lines = writeLines(zip, file);
+    lines.write(items.map((item) => JSON.stringify(item)));
+    return { file, ...lines.end() };
+  };
+  return {
+    attachments: [
+      attach('not-seen/inventory-holes.ndjson', holes),
+      attach('not-seen/blind-spots.ndjson', blindSpots),
+      ...(others === undefined ? [] : [attach('not-seen/credential-holes.ndjson', others)]),
+      ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
+    ],
+    because: [
+      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} gaps in the period`] : []),
+      ...(others !== undefined && others.length > 0
+        ? [`the inventory of other credentials has ${others.length} gaps in the period`]
+        : []),
+      ...(blindSpots.length > 0
+        ? [`the current connections have ${blindSpots.length} blind spots in the control planes`]
+        : []),
+      ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
+    ],
+  };
+}
+
+/**
+ * Writes the reviews that were signed in the period: a table of them, and the document of each. The SHA-256 of a document is the one in its signature.
+ * Takes the bytes of each document before the next is read.
+ */
+export async function* attachReviews(
+  snapshot: Snapshot,
+  zip: Zip,
+  { from, to }: Period,
+): AsyncGenerator<Uint8Array, Attachments> {
+  const documents: Attachments = [];
+  const numbers: string[] = [];
+  const table = writeTable(zip, 'reviews/signatures', reviewItem);
+  for await (const items of snapshot.stream(reviewList({ from, to }))) {
+    table.write(items);
+    numbers.push(...items.map((text) => reviewItem.parse(JSON.parse(text)).id));
+  }
+  const { csv, ...lines } = table.end();
+  for (const number of numbers) {
+    const file = `reviews/${number}.json`;
+    documents.push({ file, records: 1, sha256: writeText(zip, file, await readReviewDocumentOf(snapshot, number)) });
+    yield zip.take();
+  }
+  return [lines, { ...csv, records: lines.records }, ...documents];
+}
+
+const projectsAtOnce = 500;
+
+/** Writes what the archive is known to hold: the covered intervals of each project, and the complete listings of each scope. */
+export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenerator<Uint8Array, Attachments> {
+  const projects = writeLines(zip, 'coverage/operations.ndjson');
+  for (let after: string | null = null; ; ) {
+    const rows = await listCoverage(snapshot, { after, limit: projectsAtOnce });
+    projects.write(rows.map(({ number: _number, ...row }) => JSON.stringify(operationCoverage.parse(row))));
+    yield zip.take();
+    after = rows.at(-1)?.number ?? null;
+    if (rows.length < projectsAtOnce) break;
+  }
+  const scopes = await listInventoryCoverage(snapshot);
+  const written = projects.end();
+  const listings = writeLines(zip, 'coverage/keys.ndjson');
+  listings.write(scopes.map((scope) => JSON.stringify(inventoryCoverage.parse(scope))));
+  return [
+    { file: 'coverage/operations.ndjson', ...written },
+    { file: 'coverage/keys.ndjson', ...listings.end() },
+  ];
+}

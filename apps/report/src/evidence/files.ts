@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import type { z } from '@hono/zod-openapi';
+import { createCsvWriter } from '../export/csv.ts';
+import type { createZip } from './zip.ts';
+
+export type Zip = ReturnType<typeof createZip>;
+
+/** Adds a file of JSON lines and the same rows as CSV; `end` returns their names, the number of rows and the hashes. */
+export function writeTable(zip: Zip, name: string, schema: z.ZodObject) {
+  const lines = writeLines(zip, `${name}.ndjson`);
+  const csv = createCsvWriter(schema);
+  const cells = writeHashed(zip, `${name}.csv`);
+  cells.write(csv.header);
+  return {
+    write(items: string[]) {
+      lines.write(items);
+      if (items.length > 0) cells.write(csv.rows(items));
+    },
+    end() {
+      const { records, sha256 } = lines.end();
+      return { file: `${name}.ndjson`, records, sha256, csv: { file: `${name}.csv`, sha256: cells.end() } };
+    },
+  };
+}
+
+/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
+export function writeLines(zip: Zip, name: string) {
+  const file = writeHashed(zip, name);
+  let records = 0;
+  return {
+    write(items: string[]) {
+      if (items.length === 0) return;
+      file.write(`${items.join('\n')}\n`);
+      records += items.length;
+    },
+    end: () => ({ records, sha256: file.end() }),
+  };
+}
+
+export function writeText(zip: Zip, name: string, text: string): string {
+  const file = writeHashed(zip, name);
+  file.write(text);
+  return file.end();
+}
+
+/** Adds a file; `end` returns the hash of its bytes. */
+function writeHashed(zip: Zip, name: string) {
+  const file = zip.add(name);
+  const hash = createHash('sha256');
+  return {
+    write(text: string) {
+      hash.update(text);
+      file.write(text);
+    },
+    end(): string {
+      file.end();
+      return hash.digest('hex');
+    },
+  };
+}
