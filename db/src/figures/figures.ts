@@ -67,17 +67,23 @@ export async function breakDownKeys(
   by: 'organization' | 'owner',
   { organizations, limit }: { organizations: Organizations; limit: number },
 ): Promise<Breakdown[]> {
-  const [id, join] =
+  // An owner of whom only the id is known is shown by the name that the control plane gives for the creator.
+  const [id, join, name] =
     by === 'organization'
-      ? [sql`k.organization_id`, sql``]
-      : [sql`w.owner`, sql`join keywarden.key_owner_now w on w.key_number = k.number`];
+      ? [sql`k.organization_id`, sql``, sql`max(o.name)`]
+      : [
+          sql`w.owner`,
+          sql`join keywarden.key_owner_now w on w.key_number = k.number`,
+          sql`max(k.creator_name) filter (where k.creator_id = w.owner)`,
+        ];
   const rows = await db.execute(sql`
-    select b.id, coalesce((select max(o.name) from keywarden.organization o where o.id = b.id), b.id, 'personal') as name, b.keys, b.idle, b.planned
+    select b.id, coalesce(b.name, b.id, 'personal') as name, b.keys, b.idle, b.planned
     from (
-      select ${id} as id, count(*)::int as keys, (count(*) filter (where ${isIdle}))::int as idle,
+      select ${id} as id, ${name} as name, count(*)::int as keys, (count(*) filter (where ${isIdle}))::int as idle,
         (count(*) filter (where k.number in (select f.key_number from keywarden.finding_now f
           where f.plan_id = (select id from keywarden.newest_plan) and f.disposition = 'planned')))::int as planned
       from ${keysNow('keys')} join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number ${join}
+        left join keywarden.organization o on o.control_plane_number = k.control_plane_number and o.id = k.organization_id
       where k.state <> 'gone' and ${seen(organizations)} group by 1
     ) b order by b.idle desc, b.keys desc, b.id limit ${limit}`);
   return rows.map((row) => ({

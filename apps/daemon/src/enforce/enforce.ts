@@ -42,9 +42,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     await writeReviewReminders(context, connections);
     const announced = await announce(context, { plan, connections });
     await recordIncidents(context, plan);
-    const why = await whyNotByItself(context);
-    const approvals = await approvedByReport(context);
-    await saveState(context, { why, approvals });
+    const { why, approvals } = await recordState(context);
     return await governed(context, async () => {
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
@@ -78,11 +76,11 @@ async function recordIncidents(
     if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
-/** Records, for the report, what this machine may carry out, and when its next pass begins. */
-async function saveState(
-  { store, config, environment, replica, now }: Context,
-  { why, approvals }: { why: string | null; approvals: ApprovalScope },
-): Promise<void> {
+/** Records, for the report, what this machine may carry out, and when its next pass begins. Returns the former. */
+export async function recordState(context: Context): Promise<{ why: string | null; approvals: ApprovalScope }> {
+  const { store, config, environment, replica, now } = context;
+  const why = await whyNotByItself(context);
+  const approvals = await approvedByReport(context);
   const machine = sha256(`${hostname()} ${environment.KEYWARDEN_DATA}`).slice(0, 12);
   const cron = new Cron(config.schedules.enforce, { paused: true, timezone: 'UTC' });
   // A command makes one pass; only the daemon makes the next.
@@ -94,6 +92,7 @@ async function saveState(
     nextAt: next?.toISOString() ?? null,
     sinks: config.sinks.length,
   });
+  return { why, approvals };
 }
 
 /** Applies the approved plans. A plan that fails does not stop the others, nor automatic enforcement. */

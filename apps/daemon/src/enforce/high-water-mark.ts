@@ -89,6 +89,14 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
   }
 }
 
+/**
+ * Makes the first mark of this machine, if it has none. From then on it carries out approvals of the report. The daemon does so with its first listing of
+ * keys: otherwise an approval between the first plan and the first pass would count as one of an older store.
+ */
+export async function rememberStore(place: Place): Promise<void> {
+  if (readHeld(place.environment.KEYWARDEN_DATA) === null) await moveMark(place);
+}
+
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
 export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
   await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });

@@ -1,5 +1,5 @@
 import { endApproval } from '@keywarden/db/daemon';
-import { rejectPlan } from '@keywarden/db/report';
+import { planList, readItems, rejectPlan } from '@keywarden/db/report';
 import { until } from '@keywarden/testkit';
 import {
   enforced,
@@ -15,6 +15,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { expect, test } from 'vitest';
+import { jobs } from '../schedule/jobs.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan } from './apply.ts';
 import { enforce } from './enforce.ts';
@@ -57,6 +58,21 @@ test('R10: on a machine that has seen the store, an approval given since then is
   expect(passed.why).toMatch(/not permitted on this machine; to permit it, run keywarden arm/);
   expect(passed.byItself).toBeNull();
   expect(passed.approved.map(({ items }) => items.map(({ outcome }) => outcome))).toEqual([['revoked']]);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R10: an approval between the first plan and the first pass of enforcement is carried out', async () => {
+  await prepare(['one', 'busy']);
+  // The daemon lists keys and makes a plan long before its first pass.
+  await jobs.keys.run(fixture.context, ['main']);
+  const [plan] = await store.sql`select id from keywarden.newest_plan`;
+  const [state] = await store.sql`select next_at is not null as has_next from keywarden.enforcement_state`;
+  expect(state).toBeDefined();
+  await approveByReport(String(plan?.id));
+  await jobs.keys.run(fixture.context, ['main']);
+  const [listed] = await readItems(store.db, planList({ id: String(plan?.id) }), 1);
+  expect(listed?.blocked).toBeNull();
+  await pass(0);
   expect(await revokedNames()).toEqual(['one']);
 });
 

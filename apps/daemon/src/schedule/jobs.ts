@@ -4,7 +4,8 @@ import { UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withCurrentPolicy } from '../current-policy.ts';
-import { type Enforced, enforce } from '../enforce/enforce.ts';
+import { type Enforced, enforce, recordState } from '../enforce/enforce.ts';
+import { rememberStore } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { enforceRetention } from '../retention.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
@@ -29,11 +30,14 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: false,
     async run(given, names) {
       await syncAccount(given, names, syncKeys);
+      await rememberStore(given);
       await countKeysOfDay(given.store.db);
       const context = await withCurrentPolicy(given);
       if (context === null) return;
       const plan = await planKeys(context, await connectionsOf(context, { skipFailing: true }));
       const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
+      // People see the next pass of a plan that was just made.
+      await recordState(context);
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
     },
   },

@@ -209,15 +209,9 @@ async function keyPart(
       },
       {
         label: 'Decision',
-        cell: ({ decision, reason: why, decided_by: by }) =>
-          decision === null ? '' : html`<strong>${decision}</strong><br /><small>${by}: ${why}</small>`,
-      },
-      {
-        label: 'Decision before',
-        cell: ({ context: { last_decision: last } }) =>
-          last === null
-            ? ''
-            : html`${link(`/reviews/${last.review_id}`, last.decision)}<br /><small>${last.decided_by}, ${ago(last.signed_at)}</small>`,
+        cell: ({ decision, reason: why, decided_by: by, context: { last_decision: last } }) =>
+          html`${decision === null ? '' : html`<strong>${decision}</strong><br /><small>${by}: ${why}</small>`}
+            ${last === null ? '' : html`<br /><small>before: ${link(`/reviews/${last.review_id}`, last.decision)}, ${ago(last.signed_at)}</small>`}`,
       },
     ],
     empty: visit.query.decision === undefined ? 'The review has no key.' : 'No key has this decision.',

@@ -51,10 +51,12 @@ const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 
 /** Returns a distance in ms in words: minutes, hours, or days. */
 function inWords(ms) {
-  const minutes = Math.trunc(ms / 60_000);
+  // Whole units of the past, as in findings; the nearest ones of the future.
+  const whole = ms < 0 ? Math.trunc : Math.round;
+  const minutes = whole(ms / 60_000);
   if (Math.abs(minutes) < 60) return words.format(minutes, 'minute');
-  const hours = Math.trunc(minutes / 60);
-  return Math.abs(hours) < 48 ? words.format(hours, 'hour') : words.format(Math.trunc(hours / 24), 'day');
+  const hours = whole(ms / 3_600_000);
+  return Math.abs(hours) < 48 ? words.format(hours, 'hour') : words.format(whole(ms / 86_400_000), 'day');
 }
 
 // The distance is from the report's clock, not from the browser's.
