@@ -63,6 +63,10 @@ const helpOf: Record<string, Help> = {
   check: { examples: [''], needsPerson: 'the newest listing of a scope is suspect' },
   schema: { examples: ['> keywarden.schema.json'] },
   migrate: { examples: ['', '--citus'] },
+  completion: {
+    examples: ['bash >> ~/.bashrc', 'zsh > ~/.zfunc/_keywarden', 'fish > ~/.config/fish/completions/keywarden.fish'],
+  },
+  complete: { examples: ['-- keys li'] },
 };
 
 /** Adds examples and exit codes to the help of a command and of those below it. Throws for a command that has no entry. */

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import tab from '@bomb.sh/tab/commander';
 import type { RunKind } from '@keywarden/db/daemon';
 import { exitCode, usageError } from '@keywarden/runtime';
 import { configJsonSchema } from '@keywarden/runtime/config';
@@ -14,6 +15,7 @@ import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands
 import { incidentsCommand } from './commands/incidents.ts';
 import { type KeysOptions, keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { addOutput, type OutputOptions } from './commands/output.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
 import { armCommand, disarmCommand, pauseCommand, resumeCommand } from './commands/pause.ts';
 import { type PlanOptions, planCommand } from './commands/plan.ts';
@@ -76,59 +78,53 @@ export function describe(done: (code: number) => void): Command {
     .option('--review <number>', 'make the part with the keys that this signed access review decided to revoke')
     .option('--rule <name>', 'make the part with the keys that this rule flags')
     .option('--key <number...>', 'make the part with these keys, by their numbers in the store')
-    .option('--json', 'print JSON')
     .action(async (options: PlanOptions) => done(await planCommand(options)));
   program
     .command('apply')
     .description('Approve exactly one plan, and revoke its keys')
     .argument('<plan-id>', 'the id that plan printed')
     .option('--yes', 'do not ask for confirmation')
-    .option('--json', 'print JSON')
     .action(async (planId: string, options: ApplyOptions) => done(await applyCommand(planId, options)));
   program
     .command('enforce')
     .description('Make one enforcement pass: list, plan, notify, and revoke what is in mode: enforce')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => done(await enforceCommand(options)));
+    .action(async (options: OutputOptions) => done(await enforceCommand(options)));
   program
     .command('rotate')
     .description('Start or continue the rotation of keys; without a key, do what the daemon does on its schedule')
     .argument('[key...]', 'ids of keys')
     .option('--sink <name>', 'deliver the new secrets to this sink instead of the sink of the rule')
-    .option('--json', 'print JSON')
     .action(async (keys: string[], options: RotateOptions) => done(await rotateCommand(keys, options)));
   program
     .command('rotations')
     .description('List the open rotations with their states, or end one')
     .option('--all', 'list ended rotations, too')
     .option('--give-up <id>', 'end this rotation, and keep both of its keys')
-    .option('--json', 'print JSON')
     .action(async (options: RotationsOptions) => done(await rotationsCommand(options)));
   program
     .command('pause')
     .description('Stop every replica before its next revocation, until resume')
     .option('--reason <text>', 'the reason, which incidents and check show')
-    .action(async (options: { reason?: string }) => done(await pauseCommand(options)));
+    .action(async (options: OutputOptions & { reason?: string }) => done(await pauseCommand(options)));
   program
     .command('resume')
     .description('End the pause; for now, this also permits automatic enforcement as arm does')
-    .action(async () => done(await resumeCommand()));
+    .action(async (options: OutputOptions) => done(await resumeCommand(options)));
   program
     .command('arm')
     .description('Permit automatic enforcement on this machine, once you have checked the store')
-    .action(async () => done(await armCommand()));
+    .action(async (options: OutputOptions) => done(await armCommand(options)));
   program
     .command('disarm')
     .description('Withdraw that permission; plans that a person approves are still carried out')
-    .action(async () => done(await disarmCommand()));
+    .action(async (options: OutputOptions) => done(await disarmCommand(options)));
   program
     .command('incidents')
     .description('List what a person must examine, or close one incident')
     .option('--all', 'list closed incidents, too')
     .option('--close <number>', 'close this incident')
     .option('--note <text>', 'what you found out')
-    .option('--json', 'print JSON')
-    .action(async (options: { all?: boolean; close?: string; note?: string; json?: boolean }) =>
+    .action(async (options: OutputOptions & { all?: boolean; close?: string; note?: string }) =>
       done(await incidentsCommand(options)),
     );
   program
@@ -147,8 +143,7 @@ export function describe(done: (code: number) => void): Command {
     .description('List the exemptions in force, or end one')
     .option('--all', 'list lapsed and ended exemptions, too')
     .option('--end <number>', 'end this exemption now')
-    .option('--json', 'print JSON')
-    .action(async (options: { all?: boolean; end?: string; json?: boolean }) => done(await exemptionsCommand(options)));
+    .action(async (options: OutputOptions & { all?: boolean; end?: string }) => done(await exemptionsCommand(options)));
   const keys = program.command('keys').description('Look at the stored API keys');
   keys
     .command('list')
@@ -158,54 +153,50 @@ export function describe(done: (code: number) => void): Command {
     .option('--name <text>', 'only keys whose name contains this')
     .option('--state <state>', 'only keys in this state: active, missing or gone')
     .option('--idle-for <duration>', 'only keys that were not used for longer than this: 90d')
-    .option('-o, --output <form>', 'table, json or csv')
     .action(async (options: KeysOptions) => done(await keysListCommand(options)));
   keys
     .command('show')
     .description('Show one key with its uses and changes')
     .argument('<key>', 'the id of the key')
-    .option('--json', 'print JSON')
-    .action(async (key: string, options: { json?: boolean }) => done(await keysShowCommand(key, options)));
+    .action(async (key: string, options: OutputOptions) => done(await keysShowCommand(key, options)));
   const owner = program.command('owner').description('Assign owners to keys; by default the creator is the owner');
   owner
     .command('list')
     .description('List the owners of keys, each with the number of their keys')
-    .option('-o, --output <form>', 'table, json or csv')
-    .action(async (options: { output?: string }) => done(await ownerListCommand(options)));
+    .action(async (options: OutputOptions) => done(await ownerListCommand(options)));
   owner
     .command('set')
     .description('Assign an owner to one key')
     .argument('<key>', 'the id of the key')
     .option('--owner <name>', 'an email address or a name; the default is the creator of the key')
-    .action(async (key: string, options: { owner?: string }) => done(await ownerSetCommand(key, options)));
+    .action(async (key: string, options: OutputOptions & { owner?: string }) =>
+      done(await ownerSetCommand(key, options)),
+    );
   owner
     .command('import')
     .description('Assign the owners in a CSV file with the columns key_id and owner: all of them, or none')
     .argument('<file>', 'the CSV file')
-    .action(async (file: string) => done(await ownerImportCommand(file)));
+    .action(async (file: string, options: OutputOptions) => done(await ownerImportCommand(file, options)));
   program
     .command('backtest')
     .description('Replay a policy over past observations: list what it would have revoked, and what was used later')
     .requiredOption('--from <date>', 'the first day: 2026-03-31')
     .option('--policy <file>', 'a configuration file with another policy')
-    .option('--json', 'print JSON')
-    .action(async (options: { from: string; policy?: string; json?: boolean }) => done(await backtestCommand(options)));
+    .action(async (options: OutputOptions & { from: string; policy?: string }) => done(await backtestCommand(options)));
   program
     .command('coverage')
     .description('List the times for which the archive has every operation, and each gap with its reason')
     .option('--project <id>', 'list each interval of this project')
     .option('--keys', 'list when the keys of each scope were listed completely')
     .option('--rejected', 'list the rows that could not be read, with the reason')
-    .option('--json', 'print JSON')
-    .action(async (options: { project?: string; keys?: boolean; rejected?: boolean; json?: boolean }) =>
+    .action(async (options: OutputOptions & { project?: string; keys?: boolean; rejected?: boolean }) =>
       done(await coverageCommand(options)),
     );
   program
     .command('retention')
     .description('List the months of operations that exceed retention.operations, or drop them')
     .option('--drop', 'drop these months now')
-    .option('--json', 'print JSON')
-    .action(async (options: { drop?: boolean; json?: boolean }) => done(await retentionCommand(options)));
+    .action(async (options: OutputOptions & { drop?: boolean }) => done(await retentionCommand(options)));
   const token = program.command('token').description('Manage the tokens of the report');
   token
     .command('create')
@@ -214,34 +205,33 @@ export function describe(done: (code: number) => void): Command {
     .requiredOption('--role <role>', 'viewer, auditor or operator')
     .option('--organization <id...>', 'show only these organizations')
     .option('--expires <date>', 'a date, a duration from now, or never (default: 90d)')
-    .action(async (options: { name: string; role: string; organization?: string[]; expires?: string }) =>
-      done(await tokenCreateCommand(options)),
+    .action(
+      async (options: OutputOptions & { name: string; role: string; organization?: string[]; expires?: string }) =>
+        done(await tokenCreateCommand(options)),
     );
   token
     .command('list')
     .description('List the tokens without their secrets')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => done(await tokenListCommand(options)));
+    .action(async (options: OutputOptions) => done(await tokenListCommand(options)));
   token
     .command('revoke')
     .description('Revoke a token permanently')
     .argument('<id>', 'the id that token list prints')
-    .action(async (id: string) => done(await tokenRevokeCommand(id)));
+    .action(async (id: string, options: OutputOptions) => done(await tokenRevokeCommand(id, options)));
   const session = program.command('session').description('Manage the sessions of the dashboard');
   session
     .command('list')
     .description('List the sessions, newest first')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => done(await sessionListCommand(options)));
+    .action(async (options: OutputOptions) => done(await sessionListCommand(options)));
   session
     .command('revoke')
     .description('End a session; its browser must sign in again')
     .argument('<id>', 'the id that session list prints')
-    .action(async (id: string) => done(await sessionRevokeCommand(id)));
+    .action(async (id: string, options: OutputOptions) => done(await sessionRevokeCommand(id, options)));
   program
     .command('check')
     .description('Check the configuration, the database, the credentials and the clock')
-    .action(async () => done(await checkCommand()));
+    .action(async (options: OutputOptions) => done(await checkCommand(options)));
   program
     .command('schema')
     .description('Print the JSON Schema of keywarden.yaml for editors')
@@ -254,6 +244,9 @@ export function describe(done: (code: number) => void): Command {
     .description('Update the database schema')
     .option('--citus', 'distribute the operations over the nodes of a Citus cluster')
     .action(async (options: { citus?: boolean }) => done(await migrateCommand(options)));
+  addOutput(program);
+  // Adds `completion SHELL`, and `complete`, which its scripts call.
+  tab(program, { completionCommandName: 'completion' });
   addHelp(program);
   return program;
 

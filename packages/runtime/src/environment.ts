@@ -119,8 +119,17 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** Writes a small file of the data folder atomically: a reader finds the old text or the new one. */
+/** Throws a UserError if the data folder does not exist: a forgotten KEYWARDEN_DATA must not begin another store. */
+export function requireDataFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  throw usageError(
+    `There is no data folder ${folder}. Set KEYWARDEN_DATA to the folder of the daemon, or run keywarden sync to begin a store there.`,
+  );
+}
+
+/** Writes a small file of the data folder atomically: a reader finds the old text or the new one. Creates the folder if needed. */
 export function writeDataFile(folder: string, name: string, text: string): void {
+  ensureDataFolder(folder);
   const partial = join(folder, `${name}.${randomUUID()}`);
   writeFileSync(partial, `${text}\n`, { mode: 0o600 });
   renameSync(partial, join(folder, name));

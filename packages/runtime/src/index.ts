@@ -4,10 +4,11 @@ export {
   isLoopback,
   readDataFile,
   readEnvironment,
+  requireDataFolder,
   writeDataFile,
 } from './environment.ts';
 export { codeOf, deniedByDeno, exitCode, runMain, UserError, usageError } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
-export { print, printableCell, printableJson, printError } from './printable.ts';
+export { print, printable, printableCell, printableJson, printError } from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

@@ -1,3 +1,5 @@
+import { styleText } from 'node:util';
+
 /**
  * Control characters except tab and line feed, and characters that are invisible or change the writing direction. On a terminal they can hide, move
  * or forge the text beside them. Source: Unicode categories Cc and Cf, and the line and paragraph separators.
@@ -28,7 +30,10 @@ export function printError(text: string): void {
   console.error(printable(text));
 }
 
-/** Prints a command's result on standard output. */
+/** A line of headers: several words in capitals, apart by at least two spaces. */
+const headerLine = /^[A-Z][A-Z ]*(?: {2,}[A-Z][A-Z ]*)+$/gm;
+
+/** Prints a command's result on standard output. The headers of tables are bold on a terminal, unless NO_COLOR is set. */
 export function print(text: string): void {
-  console.log(printable(text));
+  console.log(printable(text).replaceAll(headerLine, (line) => styleText('bold', line)));
 }

@@ -1,42 +1,36 @@
 import { dirname, join } from 'node:path';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listUnsafeSettings, openStore } from '@keywarden/db/store';
-import {
-  ensureDataFolder,
-  exitCode,
-  print,
-  printError,
-  readEnvironment,
-  stopSignal,
-  UserError,
-} from '@keywarden/runtime';
+import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { approvedByReport, whyNotByItself } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
+import { type CheckReport, createCheckReport } from './check-report.ts';
 import { listExposures } from './exposures.ts';
+import type { OutputOptions } from './output.ts';
 import { requireAppLogin } from './session.ts';
 
 /**
  * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
  */
-export async function checkCommand(): Promise<number> {
+export async function checkCommand({ output }: OutputOptions): Promise<number> {
+  const report = createCheckReport(output);
   const signal = stopSignal();
   const environment = readEnvironment(process.env);
   const config = readConfig(environment, process.env);
   const names = config.connections.map((connection) => connection.name).join(', ');
-  print(
-    `configuration  ok: connections ${names}; ${config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`}`,
-  );
+  const rules = config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`;
+  report.add('configuration', 'ok', `connections ${names}; ${rules}`);
   let enforcement: string | undefined;
-  let approvals: string | undefined;
+  let approvals: Awaited<ReturnType<typeof describeApprovals>> | undefined;
   let unsafe: string[] = [];
   let exposures: string[] = [];
   let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
   let lasting: Awaited<ReturnType<typeof listLastingTokens>> = [];
-  let worst = await checkPart('database', async () => {
+  let worst = await checkPart(report, 'database', async () => {
     ensureDataFolder(environment.KEYWARDEN_DATA);
     const store = await openStore({
       databaseUrl: environment.DATABASE_URL,
@@ -61,27 +55,28 @@ export async function checkCommand(): Promise<number> {
     }
     return store.description;
   });
-  for (const setting of unsafe) printError(`database       ${setting}`);
-  for (const exposure of exposures) printError(`deployment     ${exposure}`);
+  for (const setting of unsafe) report.add('database', 'warning', setting);
+  for (const exposure of exposures) report.add('deployment', 'warning', exposure);
   for (const { number, name } of lasting)
-    printError(`tokens         token ${number} of ${name} never expires; replace it by one with --expires`);
-  if (enforcement !== undefined) print(`enforcement    ok: ${enforcement}`);
-  if (approvals !== undefined) print(`approvals      ${approvals}`);
+    report.add('tokens', 'warning', `token ${number} of ${name} never expires; replace it by one with --expires`);
+  if (enforcement !== undefined) report.add('enforcement', 'ok', enforcement);
+  if (approvals !== undefined) report.add('approvals', approvals.isBlocked ? 'blocked' : 'ok', approvals.message);
   for (const { scope, since, why: whySuspect } of suspectScopes) {
     const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
-    printError(`listings       ${why}`);
+    report.add('listings', 'warning', why);
   }
-  for (const sink of config.sinks) worst = Math.max(worst, await checkSink(sink));
+  for (const sink of config.sinks) worst = Math.max(worst, await checkSink(report, sink));
   for (const configured of config.connections) {
     let identity: Identity | undefined;
-    const code = await checkPart('credential', async () => {
+    const code = await checkPart(report, 'credential', async () => {
       identity = await identify(configured, { config, limiters: new Map(), signal });
       const whose = identity.isPersonal ? 'user' : 'organization';
       return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
     });
     worst = Math.max(worst, code);
-    if (identity !== undefined) worst = Math.max(worst, checkClock(config, identity));
+    if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
   }
+  report.end();
   const isSuspect = unsafe.length + suspectScopes.length > 0;
   return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
 }
@@ -103,12 +98,15 @@ async function describeEnforcement(
 async function describeApprovals(
   config: Config,
   context: Omit<Parameters<typeof approvedByReport>[0], 'config'>,
-): Promise<string> {
+): Promise<{ isBlocked: boolean; message: string }> {
   const { why, since } = await approvedByReport({ ...context, config });
-  if (why !== null) return `blocked: no plan that is approved in the report is carried out: ${why}`;
-  return since === null
-    ? 'ok: plans that are approved in the report are carried out'
-    : `ok: plans that were approved in the report after ${since} are carried out; earlier ones need keywarden arm, or another approval`;
+  if (why !== null)
+    return { isBlocked: true, message: `no plan that is approved in the report is carried out: ${why}` };
+  const message =
+    since === null
+      ? 'plans that are approved in the report are carried out'
+      : `plans that were approved in the report after ${since} are carried out; earlier ones need keywarden arm, or another approval`;
+  return { isBlocked: false, message };
 }
 
 function ownKeyInWords({ keyId }: Config['connections'][number]): string {
@@ -118,7 +116,7 @@ function ownKeyInWords({ keyId }: Config['connections'][number]): string {
 }
 
 /** Checks a sink as far as that is possible without a key. */
-async function checkSink(sink: Config['sinks'][number]): Promise<number> {
+async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Promise<number> {
   const target = {
     lineage: '1',
     name: 'key',
@@ -133,32 +131,33 @@ async function checkSink(sink: Config['sinks'][number]): Promise<number> {
   const opened =
     sink.kind === 'file' ? fileSink(join(dirname(`${before}x`), 'x')) : openSink(sink, target, process.env);
   const why = await opened.check();
-  if (why === null) print(`sink           ok: ${sink.name}, a ${sink.kind}`);
-  else printError(`sink           ${sink.name} cannot receive a secret: ${why}; fix it in sinks`);
+  if (why === null) report.add('sink', 'ok', `${sink.name}, a ${sink.kind}`);
+  else report.add('sink', 'failed', `${sink.name} cannot receive a secret: ${why}; fix it in sinks`);
   return why === null ? exitCode.done : exitCode.failed;
 }
 
-function checkClock({ policy }: Config, identity: Identity): number {
+function checkClock(
+  report: CheckReport,
+  { config: { policy }, identity }: { config: Config; identity: Identity },
+): number {
   const seconds = (Math.abs(identity.skewMs) / 1000).toFixed(0);
   if (isClockTrusted(policy, identity)) {
-    print(
-      `clock          ok: ${identity.isSandbox ? 'the sandbox keeps its own time' : `${seconds} s from ${identity.name}'s`}`,
-    );
+    const apart = identity.isSandbox ? 'the sandbox keeps its own time' : `${seconds} s from ${identity.name}'s`;
+    report.add('clock', 'ok', apart);
     return exitCode.done;
   }
-  printError(
-    `clock          ${seconds} s from ${identity.name}'s, more than max_clock_skew; correct this machine's clock.`,
-  );
+  const apart = `${seconds} s from ${identity.name}'s, more than max_clock_skew; correct this machine's clock.`;
+  report.add('clock', 'failed', apart);
   return exitCode.failed;
 }
 
-async function checkPart(label: string, work: () => Promise<string>): Promise<number> {
+async function checkPart(report: CheckReport, check: string, work: () => Promise<string>): Promise<number> {
   try {
-    print(`${label.padEnd(14)} ok: ${await work()}`);
+    report.add(check, 'ok', await work());
     return exitCode.done;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    printError(`${label.padEnd(14)} ${error.message}`);
+    report.add(check, 'failed', error.message);
     return error.exit;
   }
 }

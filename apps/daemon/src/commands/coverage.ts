@@ -9,8 +9,8 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
-import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
+import { type Form, type OutputOptions, renderList } from './output.ts';
+import { withContext } from './session.ts';
 
 const batch = 500;
 
@@ -32,17 +32,16 @@ export async function coverageCommand({
   project,
   keys = false,
   rejected = false,
-  json,
-}: {
+  output: form,
+}: OutputOptions & {
   project?: string;
   keys?: boolean;
   rejected?: boolean;
-  json?: boolean;
 }): Promise<number> {
   if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
     throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
-  if (keys) return await inventoryCommand({ json });
-  if (rejected) return await rejectedCommand({ json });
+  if (keys) return await inventoryCommand(form);
+  if (rejected) return await rejectedCommand(form);
   return await withContext(
     async ({ store }) => {
       const found: ProjectCoverage[] = [];
@@ -58,8 +57,8 @@ export async function coverageCommand({
           `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
         );
       }
-      if (json) printJson({ projects: found.map(toJson) });
-      else print(project === undefined ? renderAll(found) : found.map(renderOne).join('\n\n'));
+      const isForPeople = form === undefined || form === 'table';
+      print(project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form));
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -67,12 +66,11 @@ export async function coverageCommand({
 }
 
 /** Prints when each scope's keys were listed completely, and where two such listings are more than a day apart. */
-async function inventoryCommand({ json }: { json: boolean | undefined }): Promise<number> {
+async function inventoryCommand(form: Form | undefined): Promise<number> {
   return await withContext(
     async ({ store }) => {
       const scopes = await listInventoryCoverage(store.db);
-      if (json) printJson({ scopes: scopes });
-      else print(renderInventory(scopes));
+      print(renderInventory(scopes, form));
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -82,12 +80,11 @@ async function inventoryCommand({ json }: { json: boolean | undefined }): Promis
 const mostRejected = 500;
 
 /** Prints the rows of lists that could not be read, latest first. */
-async function rejectedCommand({ json }: { json: boolean | undefined }): Promise<number> {
+async function rejectedCommand(form: Form | undefined): Promise<number> {
   return await withContext(
     async ({ store }) => {
       const rows = await listRejectedRows(store.db, { limit: mostRejected });
-      if (json) printJson({ rows: rows.map(rejectedToJson) });
-      else print(renderRejected(rows));
+      print(renderRejected(rows, form));
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -98,8 +95,7 @@ function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: Stor
   return { control_plane: controlPlane, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt, ...rest };
 }
 
-function renderRejected(rows: StoredRejectedRow[]): string {
-  if (rows.length === 0) return 'Every row of every list could be read.';
+function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): string {
   const cells = rows.map(({ list, place, id, why, times, lastSeenAt }) => [
     list,
     place,
@@ -108,14 +104,16 @@ function renderRejected(rows: StoredRejectedRow[]): string {
     String(times),
     lastSeenAt,
   ]);
-  return [
-    renderTable(['LIST', 'OF', 'ID', 'WHY IT CANNOT BE READ', 'TIMES', 'LAST SEEN'], cells),
-    'Keywarden concludes nothing from what such a list lacks. It revokes no key in such a scope, and claims no interval with such an operation.',
-  ].join('\n\n');
+  return renderList(['LIST', 'OF', 'ID', 'WHY IT CANNOT BE READ', 'TIMES', 'LAST SEEN'], cells, {
+    form,
+    json: { rows: rows.map(rejectedToJson) },
+    none: 'Every row of every list could be read.',
+    after:
+      'Keywarden concludes nothing from what such a list lacks. It revokes no key in such a scope, and claims no interval with such an operation.',
+  });
 }
 
-function renderInventory(scopes: InventoryCoverage[]): string {
-  if (scopes.length === 0) return 'No keys are listed yet. Run keywarden sync keys to list them.';
+function renderInventory(scopes: InventoryCoverage[], form: Form | undefined): string {
   const rows = scopes.map(({ scope, listings, gaps, suspect, doubt: _former, ...each }) => [
     scope,
     each.first_listed_at ?? '-',
@@ -124,7 +122,11 @@ function renderInventory(scopes: InventoryCoverage[]): string {
     gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
     suspect === null ? 'no' : `since ${suspect.since}: ${suspect.why}`,
   ]);
-  return renderTable(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'SUSPECT'], rows);
+  return renderList(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'SUSPECT'], rows, {
+    form,
+    json: { scopes },
+    none: 'No keys are listed yet. Run keywarden sync keys to list them.',
+  });
 }
 
 function toJson({ known, unknown, ...project }: ProjectCoverage) {
@@ -141,8 +143,7 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
 }
 
 /** Returns one line for each project: its coverage, and the gaps within and before it. */
-function renderAll(projects: ProjectCoverage[]): string {
-  if (projects.length === 0) return 'The store has no project yet. Run keywarden sync operations to read the projects.';
+function renderAll(projects: ProjectCoverage[], form: Form | undefined): string {
   const rows = projects.map(({ known, unknown, ...project }) => [
     project.project_id,
     project.organization_id,
@@ -152,10 +153,12 @@ function renderAll(projects: ProjectCoverage[]): string {
     namesOf(unknown) || 'none',
   ]);
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
-  return [
-    renderTable(['PROJECT', 'ORGANIZATION', 'COVERED FROM', 'UNTIL', 'LAST LISTED', 'GAPS'], rows),
-    `${projects.length - holes} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
-  ].join('\n\n');
+  return renderList(['PROJECT', 'ORGANIZATION', 'COVERED FROM', 'UNTIL', 'LAST LISTED', 'GAPS'], rows, {
+    form,
+    json: { projects: projects.map(toJson) },
+    none: 'The store has no project yet. Run keywarden sync operations to read the projects.',
+    after: `${projects.length - holes} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
+  });
 }
 
 /** Returns the reasons with their counts. It leaves out the unsettled newest minutes, which every project has. */

@@ -6,13 +6,13 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil, userName } from './common.ts';
+import { type Form, type OutputOptions, renderList } from './output.ts';
 import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
-export interface ExemptOptions extends KeyPattern {
+export interface ExemptOptions extends KeyPattern, OutputOptions {
   rule?: string[];
   reason: string;
   until: string;
@@ -21,7 +21,7 @@ export interface ExemptOptions extends KeyPattern {
 /** Grants a reasoned, expiring exemption to keys that exist now. */
 export async function exemptCommand(
   names: string[],
-  { rule, reason, until, ...pattern }: ExemptOptions,
+  { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
 ): Promise<number> {
   return await withContext(async (context) => {
     const now = latestNow((await usableConnections(context)).connections);
@@ -42,7 +42,14 @@ export async function exemptCommand(
     };
     const number = await governed(context, () => grantExemption(context.store.sql, granted));
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-    print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
+    if (json)
+      printJson({
+        exemption: number,
+        keys: keys.map(({ id, name }) => ({ id, name })),
+        rules: rule ?? null,
+        until: end,
+      });
+    else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
     return exitCode.done;
   });
 }
@@ -51,11 +58,10 @@ export async function exemptCommand(
 export async function exemptionsCommand({
   all = false,
   end,
-  json,
-}: {
+  output,
+}: OutputOptions & {
   all?: boolean;
   end?: string;
-  json?: boolean;
 }): Promise<number> {
   if (end !== undefined && !/^\d{1,18}$/.test(end))
     throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
@@ -67,8 +73,7 @@ export async function exemptionsCommand({
     const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
     // The store's clock stops at its last listing, so compare with the control planes' clock.
     const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
-    if (json) printJson({ exemptions: exemptions.map(toJson) });
-    else print(render(exemptions, now));
+    print(render(exemptions, { now, form: output }));
     return exitCode.done;
   });
 }
@@ -76,8 +81,7 @@ export async function exemptionsCommand({
 /** Returns the control planes' current time: the latest one if there are several. */
 const latestNow = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
-function render(exemptions: Exemption[], now: string): string {
-  if (exemptions.length === 0) return 'No exemption is in force.';
+function render(exemptions: Exemption[], { now, form }: { now: string; form: Form | undefined }): string {
   const rows = exemptions.map((each) => [
     each.id,
     each.pattern ?? each.keys.map(({ id }) => id).join(', '),
@@ -87,7 +91,11 @@ function render(exemptions: Exemption[], now: string): string {
     each.granted_by,
     each.reason,
   ]);
-  return renderTable(['EXEMPTION', 'OF', 'KEYS', 'RULES', 'STATE', 'BY', 'REASON'], rows);
+  return renderList(['EXEMPTION', 'OF', 'KEYS', 'RULES', 'STATE', 'BY', 'REASON'], rows, {
+    form,
+    json: { exemptions: exemptions.map(toJson) },
+    none: 'No exemption is in force.',
+  });
 }
 
 function stateOf({ until, ...each }: Exemption, now: string): string {

@@ -2,8 +2,8 @@ import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemo
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
-import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
+import { type Form, type OutputOptions, renderList } from './output.ts';
+import { withContext } from './session.ts';
 
 const shown = 200;
 
@@ -12,12 +12,11 @@ export async function incidentsCommand({
   all = false,
   close,
   note = null,
-  json,
-}: {
+  output,
+}: OutputOptions & {
   all?: boolean;
   close?: string;
   note?: string | null;
-  json?: boolean;
 }): Promise<number> {
   if (close !== undefined && !/^\d{1,18}$/.test(close))
     throw usageError(`${close} is not an incident's number; keywarden incidents shows them.`);
@@ -29,16 +28,14 @@ export async function incidentsCommand({
       if (close !== undefined && !(await isClosed(close)))
         throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
       const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
-      if (json) printJson({ incidents: incidents.map(toJson) });
-      else print(render(incidents, { all }));
+      print(render(incidents, { all, form: output }));
       return incidents.some(({ state }) => state === 'open') ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },
   );
 }
 
-function render(incidents: Incident[], { all }: { all: boolean }): string {
-  if (incidents.length === 0) return all ? 'No incident was ever recorded.' : 'No incident is open.';
+function render(incidents: Incident[], { all, form }: { all: boolean; form: Form | undefined }): string {
   const rows = incidents.map((each) => [
     each.id,
     each.opened_at,
@@ -47,10 +44,12 @@ function render(incidents: Incident[], { all }: { all: boolean }): string {
     each.state === 'open' ? 'open' : `closed by ${each.closed_by}`,
     describe(each),
   ]);
-  return [
-    renderTable(['INCIDENT', 'OPENED', 'KEY', 'NAME OR SCOPE', 'STATE', 'WHAT'], rows),
-    'Investigate each incident, then close it: keywarden incidents --close INCIDENT --note REASON',
-  ].join('\n\n');
+  return renderList(['INCIDENT', 'OPENED', 'KEY', 'NAME OR SCOPE', 'STATE', 'WHAT'], rows, {
+    form,
+    json: { incidents: incidents.map(toJson) },
+    none: all ? 'No incident was ever recorded.' : 'No incident is open.',
+    after: 'Investigate each incident, then close it: keywarden incidents --close INCIDENT --note REASON',
+  });
 }
 
 /** Describes an incident as text. */

@@ -10,7 +10,7 @@ import {
 } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { makeKeyFinder } from './choose-keys.ts';
-import { type Output, outputs, renderRows } from './output.ts';
+import { type OutputOptions, renderList } from './output.ts';
 import { printJson, withContext } from './session.ts';
 import { requireOrganization } from './store-names.ts';
 import { renderTable } from './table.ts';
@@ -18,13 +18,12 @@ import { renderTable } from './table.ts';
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
-export interface KeysOptions {
+export interface KeysOptions extends OutputOptions {
   organization?: string;
   owner?: string;
   name?: string;
   state?: string;
   idleFor?: string;
-  output?: Output;
 }
 
 const states = ['active', 'missing', 'gone'] as const;
@@ -44,7 +43,6 @@ export async function keysListCommand({
     throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
   const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
   if (idleFor !== undefined && idleMs === undefined) throw usageError(`${idleFor} is not a duration; write it as 90d.`);
-  const form = outputs(output);
   return await withContext(async ({ store }) => {
     if (organization !== undefined) await requireOrganization(store.db, organization);
     const filter: KeyFilter = {
@@ -56,16 +54,17 @@ export async function keysListCommand({
       isThere: wanted === undefined,
     };
     const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
-    const rows = keys.map((key) => ({
-      key: key.id,
-      kind: key.kind,
-      name: key.name,
-      organization: key.organization_id ?? '(personal)',
-      owner: key.owner,
-      state: key.state,
-      'last used': key.use === 'used' ? (key.last_used_at ?? '') : key.use,
-    }));
-    print(renderRows(rows, { form, items: keys, none: 'No key matches.' }));
+    const rows = keys.map((key) => [
+      key.id,
+      key.kind,
+      key.name,
+      key.organization_id ?? '(personal)',
+      key.owner,
+      key.state,
+      key.use === 'used' ? (key.last_used_at ?? '') : key.use,
+    ]);
+    const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'STATE', 'LAST USED'];
+    print(renderList(headers, rows, { form: output, json: keys, none: 'No key matches.' }));
     return exitCode.done;
   }, withoutControlPlane);
 }
@@ -112,16 +111,13 @@ export async function keysShowCommand(name: string, { json }: { json?: boolean }
 }
 
 /** Lists the owners of live keys, each with the number of their keys. */
-export async function ownerListCommand({ output }: { output?: Output }): Promise<number> {
-  const form = outputs(output);
+export async function ownerListCommand({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const owners = await listKeyOwners(store.db);
-    const rows = owners.map(({ owner, keys, organizations }) => ({
-      owner,
-      keys: String(keys),
-      organizations: organizations.join(' '),
-    }));
-    print(renderRows(rows, { form, items: owners, none: 'No key is live.' }));
+    const rows = owners.map(({ owner, keys, organizations }) => [owner, String(keys), organizations.join(' ')]);
+    print(
+      renderList(['OWNER', 'KEYS', 'ORGANIZATIONS'], rows, { form: output, json: owners, none: 'No key is live.' }),
+    );
     return exitCode.done;
   }, withoutControlPlane);
 }

@@ -1,32 +1,74 @@
 import { printableJson, usageError } from '@keywarden/runtime';
+import type { Command } from 'commander';
 import { stringify } from 'csv-stringify/sync';
 import { renderTable } from './table.ts';
 
 const forms = ['table', 'json', 'csv'] as const;
-type Form = (typeof forms)[number];
 
-/** The value of --output, as given. */
-export type Output = string;
+/** How a command prints its result: for people, as JSON, or as the rows of a list. */
+export type Form = (typeof forms)[number];
 
-/** Returns the form of a list; by default a table. Throws a UserError for an unknown one. */
-export function outputs(output: Output = 'table'): Form {
-  const form = forms.find((each) => each === output);
-  if (form === undefined) throw usageError(`There is no output ${output}; use one of ${forms.join(', ')}.`);
-  return form;
+/** The options of output after `readOutput`: both are set. Before, each may be absent. */
+export interface OutputOptions {
+  output?: Form;
+  json?: boolean;
+}
+
+/** Commands that print a list. Only they have CSV. */
+const lists = new Set([
+  'plan',
+  'rotations',
+  'incidents',
+  'exemptions',
+  'keys list',
+  'owner list',
+  'coverage',
+  'retention',
+  'token list',
+  'session list',
+  'check',
+]);
+
+/** Commands whose output has one form. `sync` has an option of its own. */
+const without = new Set(['run', 'sync', 'schema', 'migrate']);
+
+/** Adds the options of output to each command that has a choice. */
+export function addOutput(command: Command, path: string[] = []): void {
+  for (const each of command.commands) {
+    const name = [...path, each.name()].join(' ');
+    if (without.has(name)) continue;
+    if (each.commands.length === 0) withOutput(each, { isList: lists.has(name) });
+    else addOutput(each, [...path, each.name()]);
+  }
+}
+
+function withOutput(command: Command, { isList }: { isList: boolean }): void {
+  command
+    .option('-o, --output <form>', isList ? 'table, json or csv' : 'table or json')
+    .option('--json', 'the same as --output json')
+    .hook('preAction', (_program, self) => {
+      const { output, json = false } = self.opts<{ output?: string; json?: boolean }>();
+      const possible = isList ? forms : forms.slice(0, 2);
+      const form = possible.find((each) => each === (output ?? (json ? 'json' : 'table')));
+      if (form === undefined) throw usageError(`There is no output ${output}; use one of ${possible.join(', ')}.`);
+      if (json && form !== 'json') throw usageError(`--json contradicts --output ${form}; use one of them.`);
+      self.setOptionValue('output', form);
+      self.setOptionValue('json', form === 'json');
+    });
 }
 
 /**
- * Returns a list as a table for people, as CSV with the same columns, or as JSON with the complete items. An apostrophe precedes each text that a
- * spreadsheet would run as a formula.
+ * Returns a list as a table for people, as CSV with the same columns, or as JSON. An apostrophe precedes each text that a spreadsheet would run as a
+ * formula.
  */
-export function renderRows(
-  rows: Record<string, string>[],
-  { form, items, none }: { form: Form; items: object[]; none: string },
+export function renderList(
+  headers: string[],
+  rows: string[][],
+  { form = 'table', json, none, after }: { form?: Form | undefined; json: unknown; none: string; after?: string },
 ): string {
-  if (form === 'json') return printableJson(items);
-  const [first] = rows;
-  if (form === 'csv') return stringify(rows, { header: true, escape_formulas: true }).trimEnd();
-  if (first === undefined) return none;
-  const headers = Object.keys(first).map((name) => name.toUpperCase());
-  return renderTable(headers, rows.map(Object.values));
+  if (form === 'json') return printableJson(json);
+  if (form === 'csv')
+    return stringify([headers.map((header) => header.toLowerCase()), ...rows], { escape_formulas: true }).trimEnd();
+  if (rows.length === 0) return none;
+  return [renderTable(headers, rows), ...(after === undefined ? [] : [after])].join('\n\n');
 }

@@ -6,10 +6,14 @@ import { z } from 'zod';
 import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { userName } from './common.ts';
-import { withContext } from './session.ts';
+import type { OutputOptions } from './output.ts';
+import { printJson, withContext } from './session.ts';
 
 /** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
-export async function ownerSetCommand(key: string, { owner }: { owner?: string }): Promise<number> {
+export async function ownerSetCommand(
+  key: string,
+  { owner, json }: OutputOptions & { owner?: string },
+): Promise<number> {
   if (owner?.trim() === '')
     throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
   return await withContext(
@@ -18,7 +22,8 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
       const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
       const assignments = [{ key: number, owner: owner ?? null }];
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
-      print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
+      if (json) printJson({ key_id: key, owner: owner ?? null });
+      else print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -28,7 +33,7 @@ export async function ownerSetCommand(key: string, { owner }: { owner?: string }
 /**
  * Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique. Imports all rows or none.
  */
-export async function ownerImportCommand(file: string): Promise<number> {
+export async function ownerImportCommand(file: string, { json }: OutputOptions): Promise<number> {
   const rows = readRows(file);
   return await withContext(
     async (context) => {
@@ -37,7 +42,8 @@ export async function ownerImportCommand(file: string): Promise<number> {
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-      print(`Assigned owners to ${assignments.length} keys from ${file}.`);
+      if (json) printJson({ assigned: assignments.length });
+      else print(`Assigned owners to ${assignments.length} keys from ${file}.`);
       return exitCode.done;
     },
     { needsControlPlane: false },

@@ -1,11 +1,15 @@
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
-import { exitCode, print } from '@keywarden/runtime';
+import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
 import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
-import { withContext } from './session.ts';
+import type { OutputOptions } from './output.ts';
+import { printJson, withContext } from './session.ts';
 
 /** Stops every replica before its next destructive call (R7), until `resume`. */
-export async function pauseCommand({ reason = null }: { reason?: string | null }): Promise<number> {
+export async function pauseCommand({
+  reason = null,
+  json,
+}: OutputOptions & { reason?: string | null }): Promise<number> {
   return await withContext(
     async (context) => {
       const { store, signal, progress } = context;
@@ -13,7 +17,8 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
       const lock = { signal, onWait };
       const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
       const pause = await readPause(store.db);
-      if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
+      if (json) printJson({ paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null });
+      else if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
       else if (pause)
         print(`Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`);
       return exitCode.done;
@@ -23,16 +28,18 @@ export async function pauseCommand({ reason = null }: { reason?: string | null }
 }
 
 /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
-export async function resumeCommand(): Promise<number> {
+export async function resumeCommand({ json }: OutputOptions): Promise<number> {
   return await withContext(
     async (context) => {
       const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
       const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
-      if ((await whyNotEnforcing(context)) !== null) {
+      const wasArmed = (await whyNotEnforcing(context)) === null;
+      if (!wasArmed) {
         await resumeEnforcement(context, userName());
         said.push(armed, 'In the next version, only keywarden arm does this.');
       }
-      print(said.join('\n'));
+      if (json) printJson({ paused: false, was_paused: wasPaused, armed: true, was_armed: wasArmed });
+      else print(said.join('\n'));
       return exitCode.done;
     },
     { needsControlPlane: false },
@@ -42,12 +49,18 @@ export async function resumeCommand(): Promise<number> {
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
 /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
-export async function armCommand(): Promise<number> {
+export async function armCommand({ json }: OutputOptions): Promise<number> {
   return await withContext(
     async (context) => {
+      // The permission is for a daemon that uses this folder.
+      requireDataFolder(context.environment.KEYWARDEN_DATA);
       const isArmed = (await whyNotEnforcing(context)) === null;
       if (!isArmed) await resumeEnforcement(context, userName());
       const pause = await readPause(context.store.db);
+      if (json) {
+        printJson({ armed: true, was_armed: isArmed, paused: pause !== null });
+        return exitCode.done;
+      }
       print(isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed);
       if (pause !== null) print('Keywarden is paused: run keywarden resume to end the pause.');
       return exitCode.done;
@@ -57,14 +70,17 @@ export async function armCommand(): Promise<number> {
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
-export async function disarmCommand(): Promise<number> {
+export async function disarmCommand({ json }: OutputOptions): Promise<number> {
   return await withContext(
     async (context) => {
-      print(
-        disarmEnforcement(context)
-          ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
-          : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
-      );
+      const wasArmed = disarmEnforcement(context);
+      if (json) printJson({ armed: false, was_armed: wasArmed });
+      else
+        print(
+          wasArmed
+            ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
+            : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
+        );
       return await Promise.resolve(exitCode.done);
     },
     { needsControlPlane: false },

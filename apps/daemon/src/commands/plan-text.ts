@@ -1,4 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
+import { renderList } from './output.ts';
 import { renderTable } from './table.ts';
 
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
@@ -58,6 +59,27 @@ export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): str
   if (items.length > 0)
     sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);
   return sections.join('\n\n');
+}
+
+/** Returns the keys of a plan as CSV, with what happens to each. */
+export function renderPlanRows(plan: Plan): string {
+  const { items, held, reported } = describePlan(plan);
+  const rows = [
+    ...items.map((item) => ({ item, does: 'revoke', why: '' })),
+    ...held.map((item) => ({ item, does: 'held', why: item.why.text })),
+    ...reported.map((item) => ({ item, does: item.action, why: '' })),
+  ].map(({ item: { key, reasons }, does, why }) => [
+    key.id,
+    key.kind,
+    key.name,
+    key.organization_id ?? '(personal)',
+    key.owner,
+    does,
+    reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
+    why,
+  ]);
+  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'ACTION', 'WHY', 'HELD BECAUSE'];
+  return renderList(headers, rows, { form: 'csv', json: null, none: '' });
 }
 
 function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {

@@ -6,15 +6,15 @@ import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
-import { describePlan, renderPlan } from './plan-text.ts';
+import type { OutputOptions } from './output.ts';
+import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
 import { printJson, withContext } from './session.ts';
 
-export interface PlanOptions {
+export interface PlanOptions extends OutputOptions {
   organization?: string;
   review?: string;
   rule?: string;
   key?: string[];
-  json?: boolean;
 }
 
 /** Lists and judges the keys, then prints and stores the plan, or a part of it. Changes nothing upstream. */
@@ -24,7 +24,8 @@ export async function planCommand(options: PlanOptions): Promise<number> {
     const whole = await planKeys(context, connections);
     const plan = isPart(options) ? await takePart(context, whole, options) : whole;
     const warnings = [...failures, ...describeBlindness(context, connections, plan)];
-    if (options.json)
+    if (options.output === 'csv') print(renderPlanRows(plan));
+    else if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
     else print([renderPlan(plan), ...warnings].join('\n\n'));
     return failures.length > 0 ? exitCode.needsPerson : exitCode.done;

@@ -5,26 +5,25 @@ import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { userName } from './common.ts';
-import { printJson, withContext } from './session.ts';
-import { renderTable } from './table.ts';
+import { type Form, type OutputOptions, renderList } from './output.ts';
+import { withContext } from './session.ts';
 
-export interface RotationsOptions {
+export interface RotationsOptions extends OutputOptions {
   all?: boolean;
   giveUp?: string;
-  json?: boolean;
 }
 
 const shown = 1000;
 
 /** Lists the state of rotations, or gives one up. Exits with 3 while one is stalled. */
-export async function rotationsCommand({ all = false, giveUp, json = false }: RotationsOptions): Promise<number> {
+export async function rotationsCommand({ all = false, giveUp, output }: RotationsOptions): Promise<number> {
   return await withContext(
     async (context) => {
       const { store } = context;
       const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
       const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
-      if (json) printJson({ rotations: rotations.map(rotationToJson) });
-      else print([...(ended === null ? [] : [givenUpInWords(ended)]), render(rotations, { all })].join('\n\n'));
+      if (ended !== null && output !== 'json' && output !== 'csv') print(`${givenUpInWords(ended)}\n`);
+      print(render(rotations, { all, form: output }));
       return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
     },
     { needsControlPlane: false },
@@ -60,8 +59,7 @@ function givenUpInWords({ id, key, mints }: StoredRotation): string {
   return `Rotation ${id} was given up: key ${key.id} ${both}, and the policy applies again; run keywarden rotate ${key.id} to start another.`;
 }
 
-function render(rotations: StoredRotation[], { all }: { all: boolean }): string {
-  if (rotations.length === 0) return all ? 'No rotation was ever recorded.' : 'No rotation is open.';
+function render(rotations: StoredRotation[], { all, form }: { all: boolean; form: Form | undefined }): string {
   const rows = rotations.map((each) => [
     each.id,
     each.key.id,
@@ -72,7 +70,11 @@ function render(rotations: StoredRotation[], { all }: { all: boolean }): string 
     each.since,
     each.why ?? '',
   ]);
-  return renderTable(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'SINK', 'STATE', 'SINCE', 'WHY'], rows);
+  return renderList(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'SINK', 'STATE', 'SINCE', 'WHY'], rows, {
+    form,
+    json: { rotations: rotations.map(rotationToJson) },
+    none: all ? 'No rotation was ever recorded.' : 'No rotation is open.',
+  });
 }
 
 /** Returns a rotation for machines. */

@@ -17,6 +17,7 @@ import {
   type Logger,
   printableJson,
   readEnvironment,
+  requireDataFolder,
   stopSignal,
   UserError,
 } from '@keywarden/runtime';
@@ -37,7 +38,9 @@ export async function withContext<T>(
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
-  ensureDataFolder(environment.KEYWARDEN_DATA);
+  // A command that only looks at a store, or decides about it, begins none.
+  if (needsControlPlane || migrations === 'none') ensureDataFolder(environment.KEYWARDEN_DATA);
+  else if (environment.DATABASE_URL === undefined) requireDataFolder(environment.KEYWARDEN_DATA);
   const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();
   const replica = isDaemon ? randomUUID() : null;

@@ -1,9 +1,9 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import { parseUntil } from './common.ts';
+import { type OutputOptions, renderList } from './output.ts';
 import { printJson, withContext } from './session.ts';
 import { requireOrganization } from './store-names.ts';
-import { renderTable } from './table.ts';
 
 /** Tokens are created and revoked in a role of their own. */
 const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
@@ -13,7 +13,8 @@ export async function tokenCreateCommand({
   role,
   organization,
   expires,
-}: {
+  json,
+}: OutputOptions & {
   name: string;
   role: string;
   organization?: string[];
@@ -27,6 +28,17 @@ export async function tokenCreateCommand({
   return await withContext(async ({ store }) => {
     for (const id of organization ?? []) await requireOrganization(store.db, id);
     const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
+    if (json) {
+      printJson({
+        id: token.number,
+        name,
+        role: known,
+        organizations: organization ?? null,
+        expires_at: expiresAt,
+        token: token.secret,
+      });
+      return exitCode.done;
+    }
     print(token.secret);
     printError(
       `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`,
@@ -35,13 +47,9 @@ export async function tokenCreateCommand({
   }, asAdmin);
 }
 
-export async function tokenListCommand({ json }: { json?: boolean }): Promise<number> {
+export async function tokenListCommand({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const tokens = await listTokens(store.db);
-    if (json) {
-      printJson(tokens.map(toJson));
-      return exitCode.done;
-    }
     const rows = tokens.map((token) => [
       token.number,
       token.name,
@@ -51,17 +59,19 @@ export async function tokenListCommand({ json }: { json?: boolean }): Promise<nu
       token.lastUsedAt ?? 'never',
       stateOf(token),
     ]);
-    print(renderTable(['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'], rows));
+    const headers = ['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'];
+    print(renderList(headers, rows, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
     return exitCode.done;
   }, asAdmin);
 }
 
-export async function tokenRevokeCommand(id: string): Promise<number> {
+export async function tokenRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
   if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a token's id; keywarden token list shows them.`);
   return await withContext(async ({ store }) => {
     if (!(await revokeToken(store.db, id)))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
-    print(`Token ${id} is revoked.`);
+    if (json) printJson({ id, revoked: true });
+    else print(`Token ${id} is revoked.`);
     return exitCode.done;
   }, asAdmin);
 }

@@ -1,0 +1,33 @@
+import { styleText } from 'node:util';
+import { print, printable, printError } from '@keywarden/runtime';
+import { type Form, renderList } from './output.ts';
+
+type State = 'ok' | 'blocked' | 'warning' | 'failed';
+
+/** The lines of `check`: printed at once for people, or all at the end for machines. */
+export interface CheckReport {
+  add(check: string, state: State, message: string): void;
+  end(): void;
+}
+
+const labelWidth = 14;
+
+/** Creates the report of `check`. What is ok or blocked goes to standard output, and the rest to standard error. */
+export function createCheckReport(form: Form | undefined = 'table'): CheckReport {
+  const lines: { check: string; state: State; message: string }[] = [];
+  return {
+    add(check, state, message) {
+      lines.push({ check, state, message });
+      if (form !== 'table') return;
+      const label = check.padEnd(labelWidth);
+      if (state === 'ok') console.log(`${label} ${styleText('green', 'ok')}: ${printable(message)}`);
+      else if (state === 'blocked') console.log(`${label} ${styleText('yellow', 'blocked')}: ${printable(message)}`);
+      else printError(`${label} ${message}`);
+    },
+    end() {
+      if (form === 'table') return;
+      const rows = lines.map(({ check, state, message }) => [check, state, message]);
+      print(renderList(['CHECK', 'STATE', 'MESSAGE'], rows, { form, json: { checks: lines }, none: '' }));
+    },
+  };
+}

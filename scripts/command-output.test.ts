@@ -1,0 +1,117 @@
+import { existsSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { host, idOf, keywarden, policy, sandbox, store, useGovernance } from './governance-fixture.ts';
+import { entry, run, settingsFor } from './processes.ts';
+
+useGovernance();
+
+test('every command with a result prints it as JSON, with --json and with -o json', async () => {
+  await keywarden('sync', 'keys');
+  const parsed = async (...words: string[]) => {
+    const ended = await keywarden(...words);
+    return [ended.code, JSON.parse(ended.stdout) as unknown];
+  };
+  const one = async (...words: string[]) => {
+    const [code, value] = await parsed(...words, '--json');
+    expect([code, value]).toEqual([0, expect.any(Object)]);
+    return value as Record<string, unknown>;
+  };
+  expect(await one('owner', 'set', idOf('tmp'), '--owner', 'bela@acme.example')).toEqual({
+    key_id: idOf('tmp'),
+    owner: 'bela@acme.example',
+  });
+  expect(await one('pause', '--reason', 'a move')).toMatchObject({ paused: true, is_new: true });
+  expect(await one('resume')).toMatchObject({ paused: false, was_paused: true });
+  expect(await one('disarm')).toMatchObject({ armed: false, was_armed: true });
+  expect(await one('arm')).toMatchObject({ armed: true, was_armed: false });
+  const exempt = ['exempt', idOf('ci-one'), '--reason', 'kept', '--until', '9d'];
+  expect(await one(...exempt)).toMatchObject({ keys: [{ id: idOf('ci-one') }], rules: null });
+  const token = await one('token', 'create', '--name', 'ada', '--role', 'viewer');
+  expect(token).toMatchObject({ name: 'ada', role: 'viewer', token: expect.stringMatching(/^kwr_/) });
+  expect(await one('token', 'revoke', String(token.id))).toEqual({ id: token.id, revoked: true });
+  // The tests' database does not wait for its disk, which check warns of.
+  const [code, { checks }] = (await parsed('check', '--json')) as [number, { checks: object[] }];
+  expect(code).toBe(3);
+  expect(checks).toContainEqual({ check: 'clock', state: 'ok', message: 'the sandbox keeps its own time' });
+  for (const words of [['keys', 'list'], ['owner', 'list'], ['exemptions'], ['incidents'], ['rotations'], ['coverage']])
+    expect(await parsed(...words, '-o', 'json')).toEqual(await parsed(...words, '--json'));
+});
+
+test('lists print CSV with the columns of their table; a command without a list refuses it before it does anything', async () => {
+  const { stdout } = await keywarden('plan', '-o', 'csv');
+  const [headers, ...rows] = stdout.trim().split('\n');
+  expect(headers).toBe('key,kind,name,organization,owner,action,why,held because');
+  expect(rows.map((row) => row.split(',')[5])).toEqual(['revoke', 'revoke', 'held']);
+  const tables = [
+    'exemptions',
+    'incidents',
+    'rotations',
+    'coverage',
+    'coverage --keys',
+    'token list',
+    'session list',
+    'check',
+  ];
+  for (const words of tables) {
+    const table = await keywarden(...words.split(' '), '-o', 'csv');
+    expect([words, table.stdout.split('\n')[0]]).toEqual([words, expect.stringMatching(/^[a-z ]+(,[a-z ]+)+$/)]);
+  }
+  expect(await keywarden('pause', '-o', 'csv')).toMatchObject({
+    code: 2,
+    stderr: 'There is no output csv; use one of table, json.\n',
+  });
+  expect((await keywarden('incidents', '--json', '-o', 'csv')).stderr).toBe(
+    '--json contradicts --output csv; use one of them.\n',
+  );
+  const [paused] = await store.sql`select 1 from keywarden.pause where resumed_at is null`;
+  expect(paused).toBeUndefined();
+});
+
+test('a forgotten KEYWARDEN_DATA is reported, and begins no store', async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'keywarden-none-')), 'data');
+  const { DATABASE_URL: _, ...settings } = { ...settingsFor(store, sandbox, folder), ...policy() };
+  for (const words of [['incidents'], ['keys', 'list'], ['pause'], ['token', 'list']]) {
+    const ended = await host.run(words, settings);
+    expect([words, ended.code, ended.stderr]).toEqual([
+      words,
+      2,
+      `There is no data folder ${folder}. Set KEYWARDEN_DATA to the folder of the daemon, or run keywarden sync to begin a store there.\n`,
+    ]);
+  }
+  const withDatabase = { ...settings, DATABASE_URL: store.url };
+  expect((await host.run(['keys', 'list'], withDatabase)).code).toBe(0);
+  expect((await host.run(['arm'], withDatabase)).code).toBe(2);
+  expect(existsSync(folder)).toBe(false);
+});
+
+test('colors are for terminals, and obey NO_COLOR and FORCE_COLOR', async () => {
+  const list = async (more: Record<string, string>) =>
+    (
+      await run([...entry.keywarden, 'keys', 'list'], {
+        ...settingsFor(store, sandbox, tmpdir()),
+        ...policy(),
+        ...more,
+      })
+    ).stdout;
+  const bold = '\u001b[1m';
+  expect(await list({})).not.toContain(bold);
+  expect(await list({ FORCE_COLOR: '1' })).toContain(`${bold}KEY `);
+  expect(await list({ NO_COLOR: '1' })).not.toContain(bold);
+});
+
+test('a shell completes commands, subcommands and options', async () => {
+  const complete = async (...words: string[]) =>
+    (await run([...entry.keywarden, 'complete', '--', ...words], {})).stdout
+      .split('\n')
+      .map((line) => line.split('\t')[0]);
+  expect(await complete('inc')).toContain('incidents');
+  expect(await complete('keys', '')).toEqual(expect.arrayContaining(['list', 'show']));
+  expect(await complete('keys', 'list', '--idle')).toContain('--idle-for');
+  for (const shell of ['bash', 'zsh', 'fish'])
+    expect(await run([...entry.keywarden, 'completion', shell], {})).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('keywarden complete --'),
+    });
+});
