@@ -23,7 +23,7 @@ export { readIdleTrend, type WeekCount } from './figures/trend.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
-export { type Assessed, assess, assessedItems } from './keys/assessed.ts';
+export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
 export { type InventoryHole, inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
 export {

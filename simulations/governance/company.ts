@@ -108,7 +108,7 @@ export async function createCompany(seed: number): Promise<Company> {
     async fetch(input, init) {
       const response = await fetch(input, init);
       const { pathname } = new URL(input instanceof Request ? input.url : input);
-      if (!pathname.endsWith('/members') || !response.ok || away.size === 0) return response;
+      if (!/organizations\/[^/]+\/members$/.test(pathname) || !response.ok || away.size === 0) return response;
       const body = (await response.json()) as { members: { member: { user_id: string } }[] };
       const members = body.members.filter(({ member }) => !away.has(member.user_id));
       return Response.json({ ...body, members }, { headers: { date: response.headers.get('date') ?? '' } });

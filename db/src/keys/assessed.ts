@@ -44,12 +44,41 @@ export async function* assess(
       const { facts: judged, ...item } = JSON.parse(text) as Record<string, unknown>;
       const assessment = test(toFacts(anyItem.parse(item), judgedFacts.parse(judged)));
       if (assessment.result === 'no') continue;
-      const row = JSON.stringify({ ...item, because: assessment.because });
-      if (assessment.result === 'yes') assessed.exceptions.push(row);
-      else assessed.unknown.push({ item: row, because: assessment.because });
+      const { state } = stateOf.parse(item);
+      add(assessed, { item, state, ...assessment });
     }
     yield assessed;
   }
+}
+
+/** Lists keys that a control does not allow. For a key that may have gone before, that is unknown. */
+export async function* judgeListed(snapshot: Snapshot, list: List, because: string): AsyncGenerator<Assessed> {
+  for await (const items of snapshot.stream(list)) {
+    const assessed: Assessed = { exceptions: [], unknown: [] };
+    for (const text of items) {
+      const item = JSON.parse(text) as Record<string, unknown>;
+      add(assessed, { item, state: stateOf.parse(item).state, result: 'yes', because });
+    }
+    yield assessed;
+  }
+}
+
+const stateOf = z.object({ state: keyItem.shape.state });
+
+/** Adds a key. What holds for a key that may not have existed any more is unknown. */
+function add(
+  assessed: Assessed,
+  {
+    item,
+    state,
+    result,
+    because,
+  }: { item: object; state: z.output<typeof stateOf>['state']; result: 'yes' | 'unknown'; because: string },
+): void {
+  const why = result === 'yes' && state !== 'active' ? 'it is unknown whether it still existed' : because;
+  const row = JSON.stringify({ ...item, because: why });
+  if (result === 'yes' && state === 'active') assessed.exceptions.push(row);
+  else assessed.unknown.push({ item: row, because: why });
 }
 
 function toFacts(item: z.output<typeof anyItem>, judged: z.output<typeof judgedFacts>): KeyFacts {

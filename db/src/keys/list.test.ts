@@ -125,8 +125,10 @@ test('a key that one listing lacks and the next one shows was missing in between
     await stateOf(day(4)),
     await stateOf(day(4, 12)),
     await stateOf(day(5)),
+    await stateOf(day(5, 23)),
+    // No listing shows what happened after a day.
     await stateOf(day(9)),
-  ]).toEqual(['active', 'missing', 'missing', 'active', 'active']);
+  ]).toEqual(['active', 'missing', 'missing', 'active', 'active', 'unknown']);
 });
 
 test('where no listing was within a day, the inventory has a hole at that time', async () => {

@@ -46,7 +46,7 @@ export const creatorState = (
 ): SQL => sql`(case when k.creator_id = ${unknownCreator} or k.organization_id is null then 'unknown' else (
   select case when l.last is null or l.last < ${at} - interval '1 day' then 'unknown'
     when m.left_at <= ${at} then 'left'
-    when m.first_seen_at <= ${at} then case when m.returned_at > ${at} or m.missing_since is not null and m.last_seen_at < ${at}
+    when m.first_seen_at <= ${at} then case when m.returned_at > ${at} and (m.away_since < ${at}) is not false or m.missing_since is not null and m.last_seen_at < ${at}
       then 'unknown' else 'member' end
     when l.second > k.created_at then 'left' else 'unknown' end
   from (select max(t.listed_at) as last, case when count(*) > 1 then min(t.listed_at) end as second from (
@@ -57,7 +57,7 @@ export const creatorState = (
 
 /**
  * Returns the SQL of keys as they were at a time of the control plane. It has the keys created by then, with the state from their
- * observations. A key that one listing shows and the next lacks is `unknown` in between. A key that was missing once exists again if the
+ * observations. A key that one listing shows and the next lacks is `unknown` in between, and so is each key a day after the last listing. A key that was missing once exists again if the
  * next listing did not show that it is gone. Its last use is known if the next listing shows none after that time, or if the last listing of all
  * shows the key and is of the day before. Otherwise `use` is unknown, and the last use is the newest one that is known.
  */
@@ -79,6 +79,9 @@ export function keysAsOf(at: string, of: Inventoried): SQL {
           where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
             and l.listed_at >= ${then} and l.listed_at < x.seen_at) then 'unknown'
         when n.created_at < '2000-01-01' and n.first_seen_at > ${then} then 'unknown'
+        when shown.at is null and x.event is null and not exists (select from keywarden.key_listing l
+          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
+            and l.listed_at between ${then} - interval '1 day' and ${then}) then 'unknown'
         else 'active' end as state
     from ${tables[of].from} n
       left join lateral (select o.record from keywarden.key_observation o where o.key_number = n.number and o.record is not null

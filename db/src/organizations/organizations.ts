@@ -52,7 +52,10 @@ export async function saveMembers(
         as t(user_id text, member_id text, email text, role text, joined_at timestamptz)
       on conflict (control_plane_number, organization_id, user_id) do update set member_id = excluded.member_id,
         email = excluded.email, role = excluded.role, joined_at = excluded.joined_at, last_seen_at = excluded.last_seen_at,
-        returned_at = case when m.left_at is null then m.returned_at else excluded.last_seen_at end, missing_since = null, left_at = null`;
+        away_since = case when m.missing_since is null and m.left_at is null then m.away_since
+          when m.returned_at is not null and m.away_since is null then null else least(m.away_since, m.last_seen_at) end,
+        returned_at = case when m.missing_since is null and m.left_at is null then m.returned_at else excluded.last_seen_at end,
+        missing_since = null, left_at = null`;
     if (members.length === 0) return { isSudden: true };
     const db = builderOf(tx);
     const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));

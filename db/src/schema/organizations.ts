@@ -34,8 +34,10 @@ export const member = keywarden.table(
     lastSeenAt: instant('last_seen_at').notNull(),
     missingSince: instant('missing_since'),
     leftAt: instant('left_at'),
-    /** When a listing showed the user again after they had left. */
+    /** When a listing showed the user again after one or more listings without them. */
     returnedAt: instant('returned_at'),
+    /** When the user was last seen before the first of these absences. */
+    awaySince: instant('away_since'),
   },
   (t) => [
     primaryKey({ name: 'member_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.userId] }),

@@ -25,6 +25,9 @@ describe.runIf(hasBrowser)('in a browser', () => {
     ];
     const listed = await listCredentials(fixture, { organizationId: 'acme', listedAt: '2026-05-31T00:00:00Z', keys });
     credential = listed['br-main/app'] ?? '';
+    const due = new Date(Date.now() + 9 * 86_400_000).toISOString();
+    const body = { title: 'Autumn', split_by: 'organization', due_at: due };
+    await fixture.ask('/v1/campaigns', { as: 'auditor', method: 'POST', body });
   });
 
   test('a user signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {

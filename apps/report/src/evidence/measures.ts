@@ -5,12 +5,13 @@ import {
   accessList,
   assess,
   assessedItems,
-  credentialList,
   exemptionList,
   findingList,
   type Inventoried,
   incidentList,
-  keyList,
+  inventoryList,
+  judgeListed,
+  type KeyFilter,
   type List,
   operationBucketList,
   planDecisionList,
@@ -50,36 +51,47 @@ const dayMs = 86_400_000;
 export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
-  const exceptions = (list: List): Measured => ({ ...rowsOf(snapshot, list), isException: true });
+  const exceptions = (of: Inventoried, filter: KeyFilter, because: string): Measured => ({
+    schema: assessedItems[of],
+    batches: judgeListed(
+      snapshot,
+      inventoryList(of, { asOf, isThere: true, ...filter }, { organizations: null }),
+      because,
+    ),
+    isException: true,
+  });
+  const unreviewed = (of: Inventoried, days: number) => {
+    const since = daysBefore(asOf, days);
+    return exceptions(of, { notReviewedSince: since }, `no review that was signed since ${since} includes it`);
+  };
   const assessed = (of: Inventoried, measured: KeyMeasure): Measured => ({
     schema: assessedItems[of],
     batches: assess(snapshot, { of, measured, asOf }),
     isException: true,
   });
   // A key that one listing lacked may still exist.
-  const keys = (more: object) => keyList({ asOf, isThere: true, ...more }, { organizations: null });
-  const credentials = (more: object) => credentialList({ asOf, isThere: true, ...more }, { organizations: null });
+  const inventory = (of: Inventoried) => shown(inventoryList(of, { asOf, isThere: true }, { organizations: null }));
   switch (measure.measure) {
     case 'inventory':
-      return shown(keys({}));
+      return inventory('keys');
     case 'idle_keys':
       return assessed('keys', { of: 'idle', days: measure.days });
     case 'old_keys':
       return assessed('keys', { of: 'old', days: measure.days });
     case 'unreviewed_keys':
-      return exceptions(keys({ notReviewedSince: daysBefore(asOf, measure.days) }));
+      return unreviewed('keys', measure.days);
     case 'orphaned_keys':
       return assessed('keys', { of: 'orphaned' });
     case 'credentials':
-      return shown(credentials({}));
+      return inventory('credentials');
     case 'expired_credentials':
-      return exceptions(credentials({ expiresWithinMs: 0 }));
+      return exceptions('credentials', { expiresWithinMs: 0 }, 'it has expired');
     case 'idle_credentials':
       return assessed('credentials', { of: 'idle', days: measure.days });
     case 'old_credentials':
       return assessed('credentials', { of: 'old', days: measure.days });
     case 'unreviewed_credentials':
-      return exceptions(credentials({ notReviewedSince: daysBefore(asOf, measure.days) }));
+      return unreviewed('credentials', measure.days);
     case 'findings':
       return await takeFindings(snapshot, period);
     case 'revocations':
