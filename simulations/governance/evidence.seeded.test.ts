@@ -1,12 +1,9 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openConnections, syncCredentials, syncKeys, syncOperations } from '@keywarden/daemon';
-import { createApp, createMarks, type Manifest, readControls } from '@keywarden/report';
-import { createLogger } from '@keywarden/runtime';
+import { type Manifest, readControls } from '@keywarden/report';
 import { parseConfig } from '@keywarden/runtime/config';
 import { sized } from '@keywarden/testkit';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
+import { makeApp } from '@keywarden/testkit/report/app';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { makeToken } from '@keywarden/testkit/store/principal';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
@@ -143,16 +140,7 @@ async function observe(company: Company, isListed: boolean): Promise<Moment> {
 type Evidence = (name: string) => { active: string[]; exceptions: Set<string>; unknown: Set<string> };
 
 async function serveReport(company: Company, store: Awaited<ReturnType<typeof createTestStore>>) {
-  const { sql, db } = await store.as('keywarden_report');
-  const app = createApp({
-    requestsPerMinute: 1e9,
-    sql,
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
-    marks: createMarks({ db, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) }),
-    now: company.now,
-    transport: { isTls: false, proxies: [] },
-    peerOf: () => '127.0.0.1',
-  });
+  const { app } = await makeApp(store, { now: company.now });
   const { secret } = await makeToken(store, 'olga', 'auditor');
   const ask = async (path: string) => {
     const answer = await app.request(path, { headers: { authorization: `Bearer ${secret}` } });

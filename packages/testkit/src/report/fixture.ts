@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { makePlan, policySchema } from '@keywarden/core/policy';
 import { unknownCreator, type WireCredential } from '@keywarden/core/wire';
 import {
@@ -18,10 +15,11 @@ import {
 } from '@keywarden/db/daemon';
 import { authenticate, openSession } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
-import { createApp, createMarks } from '@keywarden/report';
-import { createLogger, type Logger } from '@keywarden/runtime';
+import type { createApp } from '@keywarden/report';
+import type { Logger } from '@keywarden/runtime';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { makeApp } from './app.ts';
 
 // The basis of the report's tests: a store with two organizations, and the app as it is served, in the report's own role.
 
@@ -67,19 +65,7 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   const store = await createTestStore(postgresUrl);
   const daemon = await store.as('keywarden_daemon');
   const admin = await store.as('keywarden_admin');
-  const { db, sql } = await store.as('keywarden_report');
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
-  const transport = { isTls: false, proxies: [] };
-  const marks = createMarks({ db, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) });
-  const app = createApp({
-    requestsPerMinute: 1e9,
-    sql,
-    log,
-    marks,
-    now: Date.now,
-    transport,
-    peerOf: (c) => c.req.header('x-peer') ?? '127.0.0.1',
-  });
+  const { app, sql, log } = await makeApp(store);
   const planId = await fill(store, daemon);
   const tokens: Fixture['tokens'] = {};
   const fixture: Fixture = {

@@ -1,10 +1,7 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { enforce, syncKeys } from '@keywarden/daemon';
-import { createApp, createMarks } from '@keywarden/report';
-import { createLogger } from '@keywarden/runtime';
 import { fixture, prepare, revokedNames, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
+import { makeApp } from '@keywarden/testkit/report/app';
 import { openBrowser } from '@keywarden/testkit/report/browser';
 import { hasBrowser } from '@keywarden/testkit/report/browser-fixture';
 import { listen } from '@keywarden/testkit/report/served';
@@ -25,17 +22,7 @@ async function pass() {
 
 /** Serves the report over the daemon's store. */
 async function serveReport() {
-  const { sql, db } = await store.as('keywarden_report');
-  const app = createApp({
-    requestsPerMinute: 1e9,
-    sql,
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
-    marks: createMarks({ db, dataFolder: mkdtempSync(join(tmpdir(), 'keywarden-report-')) }),
-    now: Date.now,
-    transport: { isTls: false, proxies: [] },
-    peerOf: () => '127.0.0.1',
-  });
-  return await listen(app);
+  return await listen((await makeApp(store)).app);
 }
 
 test.runIf(hasBrowser)(
