@@ -84,9 +84,9 @@ export async function readPageText(
   return { items: typeof row?.items === 'string' ? row.items : '', next };
 }
 
-/** Counts the items of a list. */
-export async function countItems(db: Reader, list: Query): Promise<number> {
-  const [row] = await db.execute(sql`select count(*)::int as n from (${select(list)}) counted`);
+/** Counts the items of a list; with `most`, up to that number. */
+export async function countItems(db: Reader, list: Query, most: number | null = null): Promise<number> {
+  const [row] = await db.execute(sql`select count(*)::int as n from (${select(list, { limit: most })}) counted`);
   return Number(row?.n);
 }
 

@@ -37,6 +37,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     expect(await mainText(page)).toContain('3 live keys');
 
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
+    expect(await mainText(page)).toContain('3 rows');
     await page.getByLabel('Kind').selectOption('project');
     await page.getByRole('button', { name: 'Filter' }).click();
     const rows = page.locator('main tbody tr');

@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { type List, type Principal, type Reader, readItems, readPage } from '@keywarden/db/report';
+import { countItems, type List, type Principal, type Reader, readItems, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { authenticated, permitted } from '../access/pipeline.ts';
@@ -194,6 +194,8 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   const bound = { path: c.req.path, query: { ...query } };
   const { items, next } = await readPage(db, list, { limit: 50, after: openCursor(bound, list) });
   const shown = items.map((text) => item.parse(JSON.parse(text)));
+  const isFirst = cursor === undefined;
+  const total = next === null || !isFirst ? items.length : await countItems(db, list, mostCounted + 1);
   const address = (change: Record<string, string | undefined>) => {
     const { cursor: _cursor, ...rest } = query;
     const entries = Object.entries({ ...rest, ...change }).filter(
@@ -211,10 +213,19 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}
   ${table({ caption, columns, items: shown, empty, head })}
   <p class="paging">
+    ${isFirst && items.length > 0 ? html`<span class="total">${countInWords(total)}</span>` : ''}
     ${exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(exported, given, query) : ''}
-    ${cursor === undefined ? '' : html`<a class="button quiet" href="${address({})}">First page</a>`}
+    ${isFirst ? '' : html`<a class="button quiet" href="${address({})}">First page</a>`}
     ${next === null ? '' : html`<a class="button" href="${address({ cursor: sealCursor(bound, next) })}" rel="next">Next page</a>`}
   </p>`;
+}
+
+/** Longer lists are not counted to their end. */
+const mostCounted = 10_000;
+
+function countInWords(count: number): string {
+  if (count > mostCounted) return `over ${mostCounted.toLocaleString('en')} rows`;
+  return count === 1 ? '1 row' : `${count.toLocaleString('en')} rows`;
 }
 
 /** Returns the first items of a list as a table. */
