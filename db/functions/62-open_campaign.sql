@@ -1,6 +1,6 @@
 -- Opens a campaign by an auditor: an access review for each organization or owner of these items, each {"number", "key"}. `settings` has title,
 -- split_by, due_at, remind_days, default_decision, keep_needs_reason, escalate_to and escalate_after_days. The reviewer is the owner of the keys, or
--- the auditor. Returns null for no item, and for more than 20,000.
+-- the auditor. Returns null for no item, and for more than 20,000, and 0 for a due date that is not within the next 366 days.
 create or replace function keywarden.open_campaign(credential text, settings jsonb, at timestamptz, of_filter jsonb, of_holes jsonb, keep_days int,
   items jsonb) returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -12,6 +12,9 @@ begin
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
   if jsonb_array_length(items) not between 1 and 20000 then
     return null;
+  end if;
+  if (settings ->> 'due_at')::timestamptz not between now() + interval '1 second' and now() + interval '366 days' then
+    return 0;
   end if;
   insert into keywarden.review_campaign (title, split_by, due_at, remind_days, default_decision, keep_needs_reason, escalate_to, escalate_after_days,
       opened_by)

@@ -21,7 +21,8 @@ begin
     return 'not rotated';
   end if;
   if why is null then
-    select case when decided = 'keep' then c.keep_needs_reason end into needs_reason
+    -- Without a plan the findings are unknown.
+    select case when decided = 'keep' and r.plan_id is not null then c.keep_needs_reason end into needs_reason
       from keywarden.review r left join keywarden.review_campaign c on c.number = r.campaign_number where r.number = wanted;
     if needs_reason is null or needs_reason = 'always' or exists (
         select from keywarden.review_item i where i.review_number = wanted and i.key_number = any(found_keys) and i.findings <> '[]'

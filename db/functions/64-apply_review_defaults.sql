@@ -18,7 +18,7 @@ begin
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
       select i.review_number, i.key_number, due.default_decision,
         format('undecided at the due date, %s', to_char(due.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')),
-        format('the default of review campaign %s', due.campaign)
+        keywarden.campaign_default(due.campaign)
       from keywarden.review_item_now i where i.review_number = due.number and i.decision is null;
     get diagnostics decided = row_count;
     total := total + decided;

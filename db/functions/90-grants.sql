@@ -25,7 +25,7 @@ grant select (number, name, role, organization_ids, created_at, expires_at, revo
   to keywarden_daemon, keywarden_report;
 grant select (number, token_number, created_at, last_seen_at, expires_at, address, agent, ended_at, ended_by) on keywarden.report_session
   to keywarden_admin, keywarden_report;
-grant execute on function keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
+grant execute on function keywarden.campaign_default, keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
 
 -- The command line creates and revokes tokens, and ends sessions, in this role.
 grant select, insert on keywarden.report_token to keywarden_admin;

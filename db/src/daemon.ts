@@ -106,6 +106,7 @@ export {
   applyReviewDefaults,
   type CampaignReview,
   listCampaignReviews,
+  openOverdueIncident,
   settleReviewReminders,
 } from './reviews/reminders.ts';
 export { reportBrokenReviews } from './reviews/reviews.ts';

@@ -1,3 +1,4 @@
+import { keyList, readItems } from '@keywarden/db/report';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
@@ -162,6 +163,74 @@ test('after the due date the default decides what is undecided, says so, and sti
   for (const review of [acme, other])
     expect((await post(`/v1/reviews/${review}/signature`, undefined, 'operator')).status).toBe(201);
   expect((await fixture.ask(`/v1/campaigns/${campaign.id}`)).body).toMatchObject({ state: 'signed', signed: 2 });
+});
+
+test('a key that was kept by default is not exempt, and evidence counts it as not reviewed', async () => {
+  const { campaign, reviews } = await open({ default_decision: 'keep', keys: { organization_id: 'acme' } });
+  const review = String(reviews[0]?.id);
+  await post(`/v1/reviews/${review}/decisions`, { keys: [fixture.keys['12']], decision: 'keep', reason: 'in use' });
+  await fixture.store
+    .sql`update keywarden.review_item set findings = '[{"rule": "never-used", "action": "revoke"}]' where review_number = ${review}`;
+  await fixture.store
+    .sql`update keywarden.review_campaign set opened_at = now() - interval '30 days', due_at = now() - interval '1 minute'
+    where number = ${campaign.id}`;
+  await fixture.daemon.sql`select keywarden.apply_review_defaults()`;
+  expect((await fixture.ask(`/v1/reviews/${review}`)).body).toMatchObject({ undecided: 0, by_default: 1 });
+  const signed = await post(`/v1/reviews/${review}/signature`, undefined, 'operator');
+  expect(signed.body).toMatchObject({ exemptions: 1 });
+  const reader = await fixture.store.as('keywarden_report');
+  const unreviewed = keyList({ notReviewedSince: '2026-01-01', organizationId: 'acme' }, { organizations: null });
+  await fixture.store
+    .sql`update keywarden.review_signature set signed_at = '2026-05-31' where review_number = ${review}`;
+  await fixture.store.sql`delete from keywarden.review_signature where review_number <> ${review}`;
+  expect((await readItems(reader.db, unreviewed, 10)).map(({ id }) => id)).toEqual(['9007199254740993']);
+});
+
+test('without a plan the findings are unknown, so every decision needs a reason', async () => {
+  const { reviews } = await open({ keep_needs_reason: 'finding', keys: { organization_id: 'other' } });
+  const review = String(reviews[0]?.id);
+  await fixture.store.sql`update keywarden.review set plan_id = null where number = ${review}`;
+  const keep = { keys: [fixture.keys['13']], decision: 'keep' };
+  expect((await post(`/v1/reviews/${review}/decisions`, keep)).status).toBe(422);
+});
+
+test('the form of the page opens a campaign', async () => {
+  const send = async (fields: Record<string, string>) =>
+    await fixture.app.request('/campaigns', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${fixture.tokens.auditor}`,
+        'content-type': 'application/x-www-form-urlencoded',
+        origin: 'http://localhost',
+      },
+      body: new URLSearchParams({
+        title: 'by form',
+        split_by: 'owner',
+        due_at: inDays(30).slice(0, 10),
+        remind_days: '14, 7 1',
+        default_decision: 'none',
+        keep_needs_reason: 'flagged',
+        escalate_to: '',
+        escalate_after_days: '3',
+        keep_for_days: '180',
+        organization_id: 'acme',
+        ...fields,
+      }).toString(),
+    });
+  const opened = await send({});
+  expect([opened.status, opened.headers.get('location')]).toEqual([
+    303,
+    expect.stringMatching(/^\/campaigns\/\d+\?said=campaign$/),
+  ]);
+  const id = /\d+/.exec(opened.headers.get('location') ?? '')?.[0];
+  expect((await fixture.ask(`/v1/campaigns/${id}`)).body).toMatchObject({
+    title: 'by form',
+    remind_days: [14, 7, 1],
+    escalate_to: null,
+    keys: 2,
+  });
+  expect((await send({ due_at: '' })).status).toBe(400);
+  expect((await send({ remind_days: '7, soon' })).status).toBe(400);
 });
 
 test('a reviewer sees what a key reaches, when it is used, and the decision before', async () => {

@@ -51,10 +51,18 @@ test('live keys are counted once a day; a week shows its last day, each caller s
     '2026-05-06: 3 in use, 0 idle, 0 unknown',
     '2026-09-07: 1 in use, 2 idle, 0 unknown',
   ]);
+  // The other organization was not listed within a day.
   expect(await trend(null)).toEqual([
-    '2026-05-06: 3 in use, 1 idle, 0 unknown',
-    '2026-09-07: 1 in use, 3 idle, 0 unknown',
+    '2026-05-06: 3 in use, 0 idle, 1 unknown',
+    '2026-09-07: 1 in use, 2 idle, 1 unknown',
   ]);
+  const [other] =
+    await store.sql`select live, idle, unknown from keywarden.key_count where organization_id = 'other' and day = '2026-05-05'`;
+  expect(other).toEqual({ live: 1, idle: 1, unknown: 0 });
+  // Its last key goes: the week then has none.
+  await store.sql`update keywarden.credential set gone_at = '2026-09-10' where organization_id = 'other'`;
+  await list('acme', '2026-09-11', [used, '2026-09-01T00:00:00Z', '2026-05-04T08:00:00Z']);
+  expect((await trend(null)).at(-1)).toBe('2026-09-11: 1 in use, 2 idle, 0 unknown');
   expect(await trend(['nosuch'])).toEqual([]);
   const [first] = await store.sql`select live, idle from keywarden.key_count where day = '2026-05-04'`;
   expect(first).toEqual({ live: 3, idle: 1 });

@@ -3,17 +3,35 @@ import { keysNow } from '../keys/source.ts';
 import { type Reader, visible } from '../list.ts';
 import { isIdle } from './figures.ts';
 
-/** Counts the live keys of each organization, once on each day of their control plane. A day is counted once, so what is listed later on that day is in the next count. */
+/**
+ * Counts the live keys of each organization, once on each day of their control plane. A day is counted once, so what is listed later on that
+ * day is in the next count. A key without a trusted listing within a day is unknown. An organization that was counted before and has no key any more
+ * has zero.
+ */
 export async function countKeysOfDay(db: Reader): Promise<void> {
   const day = sql`(p.at at time zone 'UTC')::date`;
   await db.execute(sql`
     insert into keywarden.key_count (day, control_plane_number, organization_id, live, idle, unknown)
-    select ${day}, k.control_plane_number, coalesce(k.organization_id, ''), count(*), count(*) filter (where ${isIdle}),
-      count(*) filter (where k.use = 'unknown' or not k.creation_known)
-    from (select p.control_plane_number, p.at from keywarden.control_plane_now p
-        where not exists (select from keywarden.key_count c where c.control_plane_number = p.control_plane_number and c.day = ${day})) p
-      join ${keysNow('keys')} on k.control_plane_number = p.control_plane_number
-    where k.state <> 'gone' group by 1, 2, 3 on conflict do nothing`);
+    with due as (
+      select p.control_plane_number, p.at, ${day} as day from keywarden.control_plane_now p
+      where not exists (select from keywarden.key_count c where c.control_plane_number = p.control_plane_number and c.day = ${day})
+    ), live as (
+      select p.day, k.control_plane_number, coalesce(k.organization_id, '') as organization_id,
+        l.is_fresh and ${isIdle} as is_idle, not l.is_fresh or k.use = 'unknown' or not k.creation_known as is_unknown
+      from due p join ${keysNow('keys')} on k.control_plane_number = p.control_plane_number
+        cross join lateral (select coalesce((select g.listed_at > p.at - interval '1 day' from keywarden.key_listing g
+          where g.control_plane_number = k.control_plane_number and g.scope = k.scope and g.why_suspect is null
+          order by g.listed_at desc limit 1), false) as is_fresh) l
+      where k.state <> 'gone'
+    ), counted as (
+      select day, control_plane_number, organization_id, count(*) as live, count(*) filter (where is_idle) as idle,
+        count(*) filter (where is_unknown) as unknown from live group by 1, 2, 3
+    )
+    select * from counted
+    union all select distinct p.day, p.control_plane_number, c.organization_id, 0, 0, 0
+      from due p join keywarden.key_count c on c.control_plane_number = p.control_plane_number
+      where not exists (select from counted n where n.control_plane_number = p.control_plane_number and n.organization_id = c.organization_id)
+    on conflict do nothing`);
 }
 
 /** The live keys of a week: of each organization, those of its last counted day. */

@@ -4,13 +4,13 @@ import { anyOf, type Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
 /**
- * Opens an incident of a scope: a scope of keys, where it stops enforcement, everything if the scope is empty, or a review. Does nothing while one of
- * its kind is open there.
+ * Opens an incident that stops enforcement in a scope, or everywhere if the scope is empty. Does nothing while one of its kind is open
+ * there.
  */
 export async function openIncident(
   db: Db,
   opened: {
-    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted' | 'review_overdue';
+    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted';
     scope: string;
     detail: Record<string, unknown>;
   },

@@ -64,7 +64,7 @@ export interface KeyFilter {
   state?: z.output<typeof states> | undefined;
   /** Keys that exist or may exist: every state but gone. */
   isThere?: boolean | undefined;
-  /** Keys in no access review that was signed since this time. */
+  /** Keys in no access review that was signed since this time, or only with the default decision of a campaign. */
   notReviewedSince?: string | undefined;
   creatorId?: string | undefined;
   owner?: string | undefined;
@@ -158,9 +158,9 @@ function inventoryQuery(
         filter.notReviewedSince,
         (
           since,
-        ) => sql`not exists (select from keywarden.review_item v join keywarden.review_signature s on s.review_number = v.review_number
-          where v.key_number = k.number and s.signed_at >= ${since}::timestamptz and s.signed_at <= ${present}
-            and s.review_number = any(${intactReviews}))`,
+        ) => sql`not exists (select from keywarden.review_item_now v join keywarden.review w on w.number = v.review_number
+          where v.key_number = k.number and v.review_number = any(${intactReviews(since, present)})
+            and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
       ),
       when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
       when(filter.owner, (owner) => sql`w.owner = ${owner}`),
@@ -183,9 +183,10 @@ function inventoryQuery(
   };
 }
 
-/** The signed reviews that still have the content that was signed. Others reviewed nothing. */
-const intactReviews = sql`array(select g.review_number from keywarden.review_signature g
-  where g.content_sha256 = keywarden.review_content_hash(g.review_number))`;
+/** The reviews that were signed in this time and still have the content that was signed. Others reviewed nothing. */
+const intactReviews = (since: string, until: SQL) => sql`array(select g.review_number from keywarden.review_signature g
+  where g.signed_at >= ${since}::timestamptz and g.signed_at <= ${until}
+    and g.content_sha256 = keywarden.review_content_hash(g.review_number))`;
 
 /** Whether the creation time is known. A placeholder for a missing creation time is not an age. */
 const isCreationKnown = sql`k.created_at >= '2000-01-01'`;

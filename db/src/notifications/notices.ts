@@ -14,8 +14,8 @@ export interface NewMessage {
   notices: Pick<DueNotice, 'key' | 'rule' | 'basis' | 'step'>[];
   /** The incident that the message is about, instead of notices. */
   incident?: string;
-  /** The access review that the message is about, and which of its reminders it is, instead of notices. */
-  reminder?: { review: string; step: string };
+  /** The access reviews that the message is about, and which of their reminders it is, instead of notices. */
+  reminder?: { reviews: string[]; step: string };
 }
 
 /**
@@ -80,7 +80,14 @@ export async function writeMessage(
     if (reminder !== undefined && message !== undefined)
       await builderOf(tx)
         .insert(reviewReminder)
-        .values({ reviewNumber: reminder.review, step: reminder.step, channel, messageNumber: message.number });
+        .values(
+          reminder.reviews.map((reviewNumber) => ({
+            reviewNumber,
+            step: reminder.step,
+            channel,
+            messageNumber: message.number,
+          })),
+        );
   });
 }
 

@@ -18,14 +18,18 @@ export interface EnforcementState {
   sinks: number | null;
 }
 
-/** Records what a machine may carry out. */
-export async function saveEnforcementState(db: Db, machine: string, state: EnforcementState): Promise<void> {
+/** Records what a machine may carry out; with `isFirst`, only if nothing is recorded for it. */
+export async function saveEnforcementState(
+  db: Db,
+  machine: string,
+  state: EnforcementState,
+  { isFirst = false }: { isFirst?: boolean } = {},
+): Promise<void> {
   const row = { ...state, at: fragment`now()` };
   const nextAt = fragment`coalesce(excluded.next_at, enforcement_state.next_at)`;
-  await db
-    .insert(enforcementState)
-    .values({ machine, ...row })
-    .onConflictDoUpdate({ target: enforcementState.machine, set: { ...row, nextAt } });
+  const insert = db.insert(enforcementState).values({ machine, ...row });
+  if (isFirst) await insert.onConflictDoNothing();
+  else await insert.onConflictDoUpdate({ target: enforcementState.machine, set: { ...row, nextAt } });
 }
 
 /** Returns the state of the machine that ran a pass last, with the time of that pass; undefined before the first one. */

@@ -49,7 +49,7 @@ export function campaignList({
     from: sql`keywarden.review_campaign c cross join lateral (
       select count(distinct r.number)::int as reviews, count(distinct s.review_number)::int as signed, count(*)::int as keys,
         (count(*) filter (where i.decision is null))::int as undecided,
-        (count(*) filter (where i.decided_by = 'the default of review campaign ' || c.number))::int as by_default
+        (count(*) filter (where i.decided_by = keywarden.campaign_default(c.number)))::int as by_default
       from keywarden.review r join keywarden.review_item_now i on i.review_number = r.number
         left join keywarden.review_signature s on s.review_number = r.number where r.campaign_number = c.number) p`,
     item: {
@@ -88,15 +88,19 @@ export interface NewCampaign extends Chosen {
 }
 
 /**
- * Opens a campaign: a review for each organization or owner of the chosen keys, as the principal. Returns its number, or null if there is no key or
- * there are too many.
+ * Opens a campaign: a review for each organization or owner of the chosen keys, as the principal. Returns its number, which is null if there is
+ * no key or there are too many, or if the due date is not within the next year (`isDue`).
  */
-export async function openCampaign(readers: Readers, campaign: NewCampaign): Promise<string | null> {
+export async function openCampaign(
+  readers: Readers,
+  campaign: NewCampaign,
+): Promise<{ number: string | null; isDue: boolean }> {
   const { settings, asOf, asked, holes, keepForDays, principal } = campaign;
   const items = await chooseItems(readers.db, campaign);
-  if (items === null) return null;
+  if (items === null) return { number: null, isDue: true };
   const [row] = await readers.sql`
     select keywarden.open_campaign(${principal.credential}, ${toJson(settings)}::text::jsonb, ${asOf}::timestamptz,
       ${toJson(asked)}::text::jsonb, ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
-  return row?.number == null ? null : String(row.number);
+  const number = row?.number == null ? null : String(row.number);
+  return number === '0' ? { number: null, isDue: false } : { number, isDue: true };
 }

@@ -33,6 +33,7 @@ export const reviewItem = z
     reviewer: z.string().nullable().meta({ description: 'Who is reminded of a review of a campaign' }),
     due_at: instant.nullable().meta({ description: 'When a review of a campaign must be signed' }),
     undecided: z.int(),
+    by_default: z.int().meta({ description: 'Keys whose newest decision is the default of the campaign' }),
     keep: z.int(),
     revoke: z.int(),
     rotate: z.int(),
@@ -62,13 +63,21 @@ export const reviewedKey = z
   })
   .meta({ id: 'ReviewedKey' });
 
+/** Projects that a key reaches are counted up to this number. */
+const mostProjects = 1000;
+
 /** What a reviewer needs to know of a key, as it is now. It is not part of what a signature covers. */
 const reviewContext = z
   .strictObject({
     reach: z.enum(['project', 'organization', 'account']).meta({
       description: 'What the key can reach: one project, its organization, or all organizations of its user',
     }),
-    projects: z.int().nullable().meta({ description: 'How many live projects that is; null if it is unknown' }),
+    projects: z
+      .int()
+      .nullable()
+      .meta({
+        description: `How many of these projects a connection lists, up to ${mostProjects}; null if none is known`,
+      }),
     use_by_hour: z.array(z.int()).length(24).meta({
       description: 'In how many hours of the last 90 days a use was observed, by the hour of the day in UTC',
     }),
@@ -128,6 +137,8 @@ export function reviewList({ number, campaignId, state, isIntact, from, to }: Re
       campaign_id: sql`v.campaign_number::text`,
       due_at: time(sql`c.due_at`),
       undecided: decided(null),
+      by_default: sql`(select count(*) from keywarden.review_item i ${decision}
+        where i.review_number = v.number and d.decided_by = keywarden.campaign_default(v.campaign_number))`,
       keep: decided('keep'),
       revoke: decided('revoke'),
       rotate: decided('rotate'),
@@ -192,21 +203,23 @@ export function reviewItemsInContext(filter: ReviewItemFilter): List<typeof revi
       ...item,
       context: sql`json_build_object(
         'reach', case when k.project_id is not null then 'project' when k.organization_id is not null then 'organization' else 'account' end,
-        'projects', case when k.project_id is not null then 1
-          when k.organization_id is not null then (select count(*) from keywarden.project p
-            where p.control_plane_number = k.control_plane_number and p.organization_id = k.organization_id and p.gone_at is null)
-          when k.creator_id <> ${unknownCreator} then (select count(*) from keywarden.project p
-            where p.control_plane_number = k.control_plane_number and p.gone_at is null and p.organization_id in (
-              select m.organization_id from keywarden.member m where m.control_plane_number = k.control_plane_number and m.user_id = k.creator_id
-                and m.left_at is null)) end,
+        'projects', case when k.project_id is not null then 1 else (select nullif(count(*), 0) from (select from keywarden.project p
+          where p.control_plane_number = k.control_plane_number and p.gone_at is null and case when k.organization_id is not null
+            then p.organization_id = k.organization_id
+            else k.creator_id <> ${unknownCreator} and p.organization_id in (select m.organization_id from keywarden.member m
+              where m.control_plane_number = k.control_plane_number and m.user_id = k.creator_id and m.left_at is null) end
+          limit ${mostProjects}) p) end,
         'use_by_hour', (select json_agg(coalesce(u.hours, 0) order by h) from generate_series(0, 23) h left join (
             select extract(hour from u.hour at time zone 'UTC')::int as hour, count(distinct u.hour)::int as hours from keywarden.key_use u
             where u.key_number = k.number and u.hour > (select p.at - interval '90 days' from keywarden.control_plane_now p
               where p.control_plane_number = k.control_plane_number) group by 1) u on u.hour = h),
         'last_decision', (select json_build_object('review_id', e.review_number::text, 'decision', e.decision, 'decided_by', e.decided_by,
-            'signed_at', ${time(sql`g.signed_at`)})
-          from keywarden.review_item_now e join keywarden.review_signature g on g.review_number = e.review_number
-          where e.key_number = i.key_number and e.review_number <> i.review_number order by g.signed_at desc limit 1))`,
+            'signed_at', ${time(sql`e.signed_at`)})
+          from (select e.*, g.signed_at, g.content_sha256 from keywarden.review_item_now e
+              join keywarden.review_signature g on g.review_number = e.review_number
+            where e.key_number = i.key_number and e.review_number <> i.review_number and g.signed_at < coalesce(s.signed_at, 'infinity')
+            order by g.signed_at desc limit 1) e
+          where e.content_sha256 = keywarden.review_content_hash(e.review_number)))`,
     },
   };
 }

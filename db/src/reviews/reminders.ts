@@ -1,13 +1,18 @@
 import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
+import { type Sql, toJson } from '../sql.ts';
 
 /** An unsigned review of a campaign, and what its reminders need. Times are ms since 1970, by the database's clock. */
 export interface CampaignReview {
   number: string;
+  /** The number of its campaign. */
+  campaign: string;
+  campaignTitle: string;
   title: string;
   reviewer: string;
   keys: number;
   undecided: number;
+  /** Keys whose newest decision is the default of the campaign. */
+  byDefault: number;
   dueAt: string;
   dueMs: number;
   nowMs: number;
@@ -23,21 +28,25 @@ export interface CampaignReview {
 /** Lists the unsigned reviews of all campaigns. */
 export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
   const rows = await sql`
-    select r.number, r.title, r.reviewer, c.due_at, c.remind_days, c.escalate_to, c.escalate_after_days,
-      extract(epoch from c.due_at)::float8 * 1000 as due_ms, extract(epoch from now())::float8 * 1000 as now_ms, i.keys, i.undecided, i.control_planes,
+    select r.number, r.title, r.reviewer, c.number as campaign, c.title as campaign_title, c.due_at, c.remind_days, c.escalate_to, c.escalate_after_days,
+      extract(epoch from c.due_at)::float8 * 1000 as due_ms, extract(epoch from now())::float8 * 1000 as now_ms, i.keys, i.undecided, i.by_default, i.control_planes,
       array(select w.channel || ' ' || w.step from keywarden.review_reminder w where w.review_number = r.number) as written
     from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
       cross join lateral (select count(*)::int as keys, count(*) filter (where i.decision is null)::int as undecided,
+          count(*) filter (where i.decided_by = keywarden.campaign_default(c.number))::int as by_default,
           array_agg(distinct k.control_plane_number::text) as control_planes
         from keywarden.review_item_now i join keywarden.credential k on k.number = i.key_number where i.review_number = r.number) i
     where not exists (select from keywarden.review_signature s where s.review_number = r.number)
     order by r.number`;
   return rows.map((row) => ({
     number: String(row.number),
+    campaign: String(row.campaign),
+    campaignTitle: String(row.campaign_title),
     title: String(row.title),
     reviewer: String(row.reviewer),
     keys: Number(row.keys),
     undecided: Number(row.undecided),
+    byDefault: Number(row.by_default),
     dueAt: toInstant(String(row.due_at)),
     dueMs: Number(row.due_ms),
     nowMs: Number(row.now_ms),
@@ -55,16 +64,30 @@ export async function applyReviewDefaults(sql: Sql): Promise<number> {
   return Number(row?.decided);
 }
 
-/** Closes the incidents of overdue reviews that are signed, and cancels their reminders and those that a newer one replaces, as far as not sent. */
+/**
+ * Opens an incident for a campaign that is due while reviews are unsigned, once: one that a person has closed is not opened again.
+ */
+export async function openOverdueIncident(sql: Sql, campaign: string, detail: Record<string, unknown>): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, scope, detail)
+    select 'review_overdue', ${`campaign ${campaign}`}, ${toJson(detail)}::text::jsonb
+    where not exists (select from keywarden.incident i where i.kind = 'review_overdue' and i.scope = ${`campaign ${campaign}`})
+    on conflict do nothing`;
+}
+
+/** Closes the incidents of campaigns whose reviews are all signed, and cancels reminders of signed reviews and those that a newer one replaces, as far as not sent. */
 export async function settleReviewReminders(sql: Sql): Promise<void> {
   await sql`
-    update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'the review is signed'
+    update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'every review is signed'
     where i.kind = 'review_overdue' and i.closed_at is null
-      and exists (select from keywarden.review_signature s where i.scope = 'review ' || s.review_number)`;
+      and not exists (select from keywarden.review r where i.scope = 'campaign ' || r.campaign_number
+        and not exists (select from keywarden.review_signature s where s.review_number = r.number))`;
   await sql`
-    update keywarden.notice_message m set cancelled_at = now() from keywarden.review_reminder w
-    where m.number = w.message_number and m.accepted_at is null and m.cancelled_at is null
-      and (exists (select from keywarden.review_signature s where s.review_number = w.review_number)
-        or exists (select from keywarden.review_reminder n where n.review_number = w.review_number and n.channel = w.channel
+    update keywarden.notice_message m set cancelled_at = now()
+    where m.accepted_at is null and m.cancelled_at is null
+      and exists (select from keywarden.review_reminder w where w.message_number = m.number)
+      and not exists (select from keywarden.review_reminder w where w.message_number = m.number
+        and not exists (select from keywarden.review_signature s where s.review_number = w.review_number)
+        and not exists (select from keywarden.review_reminder n where n.review_number = w.review_number and n.channel = w.channel
           and n.message_number > w.message_number))`;
 }

@@ -27,7 +27,7 @@ export const incidentKinds = [
  * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
  * - listing_doubted: for over a day no listing of a scope was trusted
  * - signature_broken: a signed access review no longer has the content that was signed; its scope is "review NUMBER"
- * - review_overdue: an access review was not signed by the due date of its campaign; its scope is "review NUMBER"
+ * - review_overdue: reviews of a campaign were not signed by its due date; its scope is "campaign NUMBER"
  */
 export const incident = keywarden.table(
   'incident',

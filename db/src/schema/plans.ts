@@ -58,6 +58,7 @@ export const finding = keywarden.table(
     reference(t.planId, plan.id),
     oneOf(t.action, findingActions),
     oneOf(t.disposition, findingDispositions),
+    index('finding_of_key').on(t.planId, t.keyNumber),
     index('finding_of_plan').on(t.planId, t.madeAt, t.number),
   ],
 );

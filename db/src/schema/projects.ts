@@ -1,4 +1,4 @@
-import { integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
+import { index, integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
 import { controlPlane } from './connections.ts';
 
@@ -38,5 +38,6 @@ export const project = keywarden.table(
   (t) => [
     reference(t.controlPlaneNumber, controlPlane.number),
     unique('project_control_plane_number_id_key').on(t.controlPlaneNumber, t.id),
+    index('project_by_organization').on(t.controlPlaneNumber, t.organizationId),
   ],
 );

@@ -30,8 +30,8 @@ export function printError(text: string): void {
   console.error(printable(text));
 }
 
-/** A line of headers: several words in capitals, apart by at least two spaces. */
-const headerLine = /^[A-Z][A-Z ]*(?: {2,}[A-Z][A-Z ]*)+$/gm;
+/** A line of headers: names in capitals, apart by at least two spaces. */
+const headerLine = /^[A-Z]+(?: [A-Z]+)*(?: {2,}[A-Z]+(?: [A-Z]+)*)+$/gm;
 
 /** Prints a command's result on standard output. The headers of tables are bold on a terminal, unless NO_COLOR is set. */
 export function print(text: string): void {

@@ -23,35 +23,38 @@ export async function exemptCommand(
   names: string[],
   { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
 ): Promise<number> {
-  return await withContext(async (context) => {
-    const now = latestNow((await usableConnections(context)).connections);
-    const end = parseUntil(until, { now, what: 'an exemption' });
-    if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
-    const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
-    const strange = rule?.find((each) => !known.includes(each));
-    if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
-    const keys = await chooseKeys(context, { names, pattern });
-    const granted = {
-      keys: [...new Set(keys.map((key) => key.number))],
-      rules: rule ?? null,
-      pattern: patternInWords(pattern),
-      reason,
-      grantedBy: userName(),
-      grantedAt: now,
-      until: end,
-    };
-    const number = await governed(context, () => grantExemption(context.store.sql, granted));
-    const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-    if (json)
-      printJson({
-        exemption: number,
-        keys: keys.map(({ id, name }) => ({ id, name })),
+  return await withContext(
+    async (context) => {
+      const now = latestNow((await usableConnections(context)).connections);
+      const end = parseUntil(until, { now, what: 'an exemption' });
+      if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
+      const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
+      const strange = rule?.find((each) => !known.includes(each));
+      if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
+      const keys = await chooseKeys(context, { names, pattern });
+      const granted = {
+        keys: [...new Set(keys.map((key) => key.number))],
         rules: rule ?? null,
+        pattern: patternInWords(pattern),
+        reason,
+        grantedBy: userName(),
+        grantedAt: now,
         until: end,
-      });
-    else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
-    return exitCode.done;
-  });
+      };
+      const number = await governed(context, () => grantExemption(context.store.sql, granted));
+      const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+      if (json)
+        printJson({
+          exemption: number,
+          keys: keys.map(({ id, name }) => ({ id, name })),
+          rules: rule ?? null,
+          until: end,
+        });
+      else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
+      return exitCode.done;
+    },
+    { beginsStore: false },
+  );
 }
 
 /** Lists exemptions, or ends one. */
@@ -65,17 +68,20 @@ export async function exemptionsCommand({
 }): Promise<number> {
   if (end !== undefined && !/^\d{1,18}$/.test(end))
     throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
-  return await withContext(async (context) => {
-    const { db, sql } = context.store;
-    if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
-      throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-    const now = latestNow((await usableConnections(context)).connections);
-    const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
-    // The store's clock stops at its last listing, so compare with the control planes' clock.
-    const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
-    print(render(exemptions, { now, form: output }));
-    return exitCode.done;
-  });
+  return await withContext(
+    async (context) => {
+      const { db, sql } = context.store;
+      if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
+        throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
+      const now = latestNow((await usableConnections(context)).connections);
+      const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
+      // The store's clock stops at its last listing, so compare with the control planes' clock.
+      const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
+      print(render(exemptions, { now, form: output }));
+      return exitCode.done;
+    },
+    { beginsStore: false },
+  );
 }
 
 /** Returns the control planes' current time: the latest one if there are several. */

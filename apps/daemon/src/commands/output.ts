@@ -8,7 +8,7 @@ const forms = ['table', 'json', 'csv'] as const;
 /** How a command prints its result: for people, as JSON, or as the rows of a list. */
 export type Form = (typeof forms)[number];
 
-/** The options of output after `readOutput`: both are set. Before, each may be absent. */
+/** The options of output, as a command gets them: `json` is set if `output` is json. */
 export interface OutputOptions {
   output?: Form;
   json?: boolean;

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
 import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
@@ -31,14 +32,16 @@ export async function pauseCommand({
 export async function resumeCommand({ json }: OutputOptions): Promise<number> {
   return await withContext(
     async (context) => {
+      // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
+      const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
       const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
       const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
       const wasArmed = (await whyNotEnforcing(context)) === null;
-      if (!wasArmed) {
+      if (!wasArmed && hasDaemon) {
         await resumeEnforcement(context, userName());
         said.push(armed, 'In the next version, only keywarden arm does this.');
       }
-      if (json) printJson({ paused: false, was_paused: wasPaused, armed: true, was_armed: wasArmed });
+      if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
       else print(said.join('\n'));
       return exitCode.done;
     },

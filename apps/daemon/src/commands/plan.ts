@@ -1,6 +1,6 @@
 import type { Plan } from '@keywarden/core/policy';
 import { choosePart, derivePlan } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
@@ -24,8 +24,10 @@ export async function planCommand(options: PlanOptions): Promise<number> {
     const whole = await planKeys(context, connections);
     const plan = isPart(options) ? await takePart(context, whole, options) : whole;
     const warnings = [...failures, ...describeBlindness(context, connections, plan)];
-    if (options.output === 'csv') print(renderPlanRows(plan));
-    else if (options.json)
+    if (options.output === 'csv') {
+      print(renderPlanRows(plan));
+      for (const warning of warnings) printError(warning);
+    } else if (options.json)
       printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
     else print([renderPlan(plan), ...warnings].join('\n\n'));
     return failures.length > 0 ? exitCode.needsPerson : exitCode.done;

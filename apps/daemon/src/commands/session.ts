@@ -31,15 +31,23 @@ export async function withContext<T>(
   work: (context: Context) => Promise<T>,
   {
     needsControlPlane = true,
+    beginsStore = needsControlPlane,
     migrations = 'auto',
     isDaemon = false,
     role = 'keywarden_daemon',
-  }: { needsControlPlane?: boolean; migrations?: Migrations; isDaemon?: boolean; role?: StoreRole } = {},
+  }: {
+    needsControlPlane?: boolean;
+    /** Whether the command creates a missing data folder, and the embedded store in it. */
+    beginsStore?: boolean;
+    migrations?: Migrations;
+    isDaemon?: boolean;
+    role?: StoreRole;
+  } = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
   // A command that only looks at a store, or decides about it, begins none.
-  if (needsControlPlane || migrations === 'none') ensureDataFolder(environment.KEYWARDEN_DATA);
+  if (beginsStore || migrations === 'none') ensureDataFolder(environment.KEYWARDEN_DATA);
   else if (environment.DATABASE_URL === undefined) requireDataFolder(environment.KEYWARDEN_DATA);
   const config = readConfig(environment, process.env, { secrets: needsControlPlane });
   const signal = stopSignal();

@@ -14,7 +14,7 @@ import { Cron } from 'croner';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
-import { writeReviewReminders } from '../notices/review-reminders.ts';
+import { remindReviewers } from '../notices/review-reminders.ts';
 import { withProcessLock } from '../process-lock.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { type ApprovalScope, governed } from './high-water-mark.ts';
@@ -39,8 +39,8 @@ export interface Enforced {
 export async function enforce(context: Context, connections: Connection[]): Promise<Enforced> {
   return await withProcessLock(context, 'enforcement', async (context) => {
     const plan = await planKeys(context, connections);
-    await writeReviewReminders(context, connections);
     const announced = await announce(context, { plan, connections });
+    await remindReviewers(context, connections);
     await recordIncidents(context, plan);
     const { why, approvals } = await recordState(context);
     return await governed(context, async () => {
@@ -76,8 +76,14 @@ async function recordIncidents(
     if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
-/** Records, for the report, what this machine may carry out, and when its next pass begins. Returns the former. */
-export async function recordState(context: Context): Promise<{ why: string | null; approvals: ApprovalScope }> {
+/**
+ * Records, for the report, what this machine may carry out, and when its next pass begins. Returns the former. With `isFirst`, it records only what is
+ * not recorded yet.
+ */
+export async function recordState(
+  context: Context,
+  { isFirst = false }: { isFirst?: boolean } = {},
+): Promise<{ why: string | null; approvals: ApprovalScope }> {
   const { store, config, environment, replica, now } = context;
   const why = await whyNotByItself(context);
   const approvals = await approvedByReport(context);
@@ -85,13 +91,14 @@ export async function recordState(context: Context): Promise<{ why: string | nul
   const cron = new Cron(config.schedules.enforce, { paused: true, timezone: 'UTC' });
   // A command makes one pass; only the daemon makes the next.
   const next = replica === null ? null : cron.nextRun(new Date(now()));
-  await saveEnforcementState(store.db, machine, {
+  const state = {
     whyNotApproved: approvals.why,
     whyNotAutomatic: why,
     approvalsSince: approvals.since,
     nextAt: next?.toISOString() ?? null,
     sinks: config.sinks.length,
-  });
+  };
+  await saveEnforcementState(store.db, machine, state, { isFirst });
   return { why, approvals };
 }
 

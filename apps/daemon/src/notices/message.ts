@@ -24,7 +24,7 @@ export interface KeyBody {
   data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
 }
 
-/** The body of a reminder of an access review. `owner` is the reviewer, or the person that the review is escalated to. */
+/** The body of a reminder of unsigned reviews of a campaign. `owner` is their reviewer, or the person that the review is escalated to. */
 export interface ReviewBody {
   type: 'review.due' | 'review.overdue' | 'review.escalated';
   timestamp: string;
@@ -32,7 +32,16 @@ export interface ReviewBody {
     owner: string;
     control_plane: string;
     step: string;
-    review: { id: string; title: string; reviewer: string; due_at: string; keys: number; undecided: number };
+    due_at: string;
+    reviews: {
+      id: string;
+      title: string;
+      reviewer: string;
+      keys: number;
+      undecided: number;
+      /** Keys that got the default decision of the campaign at the due date. */
+      by_default: number;
+    }[];
   };
 }
 
@@ -69,7 +78,7 @@ function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
  * link.
  */
 export function toSlack({ data }: Body): { text: string } {
-  if ('review' in data) return { text: escapeSlack(reviewLine(data)) };
+  if ('reviews' in data) return { text: escapeSlack(reviewLines(data)) };
   const { owner, control_plane: controlPlane, keys } = data;
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
     const place = organization === null ? 'personal' : `organization ${organization}`;
@@ -80,11 +89,15 @@ export function toSlack({ data }: Body): { text: string } {
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
 }
 
-function reviewLine({ owner, step, review }: ReviewBody['data']): string {
-  const open =
-    review.undecided === 0 ? 'a signature is missing' : `${review.undecided} of ${review.keys} keys are undecided`;
+function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']): string {
   const when = step === 'escalation' || step === 'overdue' ? 'was due' : 'is due';
-  return `Keywarden, for ${tame(owner)}: review ${review.id} \`${tame(review.title)}\` of ${tame(review.reviewer)} ${when} at ${review.due_at}; ${open}`;
+  const count = reviews.length === 1 ? '1 unsigned review' : `${reviews.length} unsigned reviews`;
+  const lines = reviews.map(({ id, title, reviewer, keys, undecided, by_default: byDefault }) => {
+    const open = undecided === 0 ? 'a signature is missing' : `${undecided} of ${keys} keys are undecided`;
+    const decided = byDefault === 0 ? '' : `, ${byDefault} keys got the default decision`;
+    return `• review ${id} \`${tame(title)}\` of ${tame(reviewer)}: ${open}${decided}`;
+  });
+  return [`Keywarden, for ${tame(owner)}: ${count} ${when} at ${dueAt}`, ...lines].join('\n');
 }
 
 /** Returns text that is safe between backticks, where a chat makes no links. */

@@ -23,7 +23,7 @@ async function campaign(change: { default_decision?: 'none' | 'revoke'; escalate
   await pass();
   const report = await store.as('keywarden_report');
   const principal = await makePrincipal(store, `olga ${Math.random()}`, 'operator');
-  const number = await openCampaign(report, {
+  const { number } = await openCampaign(report, {
     filter: { isThere: true },
     asked: {},
     asOf: new Date().toISOString(),
@@ -64,13 +64,16 @@ async function campaign(change: { default_decision?: 'none' | 'revoke'; escalate
 
 interface Told {
   type: string;
-  data: { owner: string; step: string; review: { title: string; undecided: number } };
+  data: { owner: string; step: string; reviews: { title: string; undecided: number }[] };
 }
 const told = () =>
   receiver.received
     .map(({ text }) => JSON.parse(text) as Told)
     .filter(({ type }) => type.startsWith('review.'))
-    .map(({ type, data }) => `${type} ${data.step} to ${data.owner}: ${data.review.undecided} undecided`);
+    .map(
+      ({ type, data }) =>
+        `${type} ${data.step} to ${data.owner}: ${data.reviews.reduce((sum, { undecided }) => sum + undecided, 0)} undecided`,
+    );
 
 const silent = policySchema.parse({ rules: [] });
 
@@ -94,15 +97,16 @@ test('a reviewer is reminded once before each date, then that the review is over
   await dueIn(-1);
   expect(told()).toContain(`review.due 7d to ${owner}`);
   expect(told()).toContain(`review.overdue overdue to ${owner}`);
-  expect(await openIncidents()).toEqual(Array.from({ length: others }, () => 'null'));
+  expect(await openIncidents()).toEqual(['null']);
   await dueIn(-4);
   await dueIn(-5);
-  expect(told()).toHaveLength(4 * others);
+  // All reviews are escalated to one person, in one message.
+  expect(told()).toHaveLength(3 * others + 1);
   expect(told().at(-1)).toMatch(/^review\.escalated escalation to security@company\.example: \d+ undecided$/);
   await finish();
   await dueIn(-6);
-  expect(told()).toHaveLength(4 * others);
-  expect(await openIncidents()).toEqual(Array.from({ length: others }, () => 'keywarden'));
+  expect(told()).toHaveLength(3 * others + 1);
+  expect(await openIncidents()).toEqual(['keywarden']);
 });
 
 test('a daemon that was down sends only the newest reminder, and none that was not accepted before a newer one', async () => {
@@ -130,6 +134,13 @@ test('a pass records the default decisions of a due campaign, and its reminder a
   expect([before, after]).toEqual([0, items]);
   expect(receiver.received.at(-1)?.text).toContain('a signature is missing');
   expect(receiver.received.at(-1)?.text).toContain('was due at');
+  expect(receiver.received.at(-1)?.text).toContain('keys got the default decision');
+  const [incident] = await store.sql`select detail from keywarden.incident where kind = 'review_overdue'`;
+  expect(incident?.detail).toMatchObject({ title: 'autumn', undecided: items });
+  // A person may close the incident: it is not opened again.
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada' where kind = 'review_overdue'`;
+  await dueIn(-1);
+  expect(await openIncidents()).toEqual(['ada']);
   // No key is revoked without a signature and an approval.
   const [{ n: intents } = {}] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
   expect(intents).toBe(0);

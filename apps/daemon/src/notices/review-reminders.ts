@@ -3,7 +3,7 @@ import {
   applyReviewDefaults,
   type CampaignReview,
   listCampaignReviews,
-  openIncident,
+  openOverdueIncident,
   settleReviewReminders,
   writeMessage,
 } from '@keywarden/db/daemon';
@@ -11,49 +11,93 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { ReviewBody } from './message.ts';
+import { sendPending } from './notices.ts';
 
 const types = { overdue: 'review.overdue', escalation: 'review.escalated' } as const;
+/** The most reviews in one message: a chat truncates longer ones. */
+const reviewsPerMessage = 50;
 
 /**
- * Writes the reminders of access reviews that are due, once for each channel. At the due date it also records the default decisions of campaigns, and
- * opens an incident for each unsigned review. Sends nothing: `announce` does.
+ * Reminds the reviewers of campaigns, once for each step and channel. At the due date it also opens an incident, and records the default decisions. A
+ * failure is logged: it must not keep plans from being carried out.
  */
-export async function writeReviewReminders(context: Context, connections: Connection[]): Promise<void> {
+export async function remindReviewers(context: Context, connections: Connection[]): Promise<void> {
   const { store, config, log } = context;
-  const decided = await applyReviewDefaults(store.sql);
-  if (decided > 0) log.info({ decided }, 'undecided keys of due reviews got the default decision');
-  for (const review of await listCampaignReviews(store.sql)) {
-    const { number, title, dueAt, undecided, nowMs, dueMs } = review;
-    if (nowMs >= dueMs) {
-      const detail = { title, due_at: dueAt, undecided };
-      await openIncident(store.db, { kind: 'review_overdue', scope: `review ${number}`, detail });
-    }
-    const step = reminderDue({ ...review, escalates: review.escalateTo !== null }, nowMs);
-    const connection = connections.find(({ controlPlane }) => review.controlPlanes.includes(controlPlane));
-    if (step === null || connection === undefined) continue;
-    for (const { name: channel } of config.channels) {
-      if (review.written.includes(`${channel} ${step}`)) continue;
-      const body = toReviewBody(review, { step, connection });
-      const { controlPlane } = connection;
-      const reminder = { review: number, step };
-      await writeMessage(store.sql, { controlPlane, channel, owner: body.data.owner, body, notices: [], reminder });
-    }
+  try {
+    await openIncidents(context);
+    const decided = await applyReviewDefaults(store.sql);
+    if (decided > 0) log.info({ decided }, 'undecided keys of due reviews got the default decision');
+    const reviews = await listCampaignReviews(store.sql);
+    for (const channel of config.channels)
+      await writeReminders(context, { channel: channel.name, reviews, connections });
+    await settleReviewReminders(store.sql);
+    if (reviews.length > 0) for (const channel of config.channels) await sendPending(context, { channel, connections });
+  } catch (error) {
+    context.signal.throwIfAborted();
+    log.error({ err: error }, 'reviewers could not be reminded; the next pass tries again');
   }
-  await settleReviewReminders(store.sql);
+}
+
+/** Opens an incident for each campaign that is due, with what was undecided before the default decisions. */
+async function openIncidents({ store }: Context): Promise<void> {
+  const due = (await listCampaignReviews(store.sql)).filter(({ nowMs, dueMs }) => nowMs >= dueMs);
+  for (const [campaign, reviews] of Map.groupBy(due, (review) => review.campaign)) {
+    const undecided = reviews.reduce((sum, review) => sum + review.undecided, 0);
+    const [first] = reviews;
+    const detail = { title: first?.campaignTitle, due_at: first?.dueAt, unsigned: reviews.length, undecided };
+    await openOverdueIncident(store.sql, campaign, detail);
+  }
+}
+
+/** Writes the messages of one channel, one for each campaign, person and step. */
+async function writeReminders(
+  { store }: Context,
+  { channel, reviews, connections }: { channel: string; reviews: CampaignReview[]; connections: Connection[] },
+): Promise<void> {
+  const due = reviews.flatMap((review) => {
+    const step = reminderDue({ ...review, escalates: review.escalateTo !== null }, review.nowMs);
+    const connection = connections.find(({ controlPlane }) => review.controlPlanes.includes(controlPlane));
+    if (step === null || connection === undefined || review.written.includes(`${channel} ${step}`)) return [];
+    const owner = step === 'escalation' ? (review.escalateTo ?? review.reviewer) : review.reviewer;
+    return [{ review, step, connection, owner }];
+  });
+  const groups = Map.groupBy(due, ({ review, step, connection, owner }) =>
+    JSON.stringify([review.campaign, step, connection.controlPlane, owner]),
+  );
+  for (const group of groups.values())
+    for (let from = 0; from < group.length; from += reviewsPerMessage) {
+      const part = group.slice(from, from + reviewsPerMessage);
+      const [first] = part;
+      if (first === undefined) continue;
+      const { step, connection, owner } = first;
+      const told = part.map(({ review }) => review);
+      const body = toReviewBody(told, { step, connection, owner });
+      const reminder = { reviews: told.map(({ number }) => number), step };
+      const { controlPlane } = connection;
+      await writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
+    }
 }
 
 function toReviewBody(
-  { number, title, reviewer, dueAt, keys, undecided, escalateTo }: CampaignReview,
-  { step, connection }: { step: string; connection: Connection },
+  reviews: CampaignReview[],
+  { step, connection, owner }: { step: string; connection: Connection; owner: string },
 ): ReviewBody {
   return {
     type: step === 'overdue' || step === 'escalation' ? types[step] : 'review.due',
     timestamp: controlPlaneNow(connection),
     data: {
-      owner: step === 'escalation' ? (escalateTo ?? reviewer) : reviewer,
+      owner,
       control_plane: connection.identity,
       step,
-      review: { id: number, title, reviewer, due_at: dueAt, keys, undecided },
+      due_at: reviews[0]?.dueAt ?? '',
+      reviews: reviews.map(({ number, title, reviewer, keys, undecided, byDefault }) => ({
+        id: number,
+        title,
+        reviewer,
+        keys,
+        undecided,
+        by_default: byDefault,
+      })),
     },
   };
 }

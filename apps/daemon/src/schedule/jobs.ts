@@ -29,15 +29,19 @@ export const jobs: Record<JobKind, JobWork> = {
     per: 'account',
     isResumable: false,
     async run(given, names) {
-      await syncAccount(given, names, syncKeys);
-      await rememberStore(given);
-      await countKeysOfDay(given.store.db);
+      try {
+        await syncAccount(given, names, syncKeys);
+      } finally {
+        // One scope that cannot be listed must not keep the others from being counted.
+        await rememberStore(given);
+        await countKeysOfDay(given.store.db);
+      }
       const context = await withCurrentPolicy(given);
       if (context === null) return;
       const plan = await planKeys(context, await connectionsOf(context, { skipFailing: true }));
       const counts = { revoke: plan.document.items.length, held: plan.document.held.length };
-      // People see the next pass of a plan that was just made.
-      await recordState(context);
+      // People see the next pass of a plan that was just made. Later, each pass records it.
+      await recordState(context, { isFirst: true });
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
     },
   },

@@ -28,7 +28,7 @@ export async function openReview(
   { principal, title, review }: { principal: Principal; title: string; review: AskedReview },
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
-  return requireOpened(await store.openReview(services, { ...chosen, title }));
+  return requireOpened(await store.openReview(services, { ...chosen, title }), 'review');
 }
 
 /** Opens a campaign of reviews in the same way. Also throws a Problem (422) for a due date that has passed or is over a year away. */
@@ -36,11 +36,10 @@ export async function openCampaign(
   services: Services,
   { principal, settings, review }: { principal: Principal; settings: NewCampaign['settings']; review: AskedReview },
 ): Promise<string> {
-  const untilDueMs = Date.parse(settings.due_at) - services.now();
-  if (untilDueMs <= 0 || untilDueMs > 366 * 86_400_000)
-    throw new Problem(422, 'Cannot be done', 'due_at must be in the future, and at most a year away.');
   const chosen = await choose(services, review, principal);
-  return requireOpened(await store.openCampaign(services, { ...chosen, settings }));
+  const { number, isDue } = await store.openCampaign(services, { ...chosen, settings });
+  if (!isDue) throw new Problem(422, 'Cannot be done', 'due_at must be in the future, and at most a year away.');
+  return requireOpened(number, 'campaign');
 }
 
 async function choose({ db }: Services, review: AskedReview, principal: Principal): Promise<Chosen> {
@@ -50,9 +49,9 @@ async function choose({ db }: Services, review: AskedReview, principal: Principa
   return { ...review, asOf, holes, principal };
 }
 
-function requireOpened(number: string | null): string {
+function requireOpened(number: string | null, what: 'review' | 'campaign'): string {
   if (number !== null) return number;
-  throw new Problem(422, 'Cannot be done', `A review covers 1 to ${store.mostReviewed} keys; change its filter.`);
+  throw new Problem(422, 'Cannot be done', `A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
 export interface AskedDecision {

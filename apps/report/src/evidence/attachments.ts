@@ -1,4 +1,5 @@
 import {
+  countItems,
   inventoryCoverage,
   listBlindSpots,
   listCoverage,
@@ -33,7 +34,7 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
 export async function attachBlindness(
   snapshot: Snapshot,
   zip: Zip,
-  { controls, period: { from, asOf } }: { controls: Control[]; period: Period },
+  { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },
 ) {
   const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
   const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
@@ -44,6 +45,10 @@ export async function attachBlindness(
   const operations = asks(/^operation_/)
     ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
     : undefined;
+  const signed = { from, to, state: 'signed' } as const;
+  const broken =
+    (await countItems(snapshot, reviewList(signed))) -
+    (await countItems(snapshot, reviewList({ ...signed, isIntact: true })));
   const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
   const attach = (file: string, items: object[]) => {
     const lines = writeLines(zip, file);
@@ -65,13 +70,15 @@ export async function attachBlindness(
       ...(blindSpots.length > 0
         ? [`the current connections have ${blindSpots.length} blind spots in the control planes`]
         : []),
+      ...(broken > 0 ? [`${broken} signed reviews differ from what was signed, and reviewed nothing`] : []),
       ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
     ],
   };
 }
 
 /**
- * Writes the reviews that were signed in the period: a table of them, and the document of each. The SHA-256 of a document is the one in its signature.
+ * Writes the reviews that were signed in the period: a table of them, and the document of each. The SHA-256 of a document is the one in its signature,
+ * unless the review has changed.
  * Takes the bytes of each document before the next is read.
  */
 export async function* attachReviews(

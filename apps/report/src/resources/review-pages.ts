@@ -125,12 +125,12 @@ function describe(review: Review): Html {
           typeof value === 'object' && value !== null ? [name, ...Object.entries(value)] : [[name, value]],
         )
         .map((each) => (Array.isArray(each) ? each.join(': ') : each))
-        .join(', '),
+        .join(', ') || null,
     ],
     ...(review.campaign_id === null || review.due_at === null
       ? []
       : ([
-          ['Campaign', link(`/campaigns/${review.campaign_id}`, review.campaign_id)],
+          ['Campaign', link(`/campaigns/${review.campaign_id}`, `campaign ${review.campaign_id}`)],
           ['Reviewer', review.reviewer],
           ['Due', ago(review.due_at)],
         ] as [string, Part][])),
@@ -151,7 +151,11 @@ type ReviewedKey = z.infer<typeof reviewedKeyInContext>;
 
 function reachInWords({ reach, projects }: ReviewedKey['context']): string {
   const count =
-    projects === null ? 'an unknown number of projects' : projects === 1 ? '1 project' : `${projects} projects`;
+    projects === null
+      ? 'an unknown number of projects'
+      : projects === 1
+        ? '1 known project'
+        : `${projects} known projects`;
   return reach === 'project' ? 'reaches 1 project' : `reaches ${count}${reach === 'account' ? ' of its user' : ''}`;
 }
 

@@ -1698,6 +1698,8 @@ export interface components {
              */
             due_at: string | null;
             undecided: number;
+            /** @description Keys whose newest decision is the default of the campaign */
+            by_default: number;
             keep: number;
             revoke: number;
             rotate: number;
@@ -1886,7 +1888,7 @@ export interface components {
              * @enum {string}
              */
             reach: "project" | "organization" | "account";
-            /** @description How many live projects that is; null if it is unknown */
+            /** @description How many of these projects a connection lists, up to 1000; null if none is known */
             projects: number | null;
             /** @description In how many hours of the last 90 days a use was observed, by the hour of the day in UTC */
             use_by_hour: number[];
