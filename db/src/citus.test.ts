@@ -26,10 +26,12 @@ test('operations are distributed by project, projects are copied to every node, 
     create table pg_catalog.pg_dist_node (groupid int);
     insert into pg_dist_node values (1);
     create function pg_catalog.create_reference_table(name regclass) returns void language sql as $$
-      insert into keywarden.told (what) values (format('reference %s', name)); insert into pg_dist_partition values (name, 'n', 't') $$;
+      insert into keywarden.told (what) values (format('reference %s, %s', name, current_setting('citus.multi_shard_modify_mode'))); insert into pg_dist_partition values (name, 'n', 't') $$;
     create function pg_catalog.create_distributed_table(name regclass, key text, colocate_with text) returns void language sql as $$
       insert into keywarden.told (what) values (format('%s by %s beside %s', name, key, colocate_with));
       insert into pg_dist_partition values (name, 'h', 's') $$;
+    create function pg_catalog.truncate_local_data_after_distributing_table(name regclass) returns void language sql as $$
+      insert into keywarden.told (what) values (format('truncate %s', name)) $$;
     create function pg_catalog.citus_total_relation_size(regclass) returns bigint language sql as 'select 123456789';
     reset allow_system_table_mods`)
     .simple();
@@ -46,11 +48,15 @@ test('operations are distributed by project, projects are copied to every node, 
     String(what).replaceAll('keywarden.', ''),
   );
   expect(told).toEqual([
-    'reference project',
-    'reference completed_walk',
+    'reference project, sequential',
+    'reference completed_walk, sequential',
     'operation by project_number beside none',
     'operation_version by project_number beside operation',
     'operation_pruned by project_number beside operation',
+    'truncate operation',
+    'truncate operation_version',
+    'truncate operation_pruned',
+    'truncate project',
   ]);
   expect(await distributeOperations(store.sql)).toEqual([]);
   // A later version adds a table. Objects that are already distributed are not prepared again, because a cluster would refuse that.
@@ -66,9 +72,11 @@ test('the roles of the apps print times in UTC on every node', async () => {
   const rows = await store.sql`
     select setrole::regrole::text as role, setconfig as settings from pg_db_role_setting s join pg_database d on d.oid = s.setdatabase
     where d.datname = current_database() order by 1`;
+  const [owner] = await store.sql`select current_user as name`;
   expect(rows.map(({ role, settings }) => [role, ...settings])).toEqual([
-    ['keywarden_daemon', 'TimeZone=UTC'],
-    ['keywarden_report', 'TimeZone=UTC'],
+    [owner?.name, 'citus.multi_shard_modify_mode=sequential'],
+    ['keywarden_daemon', 'TimeZone=UTC', 'DateStyle=ISO, MDY'],
+    ['keywarden_report', 'TimeZone=UTC', 'DateStyle=ISO, MDY'],
   ]);
 });
 
@@ -82,7 +90,7 @@ test('a retention announces the total size over all nodes', async () => {
 test('a table that is distributed in another way is refused with its fix, and nothing is changed', async () => {
   await store.sql`update pg_dist_partition set partmethod = 'h' where logicalrelid = 'keywarden.completed_walk'::regclass`;
   await expect(distributeOperations(store.sql)).rejects.toThrow(
-    /undistribute_table\('keywarden.completed_walk'\) first/,
+    /undistribute_table\('keywarden.completed_walk', cascade_via_foreign_keys => true\) first/,
   );
 });
 

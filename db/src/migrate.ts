@@ -24,6 +24,25 @@ export interface Migrated {
 
 /** Updates the database's schema, one process at a time. The pool needs three connections. */
 export async function migrateStore(sql: Sql): Promise<Migrated> {
+  try {
+    return await migrateNow(sql);
+  } catch (error) {
+    throw (await isOnCluster(sql)) && error instanceof UserError && codeOf(error.cause) === '42501'
+      ? new UserError('store', `${error.message} ${ofCluster}`, { exit: 2, cause: error })
+      : error;
+  }
+}
+
+/** Citus refuses an owner of another database that a node knows with more rights. */
+const ofCluster =
+  'On a Citus cluster, create the database and the extension on every node and add the nodes before you create the owner, on the coordinator and in that database.';
+
+async function isOnCluster(sql: Sql): Promise<boolean> {
+  const rows = await sql`select from pg_extension where extname = 'citus'`.catch(() => []);
+  return rows.length > 0;
+}
+
+async function migrateNow(sql: Sql): Promise<Migrated> {
   await createMigrationTable(sql).catch(refuseWeakUser);
   return await withMigrationLock(sql, async () => {
     const reserved = await sql.reserve();

@@ -32,6 +32,13 @@ function readRepeatables(): Repeatable[] {
   return read;
 }
 
+/** Returns the text of one file. */
+export function readRepeatable(name: string): string {
+  const found = readRepeatables().find((each) => each.name === name);
+  if (found === undefined) throw new Error(`db/functions has no ${name}`);
+  return found.text;
+}
+
 /**
  * Returns the number of files that the database lacks, has in another version, or has although they no longer exist.
  */

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { codeOf } from '@keywarden/runtime';
+import { codeOf, isStoreUnavailable } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -61,7 +61,7 @@ export function toProblem(error: unknown): Problem {
   if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
   if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
   if (code.startsWith('22')) return new Problem(400, 'Bad parameter', 'The store cannot read a value in this format.');
-  if (/^(ECONN|CONNECT|57P)/.test(code))
+  if (isStoreUnavailable(error))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
   return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
 }

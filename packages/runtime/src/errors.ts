@@ -68,6 +68,12 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? error.name : 'unknown';
 }
 
+/**
+ * Returns whether the database, or a node of its cluster, cannot be reached or takes no more connections, so that a retry may help. Source: Postgres's
+ * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes.
+ */
+export const isStoreUnavailable = (error: unknown): boolean => /^(ECONN|CONNECT|57P|08|53300)/.test(codeOf(error));
+
 /** Returns one sentence that names the Deno permission to grant, or null for any other error. */
 export function deniedByDeno(error: unknown): string | null {
   for (let at = error; at instanceof Error; at = at.cause) {
@@ -94,6 +100,11 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
     } else if (error instanceof UserError) {
       console.error(printable(error.message));
       process.exitCode = error.exit;
+    } else if (isStoreUnavailable(error)) {
+      console.error(
+        `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,
+      );
+      process.exitCode = exitCode.failed;
     } else {
       const frames =
         error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
