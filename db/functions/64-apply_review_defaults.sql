@@ -10,7 +10,7 @@ begin
   for due in
     select r.number, c.number as campaign, c.due_at, c.default_decision
     from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
-    where c.default_decision <> 'none' and c.due_at <= now()
+    where c.default_decision <> 'none' and c.due_at <= now() and c.canceled_at is null
       and not exists (select from keywarden.review_signature s where s.review_number = r.number) order by r.number for update of r
   loop
     -- A signature may have been in progress while this waited for the row.

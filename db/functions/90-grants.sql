@@ -74,7 +74,7 @@ grant execute on function keywarden.announce_operation_drops, keywarden.apply_re
 
 -- The report writes through functions alone. They find out who acts from the hash of a token or session, and take the time from the database.
 grant select (control_plane_number, list, place) on keywarden.rejected_row to keywarden_report;
-grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.decide_review, keywarden.derive_plan,
+grant execute on function keywarden.add_report_mark, keywarden.approve_plan, keywarden.authenticate, keywarden.cancel_campaign, keywarden.decide_review, keywarden.derive_plan,
   keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_campaign, keywarden.open_review, keywarden.open_session,
   keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;

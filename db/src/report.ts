@@ -91,7 +91,7 @@ export {
 export { choosePart, derivePlanAs, listPartChoices, type PartFilter } from './plans/parts.ts';
 export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
-export { campaignItem, campaignList, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
+export { campaignItem, campaignList, cancelCampaign, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
 export {
   findReview,
   reviewDecision,

@@ -233,6 +233,29 @@ test('the form of the page opens a campaign', async () => {
   expect((await send({ remind_days: '7, soon' })).status).toBe(400);
 });
 
+test('an auditor cancels a campaign once, with a reason: it gets no default decision, and its reviews stay', async () => {
+  const { campaign, reviews } = await open({ default_decision: 'revoke' });
+  const cancel = async (as: string) =>
+    await post(`/v1/campaigns/${campaign.id}/cancel`, { reason: 'opened twice' }, as);
+  expect((await cancel('viewer')).status).toBe(403);
+  expect((await cancel('auditor')).body).toMatchObject({
+    state: 'canceled',
+    canceled_by: 'auditor (report token 2)',
+    canceled_because: 'opened twice',
+  });
+  expect((await cancel('auditor')).status).toBe(409);
+  expect((await post('/v1/campaigns/999999/cancel', { reason: 'x' })).status).toBe(404);
+  await fixture.store
+    .sql`update keywarden.review_campaign set opened_at = now() - interval '30 days', due_at = now() - interval '1 minute'
+    where number = ${campaign.id}`;
+  const [row] = await fixture.daemon.sql`select keywarden.apply_review_defaults()::int as n`;
+  expect(row?.n).toBe(0);
+  expect((await fixture.ask(`/v1/reviews/${String(reviews[0]?.id)}`)).body).toMatchObject({
+    state: 'open',
+    undecided: 1,
+  });
+});
+
 test('a reviewer sees what a key reaches, when it is used, and the decision before', async () => {
   const { reviews } = await open();
   const acme = String(reviews.find(({ title }) => String(title) === 'autumn: acme')?.id);

@@ -125,6 +125,7 @@ const samples: Sample[] = [
     status: 201,
   },
   { path: '/v1/campaigns/{campaign}', spans: true },
+  { method: 'POST', path: '/v1/campaigns/{campaign}/cancel', body: { reason }, role: 'auditor', spans: true },
   { path: '/v1/operations', others: { query: 'project_id=bold-moon' } },
   {
     path: '/v1/projects/{project_id}/operations/{operation_id}/versions',

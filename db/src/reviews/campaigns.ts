@@ -3,14 +3,15 @@ import { z } from 'zod';
 import { columnsOf, instant, time } from '../item.ts';
 import { type List, when } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
-import { toJson } from '../sql.ts';
+import { type Sql, toJson } from '../sql.ts';
+import type { Principal } from '../tokens/authenticate.ts';
 import { type Chosen, chooseItems, type Readers } from './reviews.ts';
 
 export const campaignItem = z
   .strictObject({
     id: z.string(),
     title: z.string(),
-    state: z.enum(['open', 'overdue', 'signed']).meta({
+    state: z.enum(['open', 'overdue', 'signed', 'canceled']).meta({
       description: 'overdue: the due date has passed, and not every review is signed',
     }),
     split_by: z.enum(campaignSplits).meta({ description: 'One review for each organization, or for each owner' }),
@@ -27,6 +28,9 @@ export const campaignItem = z
     escalate_after_days: z.int(),
     opened_by: z.string(),
     opened_at: instant,
+    canceled_at: instant.nullable(),
+    canceled_by: z.string().nullable(),
+    canceled_because: z.string().nullable(),
     reviews: z.int(),
     signed: z.int(),
     keys: z.int(),
@@ -43,7 +47,7 @@ export function campaignList({
   number?: string | undefined;
   state?: z.output<typeof campaignItem>['state'] | undefined;
 }): List<typeof campaignItem> {
-  const stateNow = sql`case when p.signed = p.reviews then 'signed' when c.due_at <= now() then 'overdue' else 'open' end`;
+  const stateNow = sql`case when c.canceled_at is not null then 'canceled' when p.signed = p.reviews then 'signed' when c.due_at <= now() then 'overdue' else 'open' end`;
   return {
     schema: campaignItem,
     from: sql`keywarden.review_campaign c cross join lateral (
@@ -103,4 +107,14 @@ export async function openCampaign(
       ${toJson(asked)}::text::jsonb, ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
   const number = row?.number == null ? null : String(row.number);
   return number === '0' ? { number: null, isDue: false } : { number, isDue: true };
+}
+
+/** Cancels a campaign as the principal. Returns false if it is already canceled. */
+export async function cancelCampaign(
+  sql: Sql,
+  { campaign, reason, principal }: { campaign: string; reason: string; principal: Principal },
+): Promise<boolean> {
+  const [row] =
+    await sql`select keywarden.cancel_campaign(${principal.credential}, ${campaign}, ${reason}) as canceled`;
+  return row?.canceled === true;
 }

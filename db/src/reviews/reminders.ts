@@ -25,7 +25,7 @@ export interface CampaignReview {
   written: string[];
 }
 
-/** Lists the unsigned reviews of all campaigns. */
+/** Lists the unsigned reviews of all campaigns that are not canceled. */
 export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
   const rows = await sql`
     select r.number, r.title, r.reviewer, c.number as campaign, c.title as campaign_title, c.due_at, c.remind_days, c.escalate_to, c.escalate_after_days,
@@ -36,7 +36,7 @@ export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
           count(*) filter (where i.decided_by = keywarden.campaign_default(c.number))::int as by_default,
           array_agg(distinct k.control_plane_number::text) as control_planes
         from keywarden.review_item_now i join keywarden.credential k on k.number = i.key_number where i.review_number = r.number) i
-    where not exists (select from keywarden.review_signature s where s.review_number = r.number)
+    where c.canceled_at is null and not exists (select from keywarden.review_signature s where s.review_number = r.number)
     order by r.number`;
   return rows.map((row) => ({
     number: String(row.number),
@@ -78,16 +78,19 @@ export async function openOverdueIncident(sql: Sql, campaign: string, detail: Re
 /** Closes the incidents of campaigns whose reviews are all signed, and cancels reminders of signed reviews and those that a newer one replaces, as far as not sent. */
 export async function settleReviewReminders(sql: Sql): Promise<void> {
   await sql`
-    update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'every review is signed'
+    update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'every review is signed, or the campaign is canceled'
     where i.kind = 'review_overdue' and i.closed_at is null
       and not exists (select from keywarden.review r where i.scope = 'campaign ' || r.campaign_number
-        and not exists (select from keywarden.review_signature s where s.review_number = r.number))`;
+        and not exists (select from keywarden.review_signature s where s.review_number = r.number)
+        and exists (select from keywarden.review_campaign c where c.number = r.campaign_number and c.canceled_at is null))`;
   await sql`
     update keywarden.notice_message m set cancelled_at = now()
     where m.accepted_at is null and m.cancelled_at is null
       and exists (select from keywarden.review_reminder w where w.message_number = m.number)
       and not exists (select from keywarden.review_reminder w where w.message_number = m.number
         and not exists (select from keywarden.review_signature s where s.review_number = w.review_number)
+        and exists (select from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
+          where r.number = w.review_number and c.canceled_at is null)
         and not exists (select from keywarden.review_reminder n where n.review_number = w.review_number and n.channel = w.channel
           and n.message_number > w.message_number))`;
 }

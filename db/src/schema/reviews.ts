@@ -29,6 +29,9 @@ export const reviewCampaign = keywarden.table(
     escalateAfterDays: integer('escalate_after_days').notNull(),
     openedBy: text('opened_by').notNull(),
     openedAt: instant('opened_at').notNull().default(sql`now()`),
+    canceledAt: instant('canceled_at'),
+    canceledBy: text('canceled_by'),
+    canceledBecause: text('canceled_because'),
   },
   (t) => [
     oneOf(t.splitBy, campaignSplits),

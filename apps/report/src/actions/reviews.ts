@@ -1,6 +1,7 @@
 import * as store from '@keywarden/db/report';
 import {
   type Chosen,
+  campaignList,
   findReview,
   type Inventoried,
   type KeyFilter,
@@ -9,6 +10,7 @@ import {
   type Principal,
   readControlPlaneNow,
   readEnforcementState,
+  readItems,
 } from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
 import { notFound, Problem } from '../problem.ts';
@@ -40,6 +42,17 @@ export async function openCampaign(
   const { number, isDue } = await store.openCampaign(services, { ...chosen, settings });
   if (!isDue) throw new Problem(422, 'Cannot be done', 'due_at must be in the future, and at most a year away.');
   return requireOpened(number, 'campaign');
+}
+
+/** Cancels a campaign on behalf of the principal. Throws a Problem if it does not exist (404) or is already canceled (409). */
+export async function cancelCampaign(
+  { db, sql }: Services,
+  asked: { campaign: string; reason: string; principal: Principal },
+): Promise<void> {
+  if ((await readItems(db, campaignList({ number: asked.campaign }), 1)).length === 0)
+    throw notFound('campaign with this number', '/v1/campaigns');
+  if (!(await store.cancelCampaign(sql, asked)))
+    throw new Problem(409, 'Conflict', 'The campaign is already canceled.');
 }
 
 async function choose({ db }: Services, review: AskedReview, principal: Principal): Promise<Chosen> {

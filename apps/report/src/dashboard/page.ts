@@ -36,6 +36,7 @@ const flashMessages = {
   asked: 'The rotation is requested. The daemon answers in its next pass.',
   opened: 'The review is open. Decide about each key.',
   campaign: 'The campaign is open. Its reviewers are reminded before the due date.',
+  canceled: 'The campaign is canceled.',
   decided: 'Your decision is recorded.',
   signed: 'The review is signed, and its decisions take effect.',
 };

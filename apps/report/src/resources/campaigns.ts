@@ -2,12 +2,12 @@ import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
-import { openCampaign } from '../actions/reviews.ts';
+import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { dayOrInstant, digits, word } from '../parameters.ts';
+import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, requireItem, requireOne } from '../route.ts';
 import { choiceControls, choiceFields, coversBoth, coversOne, readChoice, toAskedReview } from './review-choice.ts';
@@ -96,6 +96,23 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     },
     async ({ params: { campaign } }) => await show(db, campaign),
   );
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/campaigns/{campaign}/cancel',
+      summary:
+        'Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect',
+      access: auditor,
+      params: z.object({ campaign: digits }),
+      body: z.strictObject({ reason }).openapi('Cancellation'),
+      response: campaignItem,
+    },
+    async ({ params: { campaign }, body, principal }) => {
+      await cancelCampaign(services, { campaign, reason: body.reason, principal });
+      return await show(db, campaign);
+    },
+  );
   campaignPages(pages, services);
 }
 
@@ -169,7 +186,17 @@ function campaignPages({ page, form }: Pages, services: Services): void {
       }),
       empty: 'The campaign has no review.',
     });
-    return { title: campaign.title, body: html`${describe(campaign)} ${section('Reviews', reviews)}` };
+    const mayCancel = mayAct(visit.principal, 'auditor') && ['open', 'overdue'].includes(campaign.state);
+    return {
+      title: campaign.title,
+      body: html`${describe(campaign)} ${section('Reviews', reviews)} ${mayCancel ? cancelForm(campaign) : ''}`,
+    };
+  });
+  form('/campaigns/:campaign/cancel', auditor, async ({ c, principal }, sent) => {
+    const campaign = readParameter(c, 'campaign', digits);
+    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
+    await cancelCampaign(services, { campaign, principal, ...given });
+    return { to: `/campaigns/${campaign}`, said: 'canceled' };
   });
 }
 
@@ -206,6 +233,14 @@ function describe(campaign: Campaign): Html {
       escalateTo === null ? null : `${escalateTo}, ${campaign.escalate_after_days} days after the due date`,
     ],
     ['Opened', html`${time(campaign.opened_at)} by ${campaign.opened_by}`],
+    ...(campaign.canceled_at === null
+      ? []
+      : [
+          [
+            'Canceled',
+            html`${time(campaign.canceled_at)} by ${campaign.canceled_by}: ${campaign.canceled_because}`,
+          ] as [string, Html],
+        ]),
     ...(byDefault === 0 ? [] : [['Decided by default', `${byDefault} keys`] as [string, string]]),
   ])}
     <p>
@@ -213,6 +248,16 @@ function describe(campaign: Campaign): Html {
       <progress id="progress" max="${keys}" value="${keys - undecided}"></progress>
     </p>`;
 }
+
+const cancelForm = ({ id }: Campaign): Html =>
+  section(
+    'Cancel the campaign',
+    html`<form class="forms" method="post" action="/campaigns/${id}/cancel">
+      <p>No more reminders and default decisions. Signed reviews stay in effect; the others stay, and can still be signed.</p>
+      <div class="field"><label for="cancel-reason">Reason</label><input id="cancel-reason" name="reason" required maxlength="1000" /></div>
+      <button type="submit">Cancel the campaign</button>
+    </form>`,
+  );
 
 function openForm(organizations: Suggestion[]): Html {
   return section(

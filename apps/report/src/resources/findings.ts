@@ -9,7 +9,7 @@ import {
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { link } from '../dashboard/html.ts';
+import { link, state } from '../dashboard/html.ts';
 import type { ListQuery } from '../list-query.ts';
 import { digits, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -44,8 +44,12 @@ export const findingColumns = columnsFor(findingItem, {
   rule: 'Rule',
   reason: 'Why',
   action: 'Action',
-  disposition: 'Disposition',
-  why_held: 'Held because',
+  disposition: {
+    label: 'Disposition',
+    is: 'text',
+    cell: ({ disposition: how, why_held: why }) =>
+      html`${state(how)}${why === null ? '' : html`<br /><small>${why}</small>`}`,
+  },
 });
 
 /** The findings of a plan. */

@@ -208,9 +208,7 @@ async function findingsPart(visit: Visit, services: Services, { id, items, held,
     fields: {},
     list: ({ query }) => findingList({ planId: id, ...query }, null),
     caption: 'Findings of the plan',
-    columns: findingColumns.filter(
-      ({ label }) => label !== 'Disposition' && (shown === 'held' || label !== 'Held because'),
-    ),
+    columns: findingColumns.filter(({ label }) => shown === 'held' || label !== 'Disposition'),
     empty: 'The plan has no such finding.',
   });
   return section(

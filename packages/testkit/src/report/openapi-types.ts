@@ -941,6 +941,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/campaigns/{campaign}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect
+         * @description Role auditor. For tokens that see all organizations.
+         */
+        post: operations["postCampaignsByCampaignCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/operations": {
         parameters: {
             query?: never;
@@ -1936,7 +1956,7 @@ export interface components {
              * @description overdue: the due date has passed, and not every review is signed
              * @enum {string}
              */
-            state: "open" | "overdue" | "signed";
+            state: "open" | "overdue" | "signed" | "canceled";
             /**
              * @description One review for each organization, or for each owner
              * @enum {string}
@@ -1962,6 +1982,10 @@ export interface components {
             opened_by: string;
             /** Format: date-time */
             opened_at: string;
+            /** Format: date-time */
+            canceled_at: string | null;
+            canceled_by: string | null;
+            canceled_because: string | null;
             reviews: number;
             signed: number;
             keys: number;
@@ -2071,6 +2095,10 @@ export interface components {
             escalate_to?: string;
             /** @default 3 */
             escalate_after_days: number;
+        };
+        Cancellation: {
+            /** @description The reason, in words */
+            reason: string;
         };
         Operation: {
             id: string;
@@ -5813,7 +5841,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description overdue: the due date has passed, and not every review is signed */
-                state?: "open" | "overdue" | "signed";
+                state?: "open" | "overdue" | "signed" | "canceled";
                 /** @description Rows per page */
                 limit?: number;
                 /** @description The previous page's next_cursor */
@@ -5975,6 +6003,82 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description One campaign and its progress */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Campaign"];
+                };
+            };
+            /** @description A parameter is unknown or invalid */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The token is missing or invalid */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            403: components["responses"]["Refusal403"];
+            /** @description It does not exist, or the token cannot see it */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            409: components["responses"]["Refusal409"];
+            413: components["responses"]["Refusal413"];
+            415: components["responses"]["Refusal415"];
+            422: components["responses"]["Refusal422"];
+            /** @description Too many wrong tokens from this network, or too many exports at once */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    postCampaignsByCampaignCancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                campaign: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Cancellation"];
+            };
+        };
+        responses: {
+            /** @description Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect */
             200: {
                 headers: {
                     [name: string]: unknown;
