@@ -5,7 +5,7 @@ import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
+import { asAdministrator, type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
 /** Bindings that the tests of a file share; `useGovernance` sets them before the first test. */
 export const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
@@ -35,11 +35,8 @@ export function useGovernance(): void {
   });
 }
 
-async function ask<T>(method: string, path: string, body?: object): Promise<T> {
-  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
-  const init = body === undefined ? {} : { body: JSON.stringify(body) };
-  return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
-}
+const ask = async <T>(method: string, path: string, body?: object) =>
+  await asAdministrator(sandbox)<T>(method, path, body);
 
 /** Makes a key of the organization. */
 export const mint = async (name: string) => {

@@ -5,7 +5,7 @@ import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type CommandHost, settingsFor, startCommandHost } from './processes.ts';
+import { asAdministrator, type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
 // Rotation commands as a person types them: one organization, and a clock that is moved.
 
@@ -34,11 +34,8 @@ afterAll(async () => {
   await store.close();
 });
 
-async function ask<T>(method: string, path: string, body?: object): Promise<T> {
-  const headers = { authorization: `Bearer ${sandbox.adminKey}`, 'content-type': 'application/json' };
-  const init = body === undefined ? {} : { body: JSON.stringify(body) };
-  return (await (await fetch(`${sandbox.url}${path}`, { method, headers, ...init })).json()) as T;
-}
+const ask = async <T>(method: string, path: string, body?: object) =>
+  await asAdministrator(sandbox)<T>(method, path, body);
 
 /**
  * Writes a configuration with one file sink, given without its name and kind, and a rule that accepts more settings.

@@ -143,7 +143,8 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       DateStyle: 'ISO, MDY',
       // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
-      ...(role ? { role } : {}),
+      // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.
+      ...(role ? { role } : { 'citus.multi_shard_modify_mode': 'sequential' }),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       ...pool.settings,
     },

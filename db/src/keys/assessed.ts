@@ -28,8 +28,8 @@ export interface Assessed {
 }
 
 /**
- * Assesses all keys, or all other credentials, that existed at a time, RFC 3339. The rules of a policy use the same conditions. A key that may have
- * gone before that time counts as existing.
+ * Assesses all keys, or all other credentials, that existed at a time, RFC 3339. The rules of a policy use the same conditions. For a key that may
+ * have gone before that time, what holds is unknown.
  */
 export async function* assess(
   snapshot: Snapshot,

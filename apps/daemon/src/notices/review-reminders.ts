@@ -24,14 +24,17 @@ const reviewsPerMessage = 50;
 export async function remindReviewers(context: Context, connections: Connection[]): Promise<void> {
   const { store, config, log } = context;
   try {
-    await openIncidents(context);
+    const unsigned = await listCampaignReviews(store.sql);
+    await openIncidents(context, unsigned);
     const decided = await applyReviewDefaults(store.sql);
     if (decided > 0) log.info({ decided }, 'undecided keys of due reviews got the default decision');
-    const reviews = await listCampaignReviews(store.sql);
-    for (const channel of config.channels)
-      await writeReminders(context, { channel: channel.name, reviews, connections });
+    const reviews = decided > 0 ? await listCampaignReviews(store.sql) : unsigned;
+    for (const channel of config.channels) {
+      const written = await writeReminders(context, { channel: channel.name, reviews, connections });
+      // What an earlier pass wrote was tried with the notices of this one.
+      if (written > 0) await sendPending(context, { channel, connections });
+    }
     await settleReviewReminders(store.sql);
-    if (reviews.length > 0) for (const channel of config.channels) await sendPending(context, { channel, connections });
   } catch (error) {
     context.signal.throwIfAborted();
     log.error({ err: error }, 'reviewers could not be reminded; the next pass tries again');
@@ -39,8 +42,8 @@ export async function remindReviewers(context: Context, connections: Connection[
 }
 
 /** Opens an incident for each campaign that is due, with what was undecided before the default decisions. */
-async function openIncidents({ store }: Context): Promise<void> {
-  const due = (await listCampaignReviews(store.sql)).filter(({ nowMs, dueMs }) => nowMs >= dueMs);
+async function openIncidents({ store }: Context, unsigned: CampaignReview[]): Promise<void> {
+  const due = unsigned.filter(({ nowMs, dueMs }) => nowMs >= dueMs);
   for (const [campaign, reviews] of Map.groupBy(due, (review) => review.campaign)) {
     const undecided = reviews.reduce((sum, review) => sum + review.undecided, 0);
     const [first] = reviews;
@@ -49,11 +52,12 @@ async function openIncidents({ store }: Context): Promise<void> {
   }
 }
 
-/** Writes the messages of one channel, one for each campaign, person and step. */
+/** Writes the messages of one channel, one for each campaign, person and step. Returns how many. */
 async function writeReminders(
   { store }: Context,
   { channel, reviews, connections }: { channel: string; reviews: CampaignReview[]; connections: Connection[] },
-): Promise<void> {
+): Promise<number> {
+  let written = 0;
   const due = reviews.flatMap((review) => {
     const step = reminderDue({ ...review, escalates: review.escalateTo !== null }, review.nowMs);
     const connection = connections.find(({ controlPlane }) => review.controlPlanes.includes(controlPlane));
@@ -75,7 +79,9 @@ async function writeReminders(
       const reminder = { reviews: told.map(({ number }) => number), step };
       const { controlPlane } = connection;
       await writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
+      written += 1;
     }
+  return written;
 }
 
 function toReviewBody(

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFacts, saveKeyListing, saveMembers } from '@keywarden/db/daemon';
+import { saveKeyListing, saveMembers } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { parse as parseCsv } from 'csv-parse/sync';
 import { unzipSync } from 'fflate';
@@ -115,17 +116,7 @@ test('a creator whom no listing has ever shown has left, in evidence as in a pla
   });
   expect(manifest.controls[0]).toMatchObject({ exceptions: 1, not_assessable: 2 });
   expect(textOf('summary.md')).toContain('2 because it is unknown whether its creator is still a member');
-  const facts = await readFacts(fixture.daemon, {
-    nowMs: () => Date.parse('2026-06-01T00:00:00Z'),
-    ourNowMs: Date.now(),
-    maxEvidenceAgeMs: 86_400_000,
-    otherKinds: [],
-    channels: [],
-    policySha256: '',
-    addressesSinceMs: null,
-    needsProjects: false,
-    configured: [],
-  });
+  const facts = await readFactsAt(fixture.daemon, '2026-06-01T00:00:00Z');
   expect(facts.keys.map(({ id, creator }) => `${id} ${creator}`).toSorted()).toEqual([
     '12 unknown',
     '13 left',

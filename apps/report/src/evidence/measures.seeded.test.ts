@@ -1,8 +1,9 @@
 import { assessor } from '@keywarden/core/policy';
 import type { WireKey, WireMember } from '@keywarden/core/wire';
-import { readFacts, saveKeyListing, saveMembers, saveOrganizations } from '@keywarden/db/daemon';
+import { saveKeyListing, saveMembers, saveOrganizations } from '@keywarden/db/daemon';
 import { assess, keyList, openSnapshot, readItems } from '@keywarden/db/report';
 import { sized } from '@keywarden/testkit';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import * as fc from 'fast-check';
@@ -215,17 +216,7 @@ test('plans, lists and evidence of the same minute agree about each live key', a
       const organizationId = await live({ ...made, memberListings });
       // Half an hour after the newest listing: all other times are whole hours.
       const asOf = at(newest + 1 / 48);
-      const { keys, scopes } = await readFacts(store, {
-        nowMs: () => Date.parse(asOf),
-        ourNowMs: Date.parse(asOf),
-        maxEvidenceAgeMs: dayMs,
-        otherKinds: [],
-        channels: [],
-        policySha256: '',
-        addressesSinceMs: null,
-        needsProjects: false,
-        configured: [],
-      });
+      const { keys, scopes } = await readFactsAt(store, asOf);
       // A suspect listing proves nothing: a plan holds such keys for their old evidence, and evidence does not assess them.
       const isFresh = scopes.every(({ listedAt }) => Date.parse(listedAt) > Date.parse(asOf) - dayMs);
       for (const { measured, filter } of isFresh ? measures : []) {

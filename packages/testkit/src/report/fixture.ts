@@ -6,7 +6,6 @@ import {
   makeOperationPartitions,
   openIncident,
   openRotation,
-  readFacts,
   saveKeyListing,
   saveOperationPage,
   savePlan,
@@ -17,6 +16,7 @@ import { authenticate, openSession } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import type { createApp } from '@keywarden/report';
 import type { Logger } from '@keywarden/runtime';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { makeApp } from './app.ts';
@@ -180,17 +180,7 @@ export async function plan(daemon: Store, settings: object = {}): Promise<string
     rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
     ...settings,
   });
-  const facts = await readFacts(daemon, {
-    ourNowMs: Date.now(),
-    nowMs: () => Date.parse(present),
-    maxEvidenceAgeMs: Number.POSITIVE_INFINITY,
-    policySha256: '',
-    channels: [],
-    addressesSinceMs: null,
-    needsProjects: false,
-    otherKinds: [],
-    configured: [],
-  });
+  const facts = await readFactsAt(daemon, present, { maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
   const made = makePlan(policy, facts);
   await savePlan(daemon.sql, made, policy);
   return made.id;
