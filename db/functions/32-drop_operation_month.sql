@@ -11,6 +11,8 @@ begin
   if not exists (select from operation_drop d where d.month = which and d.dropped_at is null and d.announced_at <= now() - interval '23 hours') then
     raise exception 'no dry run announced % at least 23 hours ago', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
+  -- On a cluster, one transaction changes several distributed tables.
+  perform set_config('citus.multi_shard_modify_mode', 'sequential', true);
   execute format('drop table keywarden.%I', 'operation' || to_char(which, '_YYYY_MM'));
   execute format('drop table keywarden.%I', 'operation_version' || to_char(which, '_YYYY_MM'));
   delete from operation_pruned where created_at <@ lasts;

@@ -1,10 +1,12 @@
+import { addClusterFunctions } from '@keywarden/testkit/store/cluster-functions';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import postgres from 'postgres';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { distributedTables, distributeOperations, referenceTables } from './citus.ts';
+import { distributedTables, distributeOperations, listMisplacedTables, referenceTables } from './citus.ts';
 import { makeOperationPartitions } from './daemon.ts';
 import { setOperationRetention } from './store.ts';
 
-// Citus is not available to this test. Functions of the same names record the calls instead, and the test checks the calls.
+// Citus is not available to this test. Functions of the same names record the calls, and refuse what a real cluster was seen to refuse.
 
 let store: TestStore;
 beforeAll(async () => {
@@ -17,55 +19,60 @@ test('without Citus, distribution is refused in one sentence', async () => {
 });
 
 test('operations are distributed by project, projects are copied to every node, and a second run does nothing', async () => {
-  // The schema in which Citus has its own objects.
-  await store.sql
-    .unsafe(`
-    set allow_system_table_mods = on;
-    create table keywarden.told (number int generated always as identity, what text);
-    create table pg_catalog.pg_dist_partition (logicalrelid regclass, partmethod "char", repmodel "char");
-    create table pg_catalog.pg_dist_node (groupid int);
-    insert into pg_dist_node values (1);
-    create function pg_catalog.create_reference_table(name regclass) returns void language sql as $$
-      insert into keywarden.told (what) values (format('reference %s, %s', name, current_setting('citus.multi_shard_modify_mode'))); insert into pg_dist_partition values (name, 'n', 't') $$;
-    create function pg_catalog.create_distributed_table(name regclass, key text, colocate_with text) returns void language sql as $$
-      insert into keywarden.told (what) values (format('%s by %s beside %s', name, key, colocate_with));
-      insert into pg_dist_partition values (name, 'h', 's') $$;
-    create function pg_catalog.truncate_local_data_after_distributing_table(name regclass) returns void language sql as $$
-      insert into keywarden.told (what) values (format('truncate %s', name)) $$;
-    create function pg_catalog.citus_total_relation_size(regclass) returns bigint language sql as 'select 123456789';
-    reset allow_system_table_mods`)
-    .simple();
+  await addClusterFunctions(store.sql);
+  await store.sql`insert into pg_dist_node values (1, 'worker-1'), (2, 'worker-2'), (3, 'worker-3')`;
   await expect(distributeOperations(store.sql)).rejects.toThrow(/^The coordinator is not a node of its own cluster, /);
-  await store.sql`insert into pg_dist_node values (0)`;
+  await store.sql`insert into pg_dist_node (groupid, nodename, shouldhaveshards) values (0, 'coordinator', false)`;
   expect(await distributeOperations(store.sql)).toEqual([
     'project',
     'completed_walk',
     'operation',
     'operation_version',
     'operation_pruned',
+    'operation_coverage',
+    'open_walk',
   ]);
-  const told = (await store.sql`select what from keywarden.told order by number`).map(({ what }) =>
+  const called = (await store.sql`select what from keywarden.called order by number`).map(({ what }) =>
     String(what).replaceAll('keywarden.', ''),
   );
-  expect(told).toEqual([
-    'reference project, sequential',
-    'reference completed_walk, sequential',
-    'operation by project_number beside none',
+  expect(called).toEqual([
+    'reference project',
+    'reference completed_walk',
+    'operation by project_number beside none in 12 shards',
     'operation_version by project_number beside operation',
     'operation_pruned by project_number beside operation',
+    'operation_coverage by project_number beside operation',
+    'open_walk by project_number beside operation',
     'truncate operation',
     'truncate operation_version',
     'truncate operation_pruned',
+    'truncate operation_coverage',
+    'truncate open_walk',
     'truncate project',
   ]);
   expect(await distributeOperations(store.sql)).toEqual([]);
   // A later version adds a table. Objects that are already distributed are not prepared again, because a cluster would refuse that.
+  expect(await listMisplacedTables(store.sql)).toEqual([]);
   await store.sql`delete from pg_dist_partition where logicalrelid = 'keywarden.operation_pruned'::regclass`;
+  expect(await listMisplacedTables(store.sql)).toEqual([
+    expect.stringMatching(/^the cluster has operation_pruned on its coordinator only, /),
+  ]);
   await store.sql`alter table keywarden.project alter column number set generated always`;
   expect(await distributeOperations(store.sql)).toEqual(['operation_pruned']);
   const [column] = await store.sql`
     select attidentity as identity from pg_attribute where attrelid = 'keywarden.project'::regclass and attname = 'number'`;
   expect(column?.identity).toBe('a');
+});
+
+test('a session that does not change tables in sequence is refused, and nothing is distributed', async () => {
+  const plain = await createTestStore(inject('postgresUrl'));
+  await addClusterFunctions(plain.sql);
+  const sql = postgres(plain.url, { max: 1, onnotice: () => undefined });
+  await expect(distributeOperations(sql)).rejects.toMatchObject({ code: 'XX000' });
+  expect(await sql`select 1 from pg_dist_partition`).toEqual([]);
+  await sql.end();
+  expect(await distributeOperations(plain.sql)).toHaveLength(7);
+  await plain.close();
 });
 
 test('the roles of the apps print times in UTC on every node', async () => {

@@ -1,12 +1,26 @@
 import { UserError } from '@keywarden/runtime';
 import type postgres from 'postgres';
+import { isCluster } from './cluster.ts';
 import { readRepeatable } from './repeatables.ts';
 import type { Sql } from './sql.ts';
 
 /** The tables that operations are joined with, in the order of their foreign keys. Every node has a copy of them. */
 export const referenceTables = ['project', 'completed_walk'] as const;
-/** Tables whose rows of one project are on one node. docs/adr/0017 lists what statements on them must observe. */
-export const distributedTables = ['operation', 'operation_version', 'operation_pruned'] as const;
+/**
+ * Tables whose rows of one project are on one node, so that a transaction on them becomes visible there as a whole: a claim of coverage must not be
+ * visible before the operations that it claims. docs/adr/0017 lists what statements on them must observe.
+ */
+export const distributedTables = [
+  'operation',
+  'operation_version',
+  'operation_pruned',
+  'operation_coverage',
+  'open_walk',
+] as const;
+
+/** Shards for each node that holds some, and the fewest: docs/adr/0025. */
+const shardsPerNode = 4;
+const fewestShards = 8;
 
 /**
  * Distributes the operations of a migrated store by project. Returns the tables that were not distributed before; distributed ones stay
@@ -29,7 +43,7 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
       "The coordinator is not a node of its own cluster, so it cannot join its local tables with reference tables; run select citus_set_coordinator_host('its address') there.",
       { exit: 2 },
     );
-  const distributed = await sql.begin(async (tx) => {
+  const distributed: string[] = await sql.begin(async (tx) => {
     const missing: string[] = [];
     for (const table of referenceTables) if (!(await isPlaced(tx, table, 'copied'))) missing.push(table);
     for (const table of distributedTables) if (!(await isPlaced(tx, table, 'distributed'))) missing.push(table);
@@ -38,9 +52,11 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
     await tx`alter table keywarden.completed_walk drop constraint if exists completed_walk_project_number_fkey`;
     for (const table of missing) {
       const name = `keywarden.${table}`;
-      const beside = table === 'operation' ? 'none' : 'keywarden.operation';
       if (referenceTables.some((each) => each === table)) await tx`select create_reference_table(${name})`;
-      else await tx`select create_distributed_table(${name}, 'project_number', colocate_with => ${beside})`;
+      else if (table === 'operation')
+        await tx`
+          select create_distributed_table(${name}, 'project_number', colocate_with => 'none', shard_count => ${await countShards(tx)}::int)`;
+      else await tx`select create_distributed_table(${name}, 'project_number', colocate_with => 'keywarden.operation')`;
     }
     await tx`
       alter table keywarden.completed_walk
@@ -49,13 +65,35 @@ export async function distributeOperations(sql: Sql): Promise<string[]> {
     return missing;
   });
   // Without this the coordinator keeps the rows that it had before. They would cost space, and nothing reads them.
-  for (const table of keptLocally.filter((each) => distributed.some((name) => name === each)))
+  for (const table of keptLocally.filter((each) => distributed.includes(each)))
     await sql`select truncate_local_data_after_distributing_table(${`keywarden.${table}`})`;
   return distributed;
 }
 
 /** Tables whose rows the coordinator keeps after they are distributed. */
-const keptLocally = ['operation', 'operation_version', 'operation_pruned', 'project'];
+const keptLocally = [...distributedTables, 'project'];
+
+/**
+ * Lists, in words, the tables that a cluster keeps on its coordinator although this version distributes them. A cluster of an earlier version has some
+ * until `migrate --citus` runs.
+ */
+export async function listMisplacedTables(sql: Sql): Promise<string[]> {
+  if (!(await isCluster(sql))) return [];
+  const rows = await sql`select relname as name from pg_catalog.pg_dist_partition join pg_class on oid = logicalrelid`;
+  const placed = rows.map(({ name }) => String(name));
+  const missing = [...referenceTables, ...distributedTables].filter((table) => !placed.includes(table));
+  if (missing.length === 0) return [];
+  return [
+    `the cluster has ${missing.join(', ')} on its coordinator only, so coverage may claim operations a minute before they are visible; stop the apps and run keywarden migrate --citus`,
+  ];
+}
+
+/** Returns the number of shards that fits the cluster. */
+async function countShards(tx: postgres.TransactionSql): Promise<number> {
+  const [nodes] = await tx`
+    select count(*)::int as n from pg_catalog.pg_dist_node where isactive and shouldhaveshards and noderole = 'primary'`;
+  return Math.max(fewestShards, shardsPerNode * Number(nodes?.n));
+}
 
 /**
  * Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way.

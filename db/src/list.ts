@@ -3,27 +3,24 @@ import { PgDialect } from 'drizzle-orm/pg-core';
 import type { ParameterOrJSON } from 'postgres';
 import type { z } from 'zod';
 import type { Fields } from './item.ts';
+import { type ListRow, mergeOrdered, type Order, type Position } from './merge.ts';
+
+export type { Position };
 
 /** The source of reads: the store, or a snapshot of it. */
 export interface Reader {
   execute(statement: SQL): PromiseLike<Record<string, unknown>[]>;
+  /** Returns whether operations are distributed over several nodes. Absent where nothing asks. */
+  isCluster?(): Promise<boolean>;
 }
-
-/** The position of a page in a list: the values of its last row's sort columns, as text. */
-export type Position = string[];
 
 export interface PageRequest {
   limit: number;
   after: Position | null;
 }
 
-interface OrderColumn {
-  by: SQL;
-  type: 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int';
-}
-
 /** A query that returns rows of JSON, in an order whose last column is unique. */
-export interface Query {
+export interface Query extends Order {
   /** The tables and their joins; only the joins if `rows` is given. */
   from: SQL;
   /**
@@ -31,11 +28,14 @@ export interface Query {
    * query then reads only the page.
    */
   rows?: SQL;
+  /**
+   * The same query in parts, each bound to one node of a cluster. The parts are read separately and merged, so that no node must collect the rows of
+   * all others first.
+   */
+  parts?: Query[];
   /** The fields of an item by name, in order. For lists that are read by the thousand, its JSON as text. */
   item: Record<string, SQL> | SQL;
   where: (SQL | undefined)[];
-  order: OrderColumn[];
-  direction: 'asc' | 'desc';
 }
 
 /**
@@ -57,13 +57,49 @@ export interface Page {
  * Returns one page. A single row comparison selects it, which an index serves at any depth. One extra row shows whether a next page exists.
  */
 export async function readPage(db: Reader, list: Query, { limit, after }: PageRequest): Promise<Page> {
-  const rows = await db.execute(select(list, { limit: limit + 1, after }));
+  const rows = await readRows(db, list, { limit: limit + 1, after });
   const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
   return {
-    items: shown.map((row) => String(row.item)),
-    next: last === undefined ? null : list.order.map((_column, index) => String(last[`at${index}`])),
+    items: shown.map(({ item }) => item),
+    next: rows.length > limit ? (shown.at(-1)?.at ?? null) : null,
   };
+}
+
+/** Returns the first rows after a position. */
+async function readRows(db: Reader, list: Query, request: PageRequest): Promise<ListRow[]> {
+  if (list.parts === undefined) return (await db.execute(select(list, request))).map((row) => toListRow(list, row));
+  const pulls = list.parts.map((part) => pullPages(db, part, { ...request, first: request.limit }));
+  const rows: ListRow[] = [];
+  for await (const merged of mergeOrdered(pulls, list)) {
+    rows.push(...merged);
+    if (rows.length >= request.limit) break;
+  }
+  return rows.slice(0, request.limit);
+}
+
+/**
+ * Returns a function that reads the next rows of a list, each time after the last row that it returned: first `first` rows, then `limit` at a time.
+ */
+export function pullPages(
+  db: Reader,
+  list: Query,
+  { first, limit, after }: PageRequest & { first: number },
+): () => Promise<ListRow[]> {
+  let at = after;
+  let size = first;
+  let isEnd = false;
+  return async () => {
+    if (isEnd) return [];
+    const rows = (await db.execute(select(list, { limit: size, after: at }))).map((row) => toListRow(list, row));
+    isEnd = rows.length < size;
+    at = rows.at(-1)?.at ?? at;
+    size = limit;
+    return rows;
+  };
+}
+
+function toListRow({ order }: Query, row: Record<string, unknown>): ListRow {
+  return { item: String(row.item), at: order.map((_column, index) => String(row[`at${index}`])) };
 }
 
 /**
@@ -132,20 +168,21 @@ export function select(
   const columns = is(item, SQL)
     ? []
     : Object.entries(item).map(([name, value]) => sql`${value} as ${sql.identifier(name)}`);
-  const tests = [...where, afterPosition(order, direction, after)].filter((test) => test !== undefined);
+  const tests = [...where, afterPosition({ order, direction }, after)].filter((test) => test !== undefined);
   const turn = sql.raw(direction);
   const ordered = sql`order by ${sql.join(
     order.map(({ by }) => sql`${by} ${turn}`),
     sql`, `,
   )}`;
-  const page = sql`where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)} ${ordered} limit ${limit}`;
+  const most = limit === null ? sql`` : sql`limit ${limit}`;
+  const page = sql`where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)} ${ordered} ${most}`;
   return sql`select ${sql.join(positions, sql`, `)}, ${json} as item
     from ${rows === undefined ? sql`` : sql`(select o.* from ${rows} ${page}) o`} ${from}
       ${columns.length === 0 ? sql`` : sql`cross join lateral (select ${sql.join(columns, sql`, `)}) _item`}
     ${rows === undefined ? page : ordered}`;
 }
 
-function afterPosition(order: OrderColumn[], direction: Query['direction'], after: Position | null): SQL | undefined {
+function afterPosition({ order, direction }: Order, after: Position | null): SQL | undefined {
   if (after === null) return undefined;
   const left = sql.join(
     order.map(({ by }) => by),

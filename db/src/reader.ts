@@ -1,3 +1,4 @@
+import { isCluster } from './cluster.ts';
 import { type Reader, toStatement } from './list.ts';
 import type { Sql } from './sql.ts';
 
@@ -7,6 +8,7 @@ import type { Sql } from './sql.ts';
  */
 export function readOver(pool: Sql, signal?: AbortSignal): Reader {
   return {
+    isCluster: async () => await isCluster(pool),
     async execute(statement) {
       const { text, params } = toStatement(statement);
       const options = { prepare: isHot(text) };

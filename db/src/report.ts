@@ -1,3 +1,4 @@
+export { findShards, isCluster } from './cluster.ts';
 export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
 export {
   type HoleReason,

@@ -1,6 +1,8 @@
 import { sql as fragment, type SQL } from 'drizzle-orm';
 import type postgres from 'postgres';
-import { type Query, type Reader, select, toStatement } from './list.ts';
+import { isCluster } from './cluster.ts';
+import { pullPages, type Query, type Reader, select, toStatement } from './list.ts';
+import { mergeOrdered } from './merge.ts';
 import type { Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
@@ -19,6 +21,8 @@ const batch = 1000;
  * lost between two reads. An incomplete answer would look complete.
  */
 export async function openSnapshot(sql: Sql): Promise<Snapshot> {
+  // Asked before the transaction takes the connection, which may be the pool's last.
+  const hasNodes = await isCluster(sql);
   const opened = Promise.withResolvers<postgres.TransactionSql>();
   const closing = Promise.withResolvers<void>();
   const ended = sql.begin('isolation level repeatable read read only', async (tx) => {
@@ -31,11 +35,11 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
   });
   // The transaction rejects when its connection is lost. Its running statement may then wait forever.
   let lost: { error: unknown } | undefined;
-  let refuse: ((error: unknown) => void) | undefined;
+  const running = new Set<(error: unknown) => void>();
   ended.catch((error: unknown) => {
     lost = { error };
     opened.reject(error);
-    refuse?.(error);
+    for (const refuse of running) refuse(error);
   });
   const tx = await opened.promise;
   // Not a race with a promise that lives as long as the stream: that promise would keep the rows of every race.
@@ -43,14 +47,19 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     if (lost !== undefined) throw lost.error;
     const { text, params } = toStatement(statement);
     const answer = Promise.withResolvers<Record<string, unknown>[]>();
-    refuse = answer.reject;
+    running.add(answer.reject);
     tx.unsafe(text, params).then(answer.resolve, answer.reject);
-    return await answer.promise;
+    return await answer.promise.finally(() => running.delete(answer.reject));
   };
   let cursors = 0;
+  const reader: Reader = { execute: run, isCluster: () => Promise.resolve(hasNodes) };
   return {
-    execute: run,
+    ...reader,
     async *stream(list) {
+      if (list.parts !== undefined) {
+        yield* streamParts(reader, list, list.parts);
+        return;
+      }
       cursors += 1;
       const name = `stream_${cursors}`;
       await run(fragment`declare ${fragment.identifier(name)} no scroll cursor for ${select(list)}`);
@@ -68,4 +77,13 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
       await ended.catch(() => undefined);
     },
   };
+}
+
+/**
+ * Streams a list from its parts. A cluster collects the whole result of a cursor before it returns the first row, so the parts are read by pages.
+ */
+async function* streamParts(reader: Reader, list: Query, parts: Query[]): AsyncGenerator<string[]> {
+  const first = Math.ceil(batch / parts.length);
+  const pulls = parts.map((part) => pullPages(reader, part, { first, limit: batch, after: null }));
+  for await (const rows of mergeOrdered(pulls, list)) yield rows.map(({ item }) => item);
 }

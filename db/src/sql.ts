@@ -51,6 +51,7 @@ export const sqlState = {
   checkViolation: '23514',
   insufficientPrivilege: '42501',
   lockNotAvailable: '55P03',
+  uniqueViolation: '23505',
 } as const;
 
 /** Returns whether Postgres refused a row because of its content: SQLSTATE classes 22 and 23. */

@@ -8,7 +8,8 @@ import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
 import type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
 
-export { distributeOperations } from './citus.ts';
+export { distributeOperations, listMisplacedTables } from './citus.ts';
+export { assertNodesAnswer } from './cluster.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';

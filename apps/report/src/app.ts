@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { pingStore } from '@keywarden/db/report';
-import { assertCurrent, type Sql } from '@keywarden/db/store';
+import { assertCurrent, assertNodesAnswer, type Sql } from '@keywarden/db/store';
 import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
@@ -167,6 +167,7 @@ async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
   try {
     await assertCurrent(sql);
     await pingStore(sql);
+    await assertNodesAnswer(sql);
     return null;
   } catch (error) {
     log.warn({ err: error }, 'the report is not ready');

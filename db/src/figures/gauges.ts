@@ -1,3 +1,4 @@
+import { listNodes } from '../cluster.ts';
 import type { Sql } from '../sql.ts';
 
 /** One metric value with the labels that identify it. */
@@ -9,6 +10,7 @@ export interface Gauge {
 
 /** The metrics and their meanings. Times are the database's; those of coverage are the control plane's. */
 export const gauges = {
+  keywarden_store_node_up: 'Whether each node of the store’s cluster answers its coordinator; absent on one server',
   keywarden_sync_age_seconds: 'Time since the last finished pass of each kind through each connection',
   keywarden_operations_unknown_age_seconds:
     'Age of the oldest gap in the coverage of a connection’s walked projects that the control plane can still fill',
@@ -27,14 +29,23 @@ export const gauges = {
 } as const;
 type GaugeName = keyof typeof gauges;
 
-/** Returns the metrics of the store's current state. */
+/** Returns the metrics of the store's current state. If a node of its cluster does not answer, only that is known. */
 export async function readGauges(sql: Sql): Promise<Gauge[]> {
+  const nodes = await listNodes(sql);
+  const up = nodes.map(({ name, answers }): Gauge => {
+    return { name: 'keywarden_store_node_up', labels: { node: name }, value: answers ? 1 : 0 };
+  });
+  return nodes.every(({ answers }) => answers) ? [...up, ...(await readRecords(sql))] : up;
+}
+
+/** Returns the metrics that the store's records give. */
+async function readRecords(sql: Sql): Promise<Gauge[]> {
   const rows = await sql`
     with live as (
       select c.name as connection, p.number, p.created_at, p.walked_at, cp.at, v.known
       from keywarden.connection c join keywarden.control_plane_now cp on cp.control_plane_number = c.control_plane_number
         join keywarden.project p on p.control_plane_number = c.control_plane_number
-        left join keywarden.operation_coverage v on v.project_number = p.number
+        left join (select project_number, known from keywarden.operation_coverage offset 0) v on v.project_number = p.number
       where c.removed_at is null and p.missing_since is null
     )
     select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,

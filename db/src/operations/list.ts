@@ -80,12 +80,14 @@ export async function findProjectNumbers(
   return rows.map((row) => String(row.number));
 }
 
-/** Lists operations, newest first, of all projects or some. */
+/** Lists operations, newest first, of all projects or some. `shards` has the same projects by the shard of a cluster. */
 export function operationList(
   filter: Omit<OperationFilter, 'projectId'>,
   projects: string[] | null,
+  shards: string[][] = [],
 ): List<typeof operationItem> {
   return {
+    ...(shards.length > 1 && { parts: shards.map((own) => operationList(filter, own)) }),
     schema: operationItem,
     rows: sql`keywarden.operation o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,

@@ -1,7 +1,8 @@
 import { compareInstants, secondOf } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
+import { codeOf } from '@keywarden/runtime';
 import { type Lease, withFence } from '../locks.ts';
-import { lastOfEach, packExtra, type Sql, toArray, toJson } from '../sql.ts';
+import { lastOfEach, packExtra, type Sql, sqlState, toArray, toJson } from '../sql.ts';
 import { withPartitions } from './partitions.ts';
 
 /** A proof that every operation of a project between two times is stored (A2). `below` is excluded. */
@@ -42,7 +43,14 @@ export interface OperationPage {
  */
 export async function saveOperationPage(sql: Sql, page: OperationPage): Promise<{ inserted: number; changed: number }> {
   const createdAts = page.operations.map(({ createdAt }) => createdAt);
-  return await withPartitions(sql, createdAts, async () => await write(sql, page));
+  return await withPartitions(sql, createdAts, async () => {
+    // On a cluster, a page whose commit was cut becomes visible on its node a minute late. A page of the same rows waits for it, then meets them as
+    // duplicates. Written again, it sees them.
+    return await write(sql, page).catch(async (error: unknown) => {
+      if (codeOf(error) !== sqlState.uniqueViolation) throw error;
+      return await write(sql, page);
+    });
+  });
 }
 
 async function write(

@@ -56,10 +56,9 @@ export async function listProjectsToWalk(
   const holeAt = raw<string | null>`(
     select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
       select tstzmultirange(tstzrange(least(bottom, top), top, '[)')) - known as holes from (
-        select coalesce(c.known, '{}') as known,
-          greatest(upper(c.known), ${project.walkedAt} - ${overlapMs / 1000} * interval '1 second') as top,
+        select coalesce(covered.known, '{}') as known,
+          greatest(upper(covered.known), ${project.walkedAt} - ${overlapMs / 1000} * interval '1 second') as top,
           greatest(${endedAt}, ${project.createdAt}, ${servedSince}::timestamptz) as bottom
-        from (select 1) one left join keywarden.operation_coverage c on c.project_number = ${project.number}
       ) bounds
     ) found
     where ${project.walkedAt} is not null and not isempty(holes)
@@ -78,11 +77,24 @@ export async function listProjectsToWalk(
       createdAt: project.createdAt,
       walkedAt: project.walkedAt,
       deletedAt: project.deletedAt,
-      openWalk: { beganAt: openWalk.beganAt, floor: openWalk.floor, cursor: openWalk.cursor, below: openWalk.below },
+      openWalk: {
+        beganAt: raw<string>`walk.began_at`.mapWith(openWalk.beganAt),
+        floor: raw<string | null>`walk.floor`.mapWith(openWalk.floor),
+        cursor: raw<string | null>`walk.cursor`,
+        below: raw<string>`walk.below`.mapWith(openWalk.below),
+      },
       holeAt,
     })
     .from(project)
-    .leftJoin(openWalk, eq(openWalk.projectNumber, project.number))
+    // Both are cut first for a cluster (docs/adr/0017).
+    .leftJoin(
+      raw`(select project_number, known from keywarden.operation_coverage offset 0) covered`,
+      raw`covered.project_number = ${project.number}`,
+    )
+    .leftJoin(
+      raw`(select project_number, began_at, floor, cursor, below from keywarden.open_walk offset 0) walk`,
+      raw`walk.project_number = ${project.number}`,
+    )
     .where(
       and(
         eq(project.controlPlaneNumber, controlPlane),
@@ -91,7 +103,10 @@ export async function listProjectsToWalk(
       ),
     )
     .orderBy(desc(isActive), raw`${project.walkedAt} nulls first`, asc(project.number));
-  return rows;
+  return rows.map(({ openWalk: { cursor, ...walk }, ...row }) => ({
+    ...row,
+    openWalk: cursor === null ? null : { cursor, ...walk },
+  }));
 }
 
 /** Records that a walk looks for the holes of a project's coverage, at this time of the control plane. */

@@ -70,9 +70,11 @@ export function codeOf(error: unknown): string {
 
 /**
  * Returns whether the database, or a node of its cluster, cannot be reached or takes no more connections, so that a retry may help. Source: Postgres's
- * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes.
+ * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes. Citus also gives XX000 for a
+ * node that it has lost.
  */
-export const isStoreUnavailable = (error: unknown): boolean => /^(ECONN|CONNECT|57P|08|53300)/.test(codeOf(error));
+export const isStoreUnavailable = (error: unknown): boolean =>
+  /^(ECONN|CONNECT|57P|08|53300|XX000)/.test(codeOf(error));
 
 /** Returns one sentence that names the Deno permission to grant, or null for any other error. */
 export function deniedByDeno(error: unknown): string | null {

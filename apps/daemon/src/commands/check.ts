@@ -1,6 +1,12 @@
 import { dirname, join } from 'node:path';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
-import { isEncrypted, listUnsafeSettings, openStore } from '@keywarden/db/store';
+import {
+  assertNodesAnswer,
+  isEncrypted,
+  listMisplacedTables,
+  listUnsafeSettings,
+  openStore,
+} from '@keywarden/db/store';
 import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
@@ -42,7 +48,7 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
       await requireAppLogin({ store, environment });
       enforcement = await describeEnforcement(config, { store, environment });
       approvals = await describeApprovals(config, { store, environment });
-      unsafe = await listUnsafeSettings(store.sql);
+      unsafe = [...(await listUnsafeSettings(store.sql)), ...(await listMisplacedTables(store.sql))];
       exposures = listExposures({
         databaseUrl: environment.DATABASE_URL,
         isEncrypted: await isEncrypted(store.sql),
@@ -50,6 +56,7 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
       });
       suspectScopes = await listSuspectScopes(store.sql);
       lasting = await listLastingTokens(store.db);
+      await assertNodesAnswer(store.sql);
     } finally {
       await store.close();
     }

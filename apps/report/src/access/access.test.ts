@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createToken, listTokens } from '@keywarden/db/daemon';
 import { createLogger } from '@keywarden/runtime';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { addClusterFunctions } from '@keywarden/testkit/store/cluster-functions';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
@@ -220,6 +221,20 @@ test('the probe does not hang with a dead connection to the store: it reports th
   } finally {
     process.kill(Number(backend?.pid), 'SIGCONT');
   }
+});
+
+test('the probe names a node of the store’s cluster that does not answer', async () => {
+  const cluster = await createTestStore(inject('postgresUrl'));
+  await addClusterFunctions(cluster.sql);
+  await cluster.sql`insert into pg_dist_partition values ('keywarden.operation', 'h', 's')`;
+  await cluster.sql`insert into pg_dist_node (groupid, nodename, answers) values (1, 'worker-1', true), (2, 'worker-2', false)`;
+  const transport = { isTls: false, proxies: [] };
+  const { sql } = await cluster.as('keywarden_report');
+  const app = createApp({ requestsPerMinute, sql, log, marks, now: Date.now, transport, peerOf: () => '127.0.0.1' });
+  const answer = await app.request('/readyz');
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ why: expect.stringMatching(/ gets no answer from worker-2:5432; /) });
+  await cluster.close();
 });
 
 test('the answer to a store failure has a code and a request id, and nothing of the query', async () => {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type Reader, readOver } from '@keywarden/db/report';
+import { isCluster, type Reader, readOver } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { clientGone, Problem } from '../problem.ts';
@@ -47,7 +47,10 @@ export function createLimits({
   const unlimited = readOver(light);
   return {
     sharedReader: readOver(heavy),
-    reader: { execute: (statement) => (scope.getStore() ?? unlimited).execute(statement) },
+    reader: {
+      execute: (statement) => (scope.getStore() ?? unlimited).execute(statement),
+      isCluster: async () => await isCluster(light),
+    },
     async run(request, token, work) {
       await takeOne(rate, token, requestsPerMinute);
       const kind = classOf(request.url);

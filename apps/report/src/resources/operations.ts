@@ -1,6 +1,7 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import {
   findProjectNumbers,
+  findShards,
   operationBucket,
   operationBucketList,
   operationItem,
@@ -59,8 +60,10 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     access,
     item: operationItem,
     filters,
-    list: async ({ db: reader, query, organizations }) =>
-      operationList(query, await findProjectNumbers(reader, { projectId: query.projectId, organizations })),
+    list: async ({ db: reader, query, organizations }) => {
+      const projects = await findProjectNumbers(reader, { projectId: query.projectId, organizations });
+      return operationList(query, projects, await findShards(reader, projects));
+    },
     page: {
       title: 'Operations',
       fields: {

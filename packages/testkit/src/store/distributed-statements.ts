@@ -92,10 +92,13 @@ function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse):
   }
   if (items.filter((item) => 'RangeVar' in item && isDistributed(item.RangeVar.relname ?? '')).length > 1)
     refuse('distributed tables are joined');
+  if ((select.fromClause ?? []).some(isInnerSideDistributed)) refuse('distributed rows are optional in an outer join');
   if (subqueriesOf(expressionsOf(select)).length > 0) refuse('a subquery runs for each distributed row');
   if (select.lockingClause !== undefined) refuse('distributed rows are locked');
   if (path.some(({ as, isLateral }) => as === 'expression' || isLateral))
     refuse('distributed rows are queried for each row of another item');
+  if (items.some(isOfOperations) && ![select, ...path.map(({ within }) => within)].some(isBounded))
+    refuse('rows of several projects are gathered without a limit');
   let isCut = isCutting(select);
   for (const { within, as, isAlone } of path.toReversed()) {
     if (as === 'from' && !isAlone) {
@@ -110,6 +113,37 @@ function check(select: SelectStmt, items: Node[], path: Step[], refuse: Refuse):
 function isCutting({ limitCount, limitOffset, groupClause }: SelectStmt): boolean {
   return limitCount !== undefined || limitOffset !== undefined || groupClause !== undefined;
 }
+
+/** Tables with many rows of a project. The others have one or few. */
+function isOfOperations(item: Node): boolean {
+  return 'RangeVar' in item && ['operation', 'operation_version'].includes(inner(item.RangeVar.relname ?? ''));
+}
+
+/** Returns whether the result has few rows: a page, a group for each value, or one row of sums. A cluster refuses to collect any number of rows. */
+function isBounded({ limitCount, groupClause, targetList }: SelectStmt): boolean {
+  const targets = targetList ?? [];
+  return (
+    limitCount !== undefined || groupClause !== undefined || (targets.length > 0 && targets.every(isAggregateOnly))
+  );
+}
+
+const aggregates = ['count', 'sum', 'min', 'max', 'avg'];
+
+function isAggregateOnly(target: Node): boolean {
+  const names = partsOf(target, ['FuncCall']).map((call) => JSON.stringify((call as { funcname?: unknown }).funcname));
+  return names.some((name) => aggregates.some((aggregate) => name.includes(`"${aggregate}"`)));
+}
+
+/** Returns whether a join keeps rows of other tables that have no match among distributed rows. */
+function isInnerSideDistributed(item: Node): boolean {
+  if (!('JoinExpr' in item)) return false;
+  const { jointype, larg, rarg } = item.JoinExpr;
+  const [isLeft, isRight] = [larg, rarg].map((side) => side !== undefined && itemsOf(side).some(isDistributedItem));
+  if (jointype === 'JOIN_LEFT' && isRight && !isLeft) return true;
+  return [larg, rarg].some((side) => side !== undefined && isInnerSideDistributed(side));
+}
+
+const isDistributedItem = (item: Node) => 'RangeVar' in item && isDistributed(item.RangeVar.relname ?? '');
 
 /** Returns the items of a FROM, without their joins. */
 function itemsOf(item: Node): Node[] {
@@ -184,4 +218,25 @@ function partsOf(tree: unknown, kinds: string[]): unknown[] {
     ...(kinds.includes(kind) ? [part] : []),
     ...partsOf(part, kinds),
   ]);
+}
+
+/**
+ * Lists the tables that a transaction on distributed tables changes elsewhere. If the commit of a node is cut, such a change is visible a minute before
+ * the rows that it is about.
+ */
+export function findChangesElsewhere(tables: string[]): string[] {
+  return tables.some(isDistributed) ? tables.filter((table) => !isDistributed(table) && !isReference(table)) : [];
+}
+
+/**
+ * Lists what a cluster refuses in the body of a function: a second change of distributed tables in one transaction, after a first that ran on all nodes
+ * in parallel.
+ */
+export function findParallelChanges(body: string): string[] {
+  const changes = [...body.matchAll(/\b(drop table|alter table|delete from|update|truncate) [^;]*;/g)]
+    .map(([change]) => change)
+    .filter((change) => distributedTables.some((table) => new RegExp(`\\b${table}\\b`).test(change)))
+    .filter((change) => !/project_number = project\b/.test(change));
+  const isSequential = body.includes("set_config('citus.multi_shard_modify_mode', 'sequential', true)");
+  return changes.length > 1 && !isSequential ? changes : [];
 }

@@ -1,0 +1,65 @@
+import { UserError } from '@keywarden/runtime';
+import { sql as fragment } from 'drizzle-orm';
+import type { Reader } from './list.ts';
+import type { Sql } from './sql.ts';
+
+// What the apps must know of a Citus cluster. On one server, nothing here has an effect.
+
+const found = new WeakMap<Sql, Promise<boolean>>();
+
+/** Returns whether the store's operations are distributed over the nodes of a cluster. Each pool asks once, because `migrate --citus` runs while the apps are stopped. */
+export async function isCluster(sql: Sql): Promise<boolean> {
+  const asked = found.get(sql) ?? askWhetherCluster(sql);
+  found.set(sql, asked);
+  return await asked.catch((error: unknown) => {
+    found.delete(sql);
+    throw error;
+  });
+}
+
+async function askWhetherCluster(sql: Sql): Promise<boolean> {
+  const [citus] = await sql`select to_regclass('pg_catalog.pg_dist_partition') is not null as is_there`;
+  if (citus?.is_there !== true) return false;
+  const [operations] = await sql`
+    select exists (select from pg_catalog.pg_dist_partition where logicalrelid = 'keywarden.operation'::regclass) as are_distributed`;
+  return operations?.are_distributed === true;
+}
+
+/**
+ * Returns projects by the shard that has their operations, as numbers in the store; null as `projects` means all. Returns an empty list where there is
+ * nothing to divide: on one server, and for a single project.
+ */
+export async function findShards(db: Reader, projects: string[] | null): Promise<string[][]> {
+  if (projects?.length === 1 || (await db.isCluster?.()) !== true) return [];
+  const rows = await db.execute(fragment`
+    select number::text as project, get_shard_id_for_distribution_column('keywarden.operation', number)::text as shard from keywarden.project
+    where ${projects === null ? fragment`true` : fragment`number = any(${fragment.param(projects)}::bigint[])`} order by number`);
+  const shards = Map.groupBy(rows, ({ shard }) => String(shard));
+  return [...shards.values()].map((own) => own.map(({ project }) => String(project)));
+}
+
+/** A node of a cluster beside its coordinator. */
+export interface ClusterNode {
+  /** `host:port`. */
+  name: string;
+  answers: boolean;
+}
+
+/** Lists the nodes of the cluster beside its coordinator. On one server the list is empty. */
+export async function listNodes(sql: Sql): Promise<ClusterNode[]> {
+  if (!(await isCluster(sql))) return [];
+  const rows = await sql`
+    select nodename || ':' || nodeport as name, success as answers from run_command_on_workers('select 1') order by 1`;
+  return rows.map(({ name, answers }) => ({ name: String(name), answers: answers === true }));
+}
+
+/** Throws a UserError that names the nodes of the cluster that do not answer. */
+export async function assertNodesAnswer(sql: Sql): Promise<void> {
+  const silent = (await listNodes(sql)).filter(({ answers }) => !answers).map(({ name }) => name);
+  if (silent.length === 0) return;
+  throw new UserError(
+    'store',
+    `The coordinator of the store's cluster gets no answer from ${silent.join(' and ')}; start what is stopped, and check the network between them.`,
+    { canRetry: true },
+  );
+}
