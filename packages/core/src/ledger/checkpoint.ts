@@ -1,0 +1,38 @@
+import { type Hash, hashSize, type TreeHead } from './merkle.ts';
+import { decodeBase64 } from './note.ts';
+
+// c2sp.org/tlog-checkpoint: the text of a note that states a log's size and root.
+
+/** A log's tree at one size. `origin` identifies the log. */
+export interface Checkpoint extends TreeHead {
+  origin: string;
+}
+
+/** Returns a checkpoint as the text of a note. */
+export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${encodeHash(root)}\n`;
+}
+
+/** Reads the text of a note. Returns null for a text that is no checkpoint. Further lines are left out: nothing of ours has them. */
+export function parseCheckpoint(text: string): Checkpoint | null {
+  const [origin, size, root] = text.split('\n');
+  const hash = decodeHash(root);
+  if (origin === undefined || origin === '' || hash === null || !text.endsWith('\n')) return null;
+  const number = parseSize(size);
+  return number === null ? null : { origin, size: number, root: hash };
+}
+
+/** Reads a size or an index: digits without a leading zero, below 2^53. */
+export function parseSize(text: string | undefined): number | null {
+  const number = /^(0|[1-9]\d{0,15})$/.test(text ?? '') ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : null;
+}
+
+export function encodeHash(hash: Hash): string {
+  return Buffer.from(hash).toString('base64');
+}
+
+export function decodeHash(text: string | undefined): Hash | null {
+  const bytes = decodeBase64(text);
+  return bytes?.length === hashSize ? bytes : null;
+}

@@ -1,0 +1,39 @@
+export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
+export {
+  emptyRoot,
+  type Hash,
+  hashLeaf,
+  isConsistent,
+  isIncluded,
+  isSameHash,
+  type LeafRange,
+  rangesOfConsistency,
+  rangesOfInclusion,
+  rootOfLeaves,
+  type TreeHead,
+} from './merkle.ts';
+export {
+  createSigningKey,
+  type OpenedNote,
+  openNote,
+  parseSigningKey,
+  parseVerifier,
+  type Signer,
+  signatureLines,
+  signNote,
+  splitNote,
+  type Verifier,
+} from './note.ts';
+export { formatProof, parseProof, type TlogProof } from './proof.ts';
+export {
+  edgeOf,
+  growTree,
+  hashRanges,
+  packEntries,
+  parseTilePath,
+  type Tile,
+  type TileCoordinates,
+  tilePath,
+  tilesOf,
+  unpackEntries,
+} from './tiles.ts';

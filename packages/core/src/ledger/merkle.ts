@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+
+// The Merkle tree of RFC 6962, section 2.1: SHA-256, leaves and inner nodes hashed with different first bytes. A hash is 32 bytes. Sizes and indexes are
+// whole numbers below 2^53.
+
+export type Hash = Uint8Array;
+
+/** Bytes of a hash. */
+export const hashSize = 32;
+
+/** The leaves from `from` to `to`, which is excluded. */
+export interface LeafRange {
+  from: number;
+  to: number;
+}
+
+/** Reads the hash of a complete subtree: of the leaves `index * 2^level` to `(index + 1) * 2^level`. */
+export type ReadNode = (level: number, index: number) => Hash;
+
+const leafPrefix = Uint8Array.of(0);
+const nodePrefix = Uint8Array.of(1);
+
+/** Returns the hash of a leaf. */
+export function hashLeaf(leaf: Uint8Array | string): Hash {
+  return createHash('sha256').update(leafPrefix).update(leaf).digest();
+}
+
+/** Returns the hash of an inner node. */
+export function hashChildren(left: Hash, right: Hash): Hash {
+  return createHash('sha256').update(nodePrefix).update(left).update(right).digest();
+}
+
+/** The root of the tree without a leaf. */
+export const emptyRoot: Hash = createHash('sha256').digest();
+
+/** Returns the root of the tree of these leaf hashes, in constant memory. */
+export function rootOfLeaves(leafHashes: Iterable<Hash>): Hash {
+  // The complete subtrees on the right edge, the largest first: one for each bit of the size.
+  const edge: { level: number; hash: Hash }[] = [];
+  for (const leaf of leafHashes) {
+    let [level, hash] = [0, leaf];
+    for (let left = edge.at(-1); left?.level === level; left = edge.at(-1)) {
+      hash = hashChildren(left.hash, hash);
+      level += 1;
+      edge.pop();
+    }
+    edge.push({ level, hash });
+  }
+  return edge.length === 0
+    ? emptyRoot
+    : edge.map(({ hash }) => hash).reduceRight((right, left) => hashChildren(left, right));
+}
+
+/** Returns the hash of a range of leaves, as the tree of those leaves alone. The range is one that a proof of this file contains. */
+export function hashRange({ from, to }: LeafRange, readNode: ReadNode): Hash {
+  const size = to - from;
+  const split = largestPowerBelow(size);
+  // A complete subtree.
+  if (split * 2 === size || size === 1) return readNode(Math.log2(size), from / size);
+  return hashChildren(hashRange({ from, to: from + split }, readNode), hashRange({ from: from + split, to }, readNode));
+}
+
+/** Returns the complete subtrees that make up a range, as `hashRange` reads them. */
+export function nodesOf({ from, to }: LeafRange): { level: number; index: number }[] {
+  const nodes: { level: number; index: number }[] = [];
+  const collect: ReadNode = (level, index) => {
+    nodes.push({ level, index });
+    return emptyRoot;
+  };
+  if (to > from) hashRange({ from, to }, collect);
+  return nodes;
+}
+
+/**
+ * Returns the ranges whose hashes prove that a leaf is in a tree, from its sibling up to a child of the root (RFC 6962, 2.1.1). Throws a RangeError for a
+ * leaf outside the tree.
+ */
+export function rangesOfInclusion(index: number, size: number): LeafRange[] {
+  if (!(Number.isSafeInteger(index) && index >= 0 && index < size)) throw new RangeError(`no leaf ${index} of ${size}`);
+  const ranges: LeafRange[] = [];
+  let [from, to] = [0, size];
+  while (to - from > 1) {
+    const middle = from + largestPowerBelow(to - from);
+    if (index < middle) {
+      ranges.push({ from: middle, to });
+      to = middle;
+    } else {
+      ranges.push({ from, to: middle });
+      from = middle;
+    }
+  }
+  return ranges.reverse();
+}
+
+/** Returns the ranges whose hashes prove that a tree continues a smaller one (RFC 6962, 2.1.2). It is empty if either size is the other or zero. */
+export function rangesOfConsistency(oldSize: number, size: number): LeafRange[] {
+  if (!(oldSize >= 0 && oldSize <= size)) throw new RangeError(`no tree of ${oldSize} within ${size}`);
+  if (oldSize === 0 || oldSize === size) return [];
+  const ranges: LeafRange[] = [];
+  let [from, to] = [0, size];
+  // Whether the old tree is the subtree at hand, so that its hash is known.
+  let isWhole = true;
+  while (oldSize < to) {
+    const middle = from + largestPowerBelow(to - from);
+    if (oldSize <= middle) {
+      ranges.push({ from: middle, to });
+      to = middle;
+    } else {
+      ranges.push({ from, to: middle });
+      from = middle;
+      isWhole = false;
+    }
+  }
+  if (!isWhole) ranges.push({ from, to });
+  return ranges.reverse();
+}
+
+/** Returns whether a proof shows that a leaf is at an index of the tree with this size and root (RFC 9162, 2.1.3.2). */
+export function isIncluded(
+  leafHash: Hash,
+  { index, size, root, proof }: { index: number; size: number; root: Hash; proof: Hash[] },
+): boolean {
+  if (!(Number.isSafeInteger(index) && Number.isSafeInteger(size) && index >= 0 && index < size)) return false;
+  let [node, last, hash] = [index, size - 1, leafHash];
+  for (const sibling of proof) {
+    if (last === 0) return false;
+    if (node % 2 === 1 || node === last) {
+      hash = hashChildren(sibling, hash);
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)];
+    } else {
+      hash = hashChildren(hash, sibling);
+    }
+    [node, last] = [half(node), half(last)];
+  }
+  return last === 0 && isSameHash(hash, root);
+}
+
+/** A tree: its number of leaves, and its root. */
+export interface TreeHead {
+  size: number;
+  root: Hash;
+}
+
+/** Returns whether a proof shows that the tree `later` begins with the leaves of the tree `earlier` (RFC 9162, 2.1.4.2). */
+export function isConsistent(earlier: TreeHead, later: TreeHead, proof: Hash[]): boolean {
+  if (!(Number.isSafeInteger(earlier.size) && Number.isSafeInteger(later.size))) return false;
+  if (earlier.size < 0 || earlier.size > later.size) return false;
+  if (earlier.size === later.size) return proof.length === 0 && isSameHash(earlier.root, later.root);
+  if (earlier.size === 0) return proof.length === 0 && isSameHash(earlier.root, emptyRoot);
+  const isPower = largestPowerBelow(earlier.size) * 2 === earlier.size || earlier.size === 1;
+  const [first, ...rest] = isPower ? [earlier.root, ...proof] : proof;
+  if (first === undefined) return false;
+  let [node, last] = [earlier.size - 1, later.size - 1];
+  while (node % 2 === 1) [node, last] = [half(node), half(last)];
+  let [old, now] = [first, first];
+  for (const hash of rest) {
+    if (last === 0) return false;
+    if (node % 2 === 1 || node === last) {
+      [old, now] = [hashChildren(hash, old), hashChildren(hash, now)];
+      while (node % 2 === 0 && node !== 0) [node, last] = [half(node), half(last)];
+    } else {
+      now = hashChildren(now, hash);
+    }
+    [node, last] = [half(node), half(last)];
+  }
+  return last === 0 && isSameHash(old, earlier.root) && isSameHash(now, later.root);
+}
+
+export function isSameHash(a: Hash, b: Hash): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** Sizes may exceed 32 bits, which shifts do not. */
+const half = (value: number): number => Math.floor(value / 2);
+
+/** Returns the largest power of two below a size; 1 for a size of 1. */
+function largestPowerBelow(size: number): number {
+  let power = 1;
+  while (power * 2 < size) power *= 2;
+  return power;
+}

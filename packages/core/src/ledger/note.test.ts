@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest';
+import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
+import { emptyRoot } from './merkle.ts';
+import {
+  createSigningKey,
+  openNote,
+  parseSigningKey,
+  parseVerifier,
+  type Signer,
+  signNote,
+  splitNote,
+} from './note.ts';
+import { formatProof, parseProof } from './proof.ts';
+
+function signerOf(text: string): Signer {
+  const signer = parseSigningKey(text);
+  if (signer === null) throw new Error('no key');
+  return signer;
+}
+
+const log = signerOf(createSigningKey('keywarden.example/log', 'log'));
+const witness = signerOf(createSigningKey('witness.example/w1', 'witness'));
+const text = formatCheckpoint({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
+const note = signNote(text, [log, witness], 1_679_315_147);
+
+test('the example of Go’s own documentation opens, and a changed one does not', () => {
+  const key = parseVerifier('PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW');
+  const message =
+    'If you think cryptography is the answer to your problem,\nthen you don’t know what your problem is.\n'.replaceAll(
+      '’',
+      "'",
+    ) +
+    '\n— PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n';
+  expect(key).not.toBeNull();
+  expect(openNote(message, key === null ? [] : [key])?.signatures).toHaveLength(1);
+  expect(openNote(message.replace('answer', 'Answer'), key === null ? [] : [key])).toBeNull();
+});
+
+test('a checkpoint with a cosignature opens with both keys, or with one of them', () => {
+  expect(openNote(note, [log.verifier, witness.verifier])?.signatures.map(({ by, time }) => [by.name, time])).toEqual([
+    ['keywarden.example/log', null],
+    ['witness.example/w1', 1_679_315_147],
+  ]);
+  expect(openNote(note, [witness.verifier])?.text).toBe(text);
+  expect(parseCheckpoint(text)).toEqual({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
+});
+
+test('keys of the same name are told apart, also while a log has two', () => {
+  const next = signerOf(createSigningKey('keywarden.example/log', 'log'));
+  const both = signNote(text, [log, next], 0);
+  expect(openNote(both, [next.verifier])?.signatures).toHaveLength(1);
+  expect(openNote(both, [log.verifier])?.signatures).toHaveLength(1);
+  expect(openNote(note, [next.verifier])).toBeNull();
+});
+
+test.each([
+  ['another text', (each: string) => each.replace('\n7\n', '\n8\n')],
+  ['no signature', () => `${text}\n`],
+  ['a changed signature', (each: string) => each.replace(/.{4}=*\n$/, 'AAAA\n')],
+  [
+    'a time that the witness did not sign',
+    () =>
+      note.replace(/(— witness\S+ )(\S+)/, (_all, start: string, line: string) => {
+        const bytes = Buffer.from(line, 'base64');
+        bytes[11] = (bytes[11] ?? 0) ^ 1;
+        return start + bytes.toString('base64');
+      }),
+  ],
+  ['a carriage return', (each: string) => each.replace('\n', '\r\n')],
+  ['no newline at the end', (each: string) => each.slice(0, -1)],
+  ['a hyphen in place of the dash', (each: string) => each.replaceAll('—', '-')],
+  ['bytes that are no UTF-8', (each: string) => each.replace('keywarden', '\ufffd')],
+  ['101 signatures', (each: string) => each + each.split('\n').at(-2)?.concat('\n').repeat(100)],
+])('a note with %s does not open', (_what, change) => {
+  expect(openNote(change(note), [log.verifier, witness.verifier])).toBeNull();
+});
+
+test('an unknown signature is left out, and no key opens nothing', () => {
+  expect(splitNote(note)?.lines).toHaveLength(2);
+  expect(openNote(note, [])).toBeNull();
+});
+
+test.each([
+  '',
+  'name+00000000+AAAA',
+  `${log.verifier.text}x`,
+  log.verifier.text.replace(/\+[\da-f]{8}\+/, '+00000000+'),
+])('%s is no key', (broken) => {
+  expect(parseVerifier(broken)).toBeNull();
+  expect(parseSigningKey(`PRIVATE+KEY+${broken}`)).toBeNull();
+});
+
+test.each([
+  'a\n1\n',
+  'a\n01\nxx\n',
+  `\n1\n${emptyRoot.toString()}\n`,
+  text.replace('7', '9007199254740993'),
+  text.slice(0, -1),
+])('%j is no checkpoint', (broken) => {
+  expect(parseCheckpoint(broken)).toBeNull();
+});
+
+test('a proof is read as it was written, with extra data and without', () => {
+  for (const extra of [null, Buffer.from('{"x":1}')]) {
+    const proof = { extra, index: 5, hashes: [emptyRoot, emptyRoot], checkpoint: note };
+    expect(parseProof(formatProof(proof))).toEqual(proof);
+  }
+  const whole = formatProof({ extra: null, index: 5, hashes: [emptyRoot], checkpoint: note });
+  for (const broken of [
+    '',
+    whole.replace('@v1', '@v2'),
+    whole.replace('index 5', 'index 05'),
+    whole.replace('=\n\n', '\n\n'),
+  ])
+    expect(parseProof(broken)).toBeNull();
+});
