@@ -9,6 +9,7 @@ declare
   since timestamptz := date_trunc('second', oldest);
   until timestamptz := newest + interval '1 second';
   terminal constant text[] := '{finished,cancelled,skipped}';
+  replacements int;
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
   -- lock: where it is in a reference table of Citus, all projects would wait for each other.
@@ -60,7 +61,7 @@ begin
       total_duration_ms = d.total_duration_ms, extra = d.extra, seen_at = now()
     from differing d
     where not d.is_new and o.project_number = project and o.created_at = d.old_created_at and o.id = d.id
-      and o.created_at between since and until
+      and o.created_at between since and until and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
     returning 1
   ), added as (
     insert into operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
@@ -70,7 +71,12 @@ begin
     from differing where is_new
     returning 1
   )
-  select count(*) filter (where is_new), count(*) filter (where not is_new) into inserted, changed from differing;
+  select count(*) filter (where is_new), count(*) filter (where not is_new), (select count(*) from replaced)
+    into inserted, changed, replacements from differing;
+  if replacements <> changed then
+    -- On a cluster, the commit of another page has become visible meanwhile. The page is compared with it again.
+    raise exception 'another page has changed these operations' using errcode = 'serialization_failure';
+  end if;
   -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
   update operation o set place = i.place
   from (

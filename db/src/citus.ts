@@ -79,9 +79,10 @@ const keptLocally = [...distributedTables, 'project'];
  */
 export async function listMisplacedTables(sql: Sql): Promise<string[]> {
   if (!(await isCluster(sql))) return [];
-  const rows = await sql`select relname as name from pg_catalog.pg_dist_partition join pg_class on oid = logicalrelid`;
-  const placed = rows.map(({ name }) => String(name));
-  const missing = [...referenceTables, ...distributedTables].filter((table) => !placed.includes(table));
+  const rows = await sql`
+    select name from unnest(${[...referenceTables, ...distributedTables]}::text[]) name
+    where not exists (select from pg_catalog.pg_dist_partition where logicalrelid = ('keywarden.' || name)::regclass)`;
+  const missing = rows.map(({ name }) => String(name));
   if (missing.length === 0) return [];
   return [
     `the cluster has ${missing.join(', ')} on its coordinator only, so coverage may claim operations a minute before they are visible; stop the apps and run keywarden migrate --citus`,

@@ -1,4 +1,3 @@
-import { UserError } from '@keywarden/runtime';
 import { sql as fragment } from 'drizzle-orm';
 import type { Reader } from './list.ts';
 import type { Sql } from './sql.ts';
@@ -38,6 +37,9 @@ export async function findShards(db: Reader, projects: string[] | null): Promise
   return [...shards.values()].map((own) => own.map(({ project }) => String(project)));
 }
 
+/** Settings of sessions for probes and metrics: a node that does not answer must be named before the probe itself gives up, in ms. */
+export const probeSettings = { 'citus.node_connection_timeout': 1000 };
+
 /** A node of a cluster beside its coordinator. */
 export interface ClusterNode {
   /** `host:port`. */
@@ -53,13 +55,9 @@ export async function listNodes(sql: Sql): Promise<ClusterNode[]> {
   return rows.map(({ name, answers }) => ({ name: String(name), answers: answers === true }));
 }
 
-/** Throws a UserError that names the nodes of the cluster that do not answer. */
-export async function assertNodesAnswer(sql: Sql): Promise<void> {
+/** Returns, in words, which nodes of the cluster do not answer; null if all do. */
+export async function whyNodesMissing(sql: Sql): Promise<string | null> {
   const silent = (await listNodes(sql)).filter(({ answers }) => !answers).map(({ name }) => name);
-  if (silent.length === 0) return;
-  throw new UserError(
-    'store',
-    `The coordinator of the store's cluster gets no answer from ${silent.join(' and ')}; start what is stopped, and check the network between them.`,
-    { canRetry: true },
-  );
+  if (silent.length === 0) return null;
+  return `the coordinator of the store's cluster gets no answer from ${silent.join(' and ')}; start what is stopped, and check the network between them`;
 }

@@ -68,7 +68,9 @@ export async function readPage(db: Reader, list: Query, { limit, after }: PageRe
 /** Returns the first rows after a position. */
 async function readRows(db: Reader, list: Query, request: PageRequest): Promise<ListRow[]> {
   if (list.parts === undefined) return (await db.execute(select(list, request))).map((row) => toListRow(list, row));
-  const pulls = list.parts.map((part) => pullPages(db, part, { ...request, first: request.limit }));
+  // Most pages need about as many rows of each part.
+  const share = Math.ceil(request.limit / list.parts.length) + 1;
+  const pulls = list.parts.map((part) => pullPages(db, part, { after: request.after, first: share, limit: share }));
   const rows: ListRow[] = [];
   for await (const merged of mergeOrdered(pulls, list)) {
     rows.push(...merged);

@@ -24,7 +24,7 @@ type Pull = () => Promise<ListRow[]>;
  */
 export async function* mergeOrdered(pulls: Pull[], order: Order): AsyncGenerator<ListRow[]> {
   const compare = comparePositions(order);
-  const first = await Promise.all(pulls.map(async (pull) => ({ pull, rows: await pull(), next: 0 })));
+  const first = await pullAll(pulls);
   // The stream with the next row is the last one.
   const waiting = first.filter(({ rows }) => rows.length > 0).toSorted((a, b) => compare(headOf(b), headOf(a)));
   let merged: ListRow[] = [];
@@ -55,7 +55,25 @@ export async function* mergeOrdered(pulls: Pull[], order: Order): AsyncGenerator
   }
 }
 
+/** How many streams are first read at once. Each takes a connection of the pool meanwhile. */
+const mostAtOnce = 3;
+
+/** Reads the first batch of each stream. If one fails, the others have ended before the error is thrown. */
+async function pullAll(pulls: Pull[]): Promise<Stream[]> {
+  const streams: Stream[] = [];
+  for (let from = 0; from < pulls.length; from += mostAtOnce) {
+    const some = pulls.slice(from, from + mostAtOnce);
+    const settled = await Promise.allSettled(some.map(async (pull) => ({ pull, rows: await pull(), next: 0 })));
+    for (const each of settled) {
+      if (each.status === 'rejected') throw each.reason;
+      streams.push(each.value);
+    }
+  }
+  return streams;
+}
+
 interface Stream {
+  pull: Pull;
   rows: ListRow[];
   next: number;
 }

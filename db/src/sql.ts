@@ -51,6 +51,7 @@ export const sqlState = {
   checkViolation: '23514',
   insufficientPrivilege: '42501',
   lockNotAvailable: '55P03',
+  serializationFailure: '40001',
   uniqueViolation: '23505',
 } as const;
 

@@ -9,7 +9,7 @@ import { setOperationRetention } from './operations/retention.ts';
 import type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
 
 export { distributeOperations, listMisplacedTables } from './citus.ts';
-export { assertNodesAnswer } from './cluster.ts';
+export { probeSettings, whyNodesMissing } from './cluster.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';

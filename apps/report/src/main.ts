@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { assertAppLogin, builderOver, openStore } from '@keywarden/db/store';
+import { assertAppLogin, builderOver, openStore, type PoolOptions, probeSettings } from '@keywarden/db/store';
 import {
   aborted,
   codeOf,
@@ -51,8 +51,8 @@ await runMain(async () => {
   });
   try {
     if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
-    const open = (max: number, timeoutMs: number) => {
-      const sql = store.connect({ max, settings: { statement_timeout: timeoutMs } });
+    const open = (max: number, timeoutMs: number, more: PoolOptions['settings'] = {}) => {
+      const sql = store.connect({ max, settings: { statement_timeout: timeoutMs, ...more } });
       builderOver(sql);
       return sql;
     };
@@ -69,7 +69,7 @@ await runMain(async () => {
         sql: store.sql,
         heavySql: open(4, heavyMs),
         exportSql: open(4, heavyMs),
-        accessSql: open(3, 3000),
+        accessSql: open(3, 3000, probeSettings),
         requestsPerMinute: environment.REPORT_REQUESTS_PER_MINUTE,
         log,
         transport,

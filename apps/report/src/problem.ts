@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { codeOf, isStoreUnavailable } from '@keywarden/runtime';
+import { codeOf, isStoreFailure, isStoreUnavailable } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -63,5 +63,11 @@ export function toProblem(error: unknown): Problem {
   if (code.startsWith('22')) return new Problem(400, 'Bad parameter', 'The store cannot read a value in this format.');
   if (isStoreUnavailable(error))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
+  if (isStoreFailure(error))
+    return new Problem(
+      503,
+      'Unavailable',
+      'The audit store has an internal error; on a cluster, a node may not answer.',
+    );
   return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
 }

@@ -70,6 +70,7 @@ export async function listCoverage(
   ].filter((test) => test !== undefined);
   const page = await db.execute(sql`
     select p.number::text from keywarden.project p where ${sql.join(tests, sql` and `)} order by p.number limit ${limit}`);
+  if (page.length === 0) return [];
   const numbers = sql`${sql.param(page.map(({ number }) => String(number)))}::bigint[]`;
   const rows = await db.execute(sql`
     select p.number::text, o.base_url as control_plane, p.organization_id, p.id as project_id, p.name,
@@ -85,7 +86,7 @@ export async function listCoverage(
       left join (select project_number, known from keywarden.operation_coverage where project_number = any(${numbers}) offset 0) c
         on c.project_number = p.number
       cross join lateral (select coalesce(c.known, '{}'::tstzmultirange) as known) covered
-    where p.number = any(${numbers}) order by p.number`);
+    where p.number = any(${numbers}) and ${sql.join(tests, sql` and `)} order by p.number`);
   return rows.map(toCoverage);
 }
 

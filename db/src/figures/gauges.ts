@@ -29,36 +29,29 @@ export const gauges = {
 } as const;
 type GaugeName = keyof typeof gauges;
 
-/** Returns the metrics of the store's current state. If a node of its cluster does not answer, only that is known. */
+/** Returns the metrics of the store's current state. If a node of its cluster does not answer, the metrics of coverage are absent. */
 export async function readGauges(sql: Sql): Promise<Gauge[]> {
   const nodes = await listNodes(sql);
   const up = nodes.map(({ name, answers }): Gauge => {
     return { name: 'keywarden_store_node_up', labels: { node: name }, value: answers ? 1 : 0 };
   });
-  return nodes.every(({ answers }) => answers) ? [...up, ...(await readRecords(sql))] : up;
+  const coverage = nodes.every(({ answers }) => answers) ? await readCoverage(sql) : [];
+  return [...up, ...coverage, ...(await readRecords(sql))];
 }
 
-/** Returns the metrics that the store's records give. */
-async function readRecords(sql: Sql): Promise<Gauge[]> {
+/** Returns the metrics of coverage, which needs every node. */
+async function readCoverage(sql: Sql): Promise<Gauge[]> {
   const rows = await sql`
     with live as (
-      select c.name as connection, p.number, p.created_at, p.walked_at, cp.at, v.known
+      select c.name as connection, p.created_at, cp.at, v.known
       from keywarden.connection c join keywarden.control_plane_now cp on cp.control_plane_number = c.control_plane_number
         join keywarden.project p on p.control_plane_number = c.control_plane_number
         left join (select project_number, known from keywarden.operation_coverage offset 0) v on v.project_number = p.number
       where c.removed_at is null and p.missing_since is null
     )
-    select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
-      extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
-    from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
-      cross join (values ('keys'), ('operations'), ('credentials')) k(kind) left join lateral (
-        select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
-        order by number desc limit 1) r on true
-    where c.removed_at is null group by c.name, k.kind
-    union all
     -- Counts only gaps within the control plane's retention and after the oldest operation that it had at the project's first walk.
-    select 'keywarden_operations_unknown_age_seconds', jsonb_build_object('connection', connection),
-      coalesce(max(extract(epoch from at - u.since)), 0)::float8
+    select 'keywarden_operations_unknown_age_seconds' as name, jsonb_build_object('connection', connection) as labels,
+      coalesce(max(extract(epoch from at - u.since)), 0)::float8 as value
     from live left join lateral (
       select min(lower(r)) as since from unnest(
         tstzmultirange(tstzrange(least(at, greatest(lower(known), at - interval '180 days')), at)) - known) r
@@ -69,10 +62,25 @@ async function readRecords(sql: Sql): Promise<Gauge[]> {
       nullif(sum(extract(epoch from greatest(at - created_at, interval '1 second'))), 0))::float8
     from live cross join lateral (
       select coalesce(sum(extract(epoch from upper(r) - lower(r))), 0) as seconds from unnest(coalesce(known, '{}')) r) k
-    group by connection
+    group by connection`;
+  return rows.map(toGauge);
+}
+
+/** Returns the metrics of all other records. */
+async function readRecords(sql: Sql): Promise<Gauge[]> {
+  const rows = await sql`
+    select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
+      extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
+    from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
+      cross join (values ('keys'), ('operations'), ('credentials')) k(kind) left join lateral (
+        select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
+        order by number desc limit 1) r on true
+    where c.removed_at is null group by c.name, k.kind
     union all
-    select 'keywarden_projects', jsonb_build_object('connection', connection, 'walked', (walked_at is not null)::text), count(*)
-    from live group by connection, walked_at is not null
+    select 'keywarden_projects', jsonb_build_object('connection', c.name, 'walked', (p.walked_at is not null)::text), count(*)
+    from keywarden.connection c join keywarden.control_plane_now cp on cp.control_plane_number = c.control_plane_number
+      join keywarden.project p on p.control_plane_number = c.control_plane_number
+    where c.removed_at is null and p.missing_since is null group by c.name, p.walked_at is not null
     union all
     select 'keywarden_keys', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
       when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.key group by 2
@@ -98,9 +106,9 @@ async function readRecords(sql: Sql): Promise<Gauge[]> {
       extract(epoch from now() - max(finished_at))::float8 from keywarden.job_run where outcome = 'done' group by kind, account
     union all
     select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null`;
-  return rows.map(({ name, labels, value }) => ({
-    name: name as GaugeName,
-    labels: labels as Record<string, string>,
-    value: Number(value),
-  }));
+  return rows.map(toGauge);
+}
+
+function toGauge({ name, labels, value }: Record<string, unknown>): Gauge {
+  return { name: name as GaugeName, labels: labels as Record<string, string>, value: Number(value) };
 }

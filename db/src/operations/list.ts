@@ -87,7 +87,7 @@ export function operationList(
   shards: string[][] = [],
 ): List<typeof operationItem> {
   return {
-    ...(shards.length > 1 && { parts: shards.map((own) => operationList(filter, own)) }),
+    ...(shards.length > 0 && { parts: shards.map((own) => operationList(filter, own)) }),
     schema: operationItem,
     rows: sql`keywarden.operation o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,

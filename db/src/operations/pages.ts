@@ -45,9 +45,10 @@ export async function saveOperationPage(sql: Sql, page: OperationPage): Promise<
   const createdAts = page.operations.map(({ createdAt }) => createdAt);
   return await withPartitions(sql, createdAts, async () => {
     // On a cluster, a page whose commit was cut becomes visible on its node a minute late. A page of the same rows waits for it, then meets them as
-    // duplicates. Written again, it sees them.
+    // duplicates or changed. Written again, it sees them.
     return await write(sql, page).catch(async (error: unknown) => {
-      if (codeOf(error) !== sqlState.uniqueViolation) throw error;
+      if (![sqlState.uniqueViolation, sqlState.serializationFailure].some((code) => code === codeOf(error)))
+        throw error;
       return await write(sql, page);
     });
   });

@@ -70,11 +70,15 @@ export function codeOf(error: unknown): string {
 
 /**
  * Returns whether the database, or a node of its cluster, cannot be reached or takes no more connections, so that a retry may help. Source: Postgres's
- * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes. Citus also gives XX000 for a
- * node that it has lost.
+ * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes.
  */
-export const isStoreUnavailable = (error: unknown): boolean =>
-  /^(ECONN|CONNECT|57P|08|53300|XX000)/.test(codeOf(error));
+export const isStoreUnavailable = (error: unknown): boolean => /^(ECONN|CONNECT|57P|08|53300)/.test(codeOf(error));
+
+/**
+ * Returns whether the database failed inside (XX000). Citus gives this code also for a node that it has lost, and Postgres for damage and for defects of its
+ * own.
+ */
+export const isStoreFailure = (error: unknown): boolean => codeOf(error) === 'XX000';
 
 /** Returns one sentence that names the Deno permission to grant, or null for any other error. */
 export function deniedByDeno(error: unknown): string | null {
@@ -105,6 +109,11 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
     } else if (isStoreUnavailable(error)) {
       console.error(
         `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,
+      );
+      process.exitCode = exitCode.failed;
+    } else if (isStoreFailure(error)) {
+      console.error(
+        'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.',
       );
       process.exitCode = exitCode.failed;
     } else {

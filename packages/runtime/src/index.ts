@@ -7,7 +7,16 @@ export {
   requireDataFolder,
   writeDataFile,
 } from './environment.ts';
-export { codeOf, deniedByDeno, exitCode, isStoreUnavailable, runMain, UserError, usageError } from './errors.ts';
+export {
+  codeOf,
+  deniedByDeno,
+  exitCode,
+  isStoreFailure,
+  isStoreUnavailable,
+  runMain,
+  UserError,
+  usageError,
+} from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export { print, printable, printableCell, printableJson, printError } from './printable.ts';

@@ -1,12 +1,6 @@
 import { dirname, join } from 'node:path';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
-import {
-  assertNodesAnswer,
-  isEncrypted,
-  listMisplacedTables,
-  listUnsafeSettings,
-  openStore,
-} from '@keywarden/db/store';
+import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
 import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
@@ -33,6 +27,7 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
   let enforcement: string | undefined;
   let approvals: Awaited<ReturnType<typeof describeApprovals>> | undefined;
   let unsafe: string[] = [];
+  let missingNodes: string | null = null;
   let exposures: string[] = [];
   let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
   let lasting: Awaited<ReturnType<typeof listLastingTokens>> = [];
@@ -56,12 +51,16 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
       });
       suspectScopes = await listSuspectScopes(store.sql);
       lasting = await listLastingTokens(store.db);
-      await assertNodesAnswer(store.sql);
+      missingNodes = await whyNodesMissing(store.sql);
     } finally {
       await store.close();
     }
     return store.description;
   });
+  if (missingNodes !== null) {
+    report.add('database', 'failed', missingNodes);
+    worst = Math.max(worst, exitCode.failed);
+  }
   for (const setting of unsafe) report.add('database', 'warning', setting);
   for (const exposure of exposures) report.add('deployment', 'warning', exposure);
   for (const { number, name } of lasting)

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { before } from '@keywarden/core/values';
 import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
-import { assertCurrent, assertNodesAnswer, type Sql } from '@keywarden/db/store';
+import { assertCurrent, probeSettings, type Sql, whyNodesMissing } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -46,9 +46,15 @@ async function run(context: Context): Promise<number> {
   // Jobs end when the daemon stops, so they do not get the stop signal.
   const metrics = createMetrics();
   const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
-  const sql = store.connect({ max: 2, settings: { statement_timeout: 8000 } });
+  const sql = store.connect({ max: 2, settings: { statement_timeout: 8000, ...probeSettings } });
   let daemon: Daemon | undefined;
-  const app = createObserveApp({ metrics, sql, log, whyNotReady: () => whyNotReady(sql, daemon) });
+  const app = createObserveApp({
+    metrics,
+    sql,
+    log,
+    whyNotReady: () => whyNotReady(sql, daemon),
+    whyDegraded: () => whyNodesMissing(sql),
+  });
   const { DAEMON_HOST: host, DAEMON_PORT: port, OTEL_EXPORTER_OTLP_ENDPOINT: collector } = context.environment;
   const stopListening = await listenToObservers(app, { host, port, log });
   const endTracing = await startTracing(collector, 'keywarden');
@@ -82,7 +88,6 @@ async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string
   if (performance.now() - daemon.tickedMs() > longestTickMs) return 'it has not checked its schedules for minutes';
   try {
     await assertCurrent(sql);
-    await assertNodesAnswer(sql);
     return null;
   } catch (error) {
     return error instanceof UserError ? error.message : 'the store does not answer';

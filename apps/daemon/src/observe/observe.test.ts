@@ -43,12 +43,13 @@ afterAll(async () => {
   collector.close();
 });
 
-const appOf = (whyNotReady: () => Promise<string | null>) =>
+const appOf = (whyNotReady: () => Promise<string | null>, why: string | null = null) =>
   createObserveApp({
     metrics,
     sql: fixture.context.store.sql,
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     whyNotReady,
+    whyDegraded: () => Promise.resolve(why),
   });
 
 /** Returns the value of a sample, by its name and labels in any order. */
@@ -86,6 +87,8 @@ test('alive is not ready: a daemon that cannot do its work gives the reason', as
   const ready = await app.request('/readyz');
   expect([ready.status, await ready.json()]).toEqual([503, { status: 'not ready', why: 'the store does not answer' }]);
   expect((await appOf(() => Promise.resolve(null)).request('/readyz')).status).toBe(200);
+  const degraded = await appOf(() => Promise.resolve(null), 'worker-2 is silent').request('/readyz');
+  expect([degraded.status, await degraded.json()]).toEqual([200, { status: 'degraded', why: 'worker-2 is silent' }]);
 });
 
 test('a job is a span, and its requests are child spans; no secret and no address goes to the collector', async () => {

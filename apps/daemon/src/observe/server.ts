@@ -11,15 +11,19 @@ export interface Observed {
   log: Logger;
   /** Returns why the daemon is not ready; null when it is. */
   whyNotReady: () => Promise<string | null>;
+  /** Returns what a ready daemon cannot do at the moment; null if it can do everything. */
+  whyDegraded: () => Promise<string | null>;
 }
 
 /** Creates the monitoring app: liveness, readiness and metrics. It never listens. */
-export function createObserveApp({ metrics, sql, log, whyNotReady }: Observed): Hono {
+export function createObserveApp({ metrics, sql, log, whyNotReady, whyDegraded }: Observed): Hono {
   const app = new Hono();
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
     const why = await within(probeMs, whyNotReady(), 'the store does not answer in time');
-    return why === null ? c.json({ status: 'ready' }) : c.json({ status: 'not ready', why }, 503);
+    if (why !== null) return c.json({ status: 'not ready', why }, 503);
+    const lacking = await within(probeMs, whyDegraded(), null);
+    return c.json(lacking === null ? { status: 'ready' } : { status: 'degraded', why: lacking });
   });
   app.get('/metrics', async (c) => {
     const text = await metrics.render(

@@ -21,7 +21,8 @@ export function describeOtherRoutes({ openAPIRegistry: registry }: OpenAPIHono<E
     method: 'get',
     path: '/readyz',
     summary: 'The store answers',
-    description: 'Needs no token. It answers 503 while the store does not answer or too many requests wait.',
+    description:
+      'Needs no token. It answers 503 while the store does not answer or too many requests wait, and `degraded` while a node of its cluster does not answer.',
     responses: { 200: json('Ready', status), 503: json('Not ready', status) },
   });
   const archive = {

@@ -30,7 +30,7 @@ export interface paths {
         };
         /**
          * The store answers
-         * @description Needs no token. It answers 503 while the store does not answer or too many requests wait.
+         * @description Needs no token. It answers 503 while the store does not answer or too many requests wait, and `degraded` while a node of its cluster does not answer.
          */
         get: operations["getReadyz"];
         put?: never;
