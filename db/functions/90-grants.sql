@@ -9,10 +9,10 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.enforcement_state, keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.finding_now, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_count, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
-  keywarden.key_use, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
+  keywarden.key_use, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.ledger_event, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
-  keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_version, keywarden.project,
+  keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_in_force, keywarden.policy_version, keywarden.project,
   keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
   keywarden.review_decision, keywarden.review_item, keywarden.review_item_now, keywarden.review_reminder, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
@@ -25,6 +25,11 @@ grant select (number, name, role, organization_ids, created_at, expires_at, revo
   to keywarden_daemon, keywarden_report;
 grant select (number, token_number, created_at, last_seen_at, expires_at, address, agent, ended_at, ended_by) on keywarden.report_session
   to keywarden_admin, keywarden_report;
+-- The sequencer places events in the tree. It can neither make nor change one.
+grant update (leaf_index) on keywarden.ledger_event to keywarden_daemon;
+grant insert, update on keywarden.ledger_tile to keywarden_daemon;
+grant insert on keywarden.ledger_checkpoint, keywarden.ledger_cosignature to keywarden_daemon;
+grant execute on function keywarden.ledger_row_faults to keywarden_daemon, keywarden_report;
 grant execute on function keywarden.campaign_default, keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
 
 -- The command line creates and revokes tokens, and ends sessions, in this role.
@@ -41,7 +46,7 @@ grant delete, insert, update on keywarden.replica_policy
 grant insert on keywarden.announcement, keywarden.approval_end, keywarden.finding,
   keywarden.high_water_mark, keywarden.incident, keywarden.job_run, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner,
   keywarden.member_listing, keywarden.notice, keywarden.notice_message, keywarden.operation_pruned, keywarden.pause, keywarden.plan,
-  keywarden.plan_approval, keywarden.policy_version, keywarden.project, keywarden.revocation_intent, keywarden.revocation_outcome,
+  keywarden.plan_approval, keywarden.policy_in_force, keywarden.policy_version, keywarden.project, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.review_reminder, keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request_answer,
   keywarden.rotation_slot, keywarden.schedule_slot
   to keywarden_daemon;

@@ -124,7 +124,8 @@ test('every function is permitted to each role exactly as docs/ROLES.md says', a
   const documented = readDocumented();
   const functions = await store.sql`
     select n.nspname || '.' || f.proname as name, coalesce((
-        select string_agg('null::' || format_type(t, null), ', ' order by place) from unnest(f.proargtypes::oid[]) with ordinality as a(t, place)), '') as args
+        select string_agg('null::' || case when y.typnamespace = 'keywarden'::regnamespace then 'keywarden.' || y.typname else format_type(t, null) end, ', '
+          order by place) from unnest(f.proargtypes::oid[]) with ordinality as a(t, place) join pg_type y on y.oid = t), '') as args
     from pg_proc f join pg_namespace n on n.oid = f.pronamespace
     where n.nspname in ('keywarden', 'keywarden_jobs') and f.prorettype <> 'trigger'::regtype`;
   expect(functions.length).toBeGreaterThan(30);

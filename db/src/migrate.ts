@@ -52,6 +52,7 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
       if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
       const functions = await countStaleRepeatables(sql);
       if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
+      if (migrations + functions > 0) await reserved`select keywarden.begin_ledger()`;
       if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
       await assertCurrent(sql);
       return { migrations, functions };

@@ -22,6 +22,9 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
     const db = builderOf(tx);
     const version = { sha256: document.policy_sha256, document: raw`${canonicalJson(policy)}::jsonb` };
     await db.insert(policyVersion).values(version).onConflictDoNothing();
+    await tx`
+      insert into keywarden.policy_in_force (policy_sha256) select ${version.sha256}
+      where ${version.sha256} is distinct from (select policy_sha256 from keywarden.policy_in_force order by number desc limit 1)`;
     // An unchanged document is not written again: that of a large plan has hundreds of megabytes.
     const ifOther = (column: string) => {
       const name = raw.identifier(column);

@@ -16,6 +16,7 @@ export const incidentKinds = [
   'listing_doubted',
   'signature_broken',
   'review_overdue',
+  'ledger_inconsistent',
 ] as const;
 
 /**
@@ -27,6 +28,7 @@ export const incidentKinds = [
  * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
  * - listing_doubted: for over a day no listing of a scope was trusted
  * - signature_broken: a signed access review no longer has the content that was signed; its scope is "review NUMBER"
+ * - ledger_inconsistent: the ledger in the store is not the one that this machine has seen, or its rows differ from it
  * - review_overdue: reviews of a campaign were not signed by its due date; its scope is "campaign NUMBER"
  */
 export const incident = keywarden.table(

@@ -3,6 +3,7 @@ export * from './exemptions.ts';
 export * from './incidents.ts';
 export * from './jobs.ts';
 export * from './keys.ts';
+export * from './ledger.ts';
 export * from './notifications.ts';
 export * from './operations.ts';
 export * from './organizations.ts';

@@ -86,6 +86,8 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
       return `the content of a signed review differs from what ${text('signed_by')} signed at ${text('signed_at')}; its decisions have no effect`;
     case 'review_overdue':
       return `the review campaign ${text('title')} was due at ${text('due_at')}; ${text('unsigned')} of its reviews were not signed then, and ${text('undecided')} keys were undecided; the incident closes when all are signed`;
+    case 'ledger_inconsistent':
+      return `the ledger in the store is not the one that was signed: ${text('why')}; nothing is enforced until it is, or until you begin another ledger`;
     case 'key_changed':
       return `its id belonged to another key until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither key is revoked until you review both and close this incident`;
     default:

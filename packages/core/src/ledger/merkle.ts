@@ -89,7 +89,7 @@ export function rangesOfInclusion(index: number, size: number): LeafRange[] {
       from = middle;
     }
   }
-  return ranges.reverse();
+  return ranges.toReversed();
 }
 
 /** Returns the ranges whose hashes prove that a tree continues a smaller one (RFC 6962, 2.1.2). It is empty if either size is the other or zero. */
@@ -112,7 +112,7 @@ export function rangesOfConsistency(oldSize: number, size: number): LeafRange[] 
     }
   }
   if (!isWhole) ranges.push({ from, to });
-  return ranges.reverse();
+  return ranges.toReversed();
 }
 
 /** Returns whether a proof shows that a leaf is at an index of the tree with this size and root (RFC 9162, 2.1.3.2). */

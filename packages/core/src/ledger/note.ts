@@ -25,7 +25,7 @@ export interface Signer {
 }
 
 /** A signature of a known key. */
-export interface Signature {
+interface Signature {
   by: Verifier;
   /** When a witness signed, in seconds since 1970; null for a log. */
   time: number | null;

@@ -4,7 +4,7 @@ import { type Hash, hashChildren, hashRange, hashSize, type LeafRange, nodesOf, 
 
 const height = 8;
 /** Hashes of a full tile. */
-export const tileWidth = 2 ** height;
+const tileWidth = 2 ** height;
 
 /** The position of a tile. */
 export interface TileCoordinates {
@@ -15,14 +15,6 @@ export interface TileCoordinates {
 /** A tile with the hashes that it has so far, one after the other. */
 export interface Tile extends TileCoordinates {
   hashes: Uint8Array;
-}
-
-/** The tiles that are not full yet, by level. A level without one has no bytes. */
-export type Edge = Uint8Array[];
-
-/** Returns the number of hashes in the tile that is not full yet at a level, in a tree of this size. */
-export function edgeWidth(size: number, level: number): number {
-  return Math.floor(size / tileWidth ** level) % tileWidth;
 }
 
 /** Returns the tiles at the right edge of a tree, from the lowest level up. They are all that a tree needs to grow. */

@@ -1487,7 +1487,7 @@ export interface components {
         Incident: {
             id: string;
             /** @enum {string} */
-            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue";
+            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent";
             /** @enum {string} */
             state: "open" | "closed";
             /** Format: date-time */
@@ -4066,7 +4066,7 @@ export interface operations {
     getIncidents: {
         parameters: {
             query?: {
-                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue";
+                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent";
                 state?: "open" | "closed";
                 key?: string;
                 /** @description At this time or later */

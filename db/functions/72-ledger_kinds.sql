@@ -1,0 +1,48 @@
+-- Returns the events that the ledger records, each with its table. `fields` are recorded as they are, `hashed` as their SHA-256, `personal` as a hash with a
+-- salt that can be deleted. `identity` names the row, `at` its time, `actor` who acted. An event is recorded on insert, and again when one of `changed`
+-- changes; with `ends`, only while the first of them is set.
+create or replace function keywarden.ledger_kinds() returns table (kind text, relation text, identity text[], fields text[], hashed text[],
+  personal text[], at text, actor text, changed text[], ends boolean)
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+  values
+    ('policy.stored', 'policy_version', '{sha256}'::text[], '{sha256,document,first_used_at}'::text[], '{}'::text[], '{}'::text[], 'first_used_at', null, '{}'::text[], false),
+    ('policy.in_force', 'policy_in_force', '{number}', '{number,policy_sha256,since}', '{}', '{}', 'since', null, '{}', false),
+    ('plan.stored', 'plan', '{id}', '{id,sha256,policy_sha256,approves,derived_from,item_count,held_count,reported_count,created_at}', '{document}', '{}',
+      'created_at', null, '{sha256}', false),
+    ('plan.approved', 'plan_approval', '{number}', '{number,plan_id,via,approved_at}', '{}', '{approved_by}', 'approved_at', 'approved_by', '{}', false),
+    ('plan.approval_ended', 'approval_end', '{approval_number}', '{approval_number,how,at}', '{}', '{}', 'at', null, '{}', false),
+    ('plan.rejected', 'plan_rejection', '{number}', '{number,plan_id,rejected_at}', '{}', '{rejected_by,reason}', 'rejected_at', 'rejected_by', '{}', false),
+    ('revocation.intended', 'revocation_intent', '{number}',
+      '{number,plan_id,key_number,attempt,connection,approval_number,last_listing_number,created_at,judged_at,policy_sha256,rotation_number}', '{}', '{}',
+      'created_at', null, '{}', false),
+    ('revocation.ended', 'revocation_outcome', '{intent_number}', '{intent_number,outcome,used_in_flight,at}', '{}', '{detail}', 'at', null, '{}', false),
+    ('exemption.granted', 'exemption', '{number}', '{number,rules,pattern,granted_at,until}', '{}', '{reason,granted_by}', 'granted_at', 'granted_by', '{}', false),
+    ('exemption.ended', 'exemption', '{number}', '{number,ended_at}', '{}', '{ended_by}', 'ended_at', 'ended_by', '{ended_at,ended_by}', true),
+    ('campaign.opened', 'review_campaign', '{number}',
+      '{number,split_by,due_at,remind_days,default_decision,keep_needs_reason,escalate_after_days,opened_at}', '{}', '{title,escalate_to,opened_by}',
+      'opened_at', 'opened_by', '{}', false),
+    ('campaign.canceled', 'review_campaign', '{number}', '{number,canceled_at}', '{}', '{canceled_by,canceled_because}', 'canceled_at', 'canceled_by',
+      '{canceled_at,canceled_by,canceled_because}', true),
+    ('review.opened', 'review', '{number}', '{number,as_of,plan_id,keep_for,opened_at,campaign_number}', '{filter,holes}', '{title,opened_by,reviewer}',
+      'opened_at', 'opened_by', '{}', false),
+    ('review.decided', 'review_decision', '{number}', '{number,review_number,key_number,decision,decided_at}', '{}', '{reason,decided_by}', 'decided_at',
+      'decided_by', '{}', false),
+    ('review.signed', 'review_signature', '{review_number}', '{review_number,signed_at,sha256,content_sha256}', '{}', '{signed_by}', 'signed_at', 'signed_by',
+      '{}', false),
+    ('pause.begun', 'pause', '{number}', '{number,paused_at}', '{}', '{paused_by,reason}', 'paused_at', 'paused_by', '{}', false),
+    ('pause.ended', 'pause', '{number}', '{number,resumed_at}', '{}', '{resumed_by}', 'resumed_at', 'resumed_by', '{resumed_at,resumed_by}', true),
+    ('incident.opened', 'incident', '{number}', '{number,kind,opened_at,key_number,intent_number,scope}', '{}', '{detail}', 'opened_at', null, '{detail}', false),
+    ('incident.closed', 'incident', '{number}', '{number,closed_at}', '{}', '{closed_by,note}', 'closed_at', 'closed_by', '{closed_at,closed_by,note}', true),
+    ('rotation.begun', 'rotation', '{number}', '{number,id,key_number,lineage_number,rule,sink,quiet_for,adopt_within,via,policy_sha256,opened_at}', '{}',
+      '{requested_by}', 'opened_at', 'requested_by', '{}', false),
+    ('rotation.moved', 'rotation_event', '{rotation_number,sequence}', '{rotation_number,sequence,state,at,recorded_at}', '{}', '{why}', 'recorded_at', null,
+      '{}', false),
+    ('rotation.given_up', 'rotation', '{number}', '{number,ended_at}', '{}', '{given_up_by}', 'ended_at', 'given_up_by', '{given_up_by,ended_at}', true),
+    ('token.created', 'report_token', '{number}', '{number,role,organization_ids,created_at,expires_at}', '{}', '{name,token_hash}', 'created_at', null,
+      '{role,organization_ids,expires_at}', false),
+    ('token.revoked', 'report_token', '{number}', '{number,revoked_at}', '{}', '{}', 'revoked_at', null, '{revoked_at}', true),
+    ('retention.set', 'operation_retention', '{number}', '{number,keep,set_at}', '{}', '{}', 'set_at', null, '{keep,set_at}', false),
+    ('retention.dropped', 'operation_drop', '{month}', '{month,operations,bytes,dropped_at}', '{}', '{dropped_by}', 'dropped_at', 'dropped_by',
+      '{dropped_at,dropped_by}', true),
+    ('store.migrated', 'migration', '{id}', '{id,hash,created_at}', '{}', '{}', null, null, '{}', false);
+$$;

@@ -1,0 +1,34 @@
+-- Returns the rows that differ from the ledger. altered: the row is not what its newest event says. removed: the row of an event is gone. added: a row has
+-- no event. Personal data counts as long as its salt is there; once the salt is deleted, the data may be erased.
+create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  k record;
+begin
+  for k in select * from keywarden.ledger_kinds() loop
+    return query execute format('
+      with newest as (
+        select distinct on (e.subject) e.subject, e.content, e.leaf, s.salt from keywarden.ledger_event e
+          left join keywarden.ledger_salt s on s.event_number = e.number
+        where e.type = %1$L order by e.subject, e.number desc
+      ), present as (
+        select %6$L || %4$s as subject, r as record from keywarden.%3$I r where %5$s
+      )
+      select %1$L, subject, case
+        when p.subject is null then ''removed'' when n.subject is null then ''added''
+        when n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'') then ''altered''
+        when n.salt is not null and (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content then ''altered''
+        when n.salt is null and ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[] then ''altered''
+        end
+      from newest n full join present p using (subject)
+      where p.subject is null or n.subject is null
+        or n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'')
+        or n.salt is not null and (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content
+        or n.salt is null and ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[]',
+      k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
+      (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
+      case when k.ends then format('r.%I is not null', k.changed[1]) else 'true' end,
+      k.relation || '/', k.personal);
+  end loop;
+end
+$$;

@@ -1,0 +1,195 @@
+import { canonicalJson, sha256 } from '@keywarden/core/values';
+import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Sql, Tx } from '../sql.ts';
+import { listLedgerRowFaults } from './faults.ts';
+
+let store: TestStore;
+/** Texts that canonical JSON writes in its own way. */
+const hostile = `a"b\\c/d\b\f\n\r\t\u001f\u007f\u2028é😀'`;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  // In one transaction, as an exemption and a review are made with their keys.
+  await store.sql.begin(async (tx) => void (await fillEveryTable(tx as unknown as Sql, hostile)));
+});
+afterAll(async () => await store.close());
+
+interface Kind {
+  kind: string;
+  relation: string;
+  fields: string[];
+  hashed: string[];
+  personal: string[];
+  at: string | null;
+}
+
+const listKinds = async () => (await store.sql`select * from keywarden.ledger_kinds()`) as unknown as Kind[];
+
+test('each kind of event was recorded, with leaf and content as canonical JSON', async () => {
+  const events = await store.sql`select type, leaf, content from keywarden.ledger_event where leaf like '{%'`;
+  const kinds = (await listKinds()).map(({ kind }) => kind);
+  expect(new Set(events.map(({ type }) => type))).toEqual(new Set(kinds));
+  for (const { type, leaf, content } of events) {
+    const [read, held] = [JSON.parse(String(leaf)), JSON.parse(String(content))] as Record<string, unknown>[];
+    expect(canonicalJson(read ?? {})).toBe(leaf);
+    expect(canonicalJson(held ?? {})).toBe(content);
+    expect(read).toMatchObject({ type, content: sha256(String(content)), v: '1' });
+    expect(String(read?.at) + String(read?.recorded)).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  }
+});
+
+test('no personal data is in a leaf or its content, only a hash with a salt', async () => {
+  const kinds = await listKinds();
+  const events = await store.sql`
+    select e.type, e.content, s.salt from keywarden.ledger_event e join keywarden.ledger_salt s on s.event_number = e.number where e.leaf like '{%'`;
+  for (const { kind, personal } of kinds.filter((each) => each.personal.length > 0)) {
+    const own = events.filter(({ type }) => type === kind);
+    expect(own.length, `events of ${kind}`).toBeGreaterThan(0);
+    for (const { content } of own) {
+      const held = JSON.parse(String(content)) as Record<string, { salted: string } | null>;
+      for (const name of personal)
+        expect(held[name] === null || /^[\da-f]{64}$/.test(held[name]?.salted ?? ''), `${kind} ${name}`).toBe(true);
+    }
+  }
+  const [approval] = events.filter(({ type }) => type === 'plan.approved');
+  const by = (JSON.parse(String(approval?.content)) as { approved_by: { salted: string } }).approved_by.salted;
+  expect(by).toBe(sha256(`${String(approval?.salt)}:approved_by:${hostile}`));
+});
+
+test('the rows of a store match its ledger', async () => {
+  expect(await listLedgerRowFaults(store.sql)).toEqual([]);
+});
+
+/** Makes changes that no trigger sees, as the owner can, and returns the faults; nothing of them stays. */
+async function faultsAfter(...changes: string[]): Promise<string[]> {
+  let faults: string[] = [];
+  await undone(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    for (const change of changes) if ((await tx.unsafe(change)).count === 0) throw new Error(`no row: ${change}`);
+    faults = (await listLedgerRowFaults(tx)).map(({ type, fault }) => `${type} ${fault}`);
+  });
+  return faults;
+}
+
+async function undone(work: (tx: Tx) => Promise<void>): Promise<void> {
+  const undo = new Error('undo');
+  await store.sql
+    .begin(async (tx) => {
+      await work(tx);
+      throw undo;
+    })
+    .catch((error: unknown) => {
+      if (error !== undo) throw error;
+    });
+}
+
+const kindNames = [
+  'policy.stored',
+  'policy.in_force',
+  'plan.stored',
+  'plan.approved',
+  'plan.approval_ended',
+  'plan.rejected',
+  'revocation.intended',
+  'revocation.ended',
+  'exemption.granted',
+  'exemption.ended',
+  'campaign.opened',
+  'campaign.canceled',
+  'review.opened',
+  'review.decided',
+  'review.signed',
+  'pause.begun',
+  'pause.ended',
+  'incident.opened',
+  'incident.closed',
+  'rotation.begun',
+  'rotation.moved',
+  'rotation.given_up',
+  'token.created',
+  'token.revoked',
+  'retention.set',
+  'retention.dropped',
+  'store.migrated',
+];
+
+test.each(kindNames)('%s: a row that is altered, deleted or added without its event is found', async (kind) => {
+  const { relation, fields, hashed, personal, at } = (await listKinds()).find((each) => each.kind === kind) as Kind;
+  // Each recorded column, one by one.
+  const columns = [...fields, ...hashed, ...personal];
+  const types = await store.sql`
+    select attname as name, format_type(atttypid, null) as type from pg_attribute
+    where attrelid = ${`keywarden.${relation}`}::regclass and attname = any(${columns}::text[])
+      and attname not in (select unnest(identity) from keywarden.ledger_kinds() where kind = ${kind})`;
+  const otherValue: Record<string, (name: string) => string> = {
+    text: (name) => `${name} || 'x'`,
+    bigint: (name) => `coalesce(${name}, 0) + 1`,
+    integer: (name) => `coalesce(${name}, 0) + 1`,
+    boolean: (name) => `not ${name}`,
+    jsonb: () => `'{"other": 1}'`,
+    interval: (name) => `${name} + interval '1 day'`,
+    'text[]': () => `'{other}'`,
+    'integer[]': () => `'{1,2,3}'`,
+    'timestamp with time zone': (name) => `${name} + interval '1 microsecond'`,
+  };
+  const checks = await store.sql`
+    select conname as name from pg_constraint where contype = 'c' and conrelid = ${`keywarden.${relation}`}::regclass`;
+  const unchecked = checks.map(({ name }) => `alter table keywarden.${relation} drop constraint ${String(name)}`);
+  for (const { name, type } of types) {
+    const value = otherValue[String(type)]?.(String(name));
+    expect(value, `${String(name)} ${String(type)}`).toBeDefined();
+    const change = `update keywarden.${relation} set ${String(name)} = ${value ?? ''}`;
+    expect(await faultsAfter(...unchecked, change), `column ${String(name)}`).toContain(`${kind} altered`);
+  }
+  expect(types.length).toBeGreaterThan(0);
+  expect(at === null || fields.includes(at)).toBe(true);
+  expect(await faultsAfter(`delete from keywarden.${relation}`)).toContain(`${kind} removed`);
+  expect(await faultsAfter(`delete from keywarden.ledger_event where type = '${kind}'`)).toContain(`${kind} added`);
+  expect(
+    await faultsAfter(`update keywarden.ledger_event set content = content || ' ' where type = '${kind}'`),
+  ).toContain(`${kind} altered`);
+});
+
+test('the keys of an exemption and the items of a review belong to their events', async () => {
+  expect(await faultsAfter('delete from keywarden.exemption_key')).toEqual(['exemption.granted altered']);
+  expect(await faultsAfter(`update keywarden.review_item set findings = '[]'`)).toEqual(['review.opened altered']);
+});
+
+test('personal data can be erased with its salt, and everything else is still proven', async () => {
+  const erase = 'delete from keywarden.ledger_salt';
+  expect(await faultsAfter(erase, `update keywarden.plan_approval set approved_by = 'erased'`)).toEqual([]);
+  const alsoVia = `update keywarden.plan_approval set approved_by = 'erased', via = 'report'`;
+  expect(await faultsAfter(erase, alsoVia)).toEqual(['plan.approved altered']);
+  expect(await faultsAfter(`update keywarden.plan_approval set approved_by = 'another'`)).toEqual([
+    'plan.approved altered',
+  ]);
+});
+
+test('what cannot be recorded does not happen', async () => {
+  await undone(async (tx) => {
+    await tx`alter table keywarden.ledger_event rename to elsewhere`;
+    await expect(
+      tx.savepoint(async (inner) => await inner`insert into keywarden.pause (paused_by) values ('ada')`),
+    ).rejects.toMatchObject({ code: '42P01' });
+  });
+});
+
+test('no role can change, delete or invent an event, and an event gets its place once', async () => {
+  for (const role of ['keywarden_daemon', 'keywarden_report', 'keywarden_admin'] as const) {
+    const { sql } = await store.as(role);
+    for (const statement of [
+      `update keywarden.ledger_event set leaf = 'x'`,
+      'delete from keywarden.ledger_event',
+      'delete from keywarden.ledger_salt',
+      `insert into keywarden.ledger_event (type, subject, leaf, content, recorded_at) values ('x', 'x', 'x', 'x', now())`,
+      `select keywarden.append_event('x', '{x,x,x,x}', 'x')`,
+    ])
+      await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+  }
+  await store.sql`update keywarden.ledger_event set leaf_index = number + 1000 where leaf_index is null`;
+  await expect(store.sql`update keywarden.ledger_event set leaf_index = number + 5000`).rejects.toMatchObject({
+    code: '42501',
+  });
+  await expect(store.sql`delete from keywarden.ledger_event`).rejects.toMatchObject({ code: '42501' });
+});

@@ -1,0 +1,192 @@
+import {
+  formatCheckpoint,
+  type Hash,
+  hashLeaf,
+  isConsistent,
+  isIncluded,
+  parseCheckpoint,
+  rootOfLeaves,
+  type TreeHead,
+} from '@keywarden/core/ledger';
+import { sized } from '@keywarden/testkit';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Sql } from '../sql.ts';
+import type { Store } from '../store.ts';
+import { listLedgerRowFaults } from './faults.ts';
+import { integrateEvents, type Sequencer } from './sequencer.ts';
+import { continues, readConsistency, readInclusion, readRoot } from './tree.ts';
+
+let store: TestStore;
+let daemon: Store;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+});
+afterAll(async () => await store.close());
+
+const sequencer: Sequencer = {
+  limit: 100,
+  seen: null,
+  open: parseCheckpoint,
+  sign: (head) => formatCheckpoint({ origin: 'log', ...head }),
+};
+
+/** Empties the ledger; only a test can. */
+async function begin(): Promise<void> {
+  await store.sql
+    .unsafe(`
+    set session_replication_role = replica;
+    truncate keywarden.ledger_event, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.pause;
+    select setval('keywarden.ledger_event_number_seq', 1, false);
+    set session_replication_role = default`)
+    .simple();
+}
+
+async function readLeaves(): Promise<{ index: number | null; hash: Hash }[]> {
+  const rows =
+    await store.sql`select leaf_index, leaf from keywarden.ledger_event order by leaf_index nulls last, number`;
+  return rows.map((row) => ({
+    index: row.leaf_index === null ? null : Number(row.leaf_index),
+    hash: hashLeaf(String(row.leaf)),
+  }));
+}
+
+const readHeads = async (): Promise<TreeHead[]> =>
+  (await store.sql`select note from keywarden.ledger_checkpoint order by size`).map(
+    ({ note }) => parseCheckpoint(String(note)) ?? { size: -1, root: new Uint8Array() },
+  );
+
+/** Ends the session of a pool between two of its statements, as a kill does. */
+async function kill(sql: Sql): Promise<void> {
+  await store.sql`
+    select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'to be killed' and datname = current_database()`;
+  await sql.end({ timeout: 1 }).catch(() => undefined);
+}
+
+const connect = () => store.connect({ max: 1, settings: { application_name: 'to be killed' } });
+
+test('1,000 histories with kills: no event without its leaf, none twice, and no checkpoint that contradicts an earlier one', async () => {
+  const histories = sized(1000);
+  const refusals: string[] = [];
+  for (let seed = 1; seed <= histories; seed += 1) {
+    await begin();
+    const random = randomOf(seed);
+    const seen: TreeHead[] = [];
+    let made = 0;
+    for (let step = 0; step < 8; step += 1) {
+      const pick = random(6);
+      if (pick <= 2) {
+        // A governed row, whose transaction is committed, undone, or killed.
+        const count = 1 + random(pick === 0 ? 90 : 3);
+        const write = async (sql: Sql) =>
+          await sql`
+            insert into keywarden.pause (paused_by, resumed_at, resumed_by) select 'ada', now(), 'ada' from generate_series(1, ${count}::int)`;
+        const end = random(4);
+        if (end === 0) {
+          const killed = connect();
+          await killed.unsafe('begin');
+          await write(killed);
+          await kill(killed);
+        } else {
+          await write(store.sql);
+          made += count * 2;
+        }
+      } else if (pick === 3) {
+        const killed = connect();
+        const settings = { ...sequencer, limit: 1 + random(300) };
+        const at = random(3);
+        // Before the first statement, when the checkpoint is signed, or after the commit.
+        if (at === 0) await kill(killed);
+        const sign: Sequencer['sign'] = (head) => {
+          if (at === 1) throw new Error('killed');
+          return sequencer.sign(head);
+        };
+        await integrateEvents(killed, { ...settings, sign }).catch(() => undefined);
+        await kill(killed);
+      } else {
+        const integrated = await integrateEvents(daemon.sql, {
+          ...sequencer,
+          limit: 1 + random(300),
+          seen: seen.at(-1) ?? null,
+        });
+        if (typeof integrated !== 'object') refusals.push(`seed ${seed}: ${integrated}`);
+      }
+      const heads = await readHeads();
+      seen.push(...heads.slice(seen.length));
+    }
+    while (((await integrateEvents(daemon.sql, sequencer)) as { waiting: number }).waiting > 0);
+    const leaves = await readLeaves();
+    expect(leaves, `seed ${seed}`).toHaveLength(made);
+    expect(leaves.map(({ index }) => index)).toEqual(leaves.map((_leaf, index) => index));
+    for (const { size, root } of await readHeads())
+      expect(root, `seed ${seed}`).toEqual(rootOfLeaves(leaves.slice(0, size).map(({ hash }) => hash)));
+    expect(await readHeads()).toEqual(expect.arrayContaining(seen));
+    const faults = await listLedgerRowFaults(store.sql);
+    expect(faults.filter(({ type }) => type !== 'store.migrated')).toEqual([]);
+  }
+  expect(refusals).toEqual([]);
+}, 600_000);
+
+/** A small random generator of whole numbers below a bound. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed * 2_654_435_761;
+  return (below) => {
+    state = (Math.imul(state ^ (state >>> 15), 2_246_822_519) + 3_266_489_917) >>> 0;
+    return state % below;
+  };
+}
+
+test('sequencers at the same time add each event once', async () => {
+  await begin();
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) select 'ada', now() from generate_series(1, 500)`;
+  await Promise.all(
+    Array.from({ length: 6 }, async () => await integrateEvents(daemon.sql, { ...sequencer, limit: 200 })),
+  );
+  const leaves = await readLeaves();
+  expect(leaves.map(({ index }) => index)).toEqual(leaves.map((_leaf, index) => index));
+  expect((await readHeads()).map(({ size }) => size)).toEqual([200, 400, 600, 800, 1000]);
+});
+
+test('proofs from the store are those of its leaves', async () => {
+  const leaves = await readLeaves();
+  const [size, root] = [1000, rootOfLeaves(leaves.map(({ hash }) => hash))];
+  expect(await readRoot(daemon.db, size)).toEqual(root);
+  for (const index of [0, 255, 256, 511, 999]) {
+    const proof = await readInclusion(daemon.db, { index, size });
+    expect(isIncluded(leaves[index]?.hash ?? root, { index, size, root, proof })).toBe(true);
+  }
+  const old = { size: 400, root: rootOfLeaves(leaves.slice(0, 400).map(({ hash }) => hash)) };
+  const proof = await readConsistency(daemon.db, { oldSize: 400, size });
+  expect(isConsistent(old, { size, root }, proof)).toBe(true);
+  expect(await continues(daemon.db, old)).toBe(true);
+  expect(await continues(daemon.db, { ...old, size: 401 })).toBe(false);
+  expect(await continues(daemon.db, { ...old, size: 5000 })).toBe(false);
+});
+
+test.each([
+  ['signature', `update keywarden.ledger_checkpoint set note = 'another note' where size = 1000`],
+  [
+    'hashes',
+    `update keywarden.ledger_tile set hashes = overlay(hashes placing '\\x00' from 5) where level = 0 and index = 3`,
+  ],
+  ['hashes', 'delete from keywarden.ledger_tile where level = 1'],
+  ['older', 'delete from keywarden.ledger_checkpoint where size > 400'],
+  ['forked', 'FORK'],
+] as const)('the tree does not grow over a ledger that was changed: %s', async (why, change) => {
+  const [last] = (await readHeads()).slice(-1);
+  let result: unknown;
+  await store.sql
+    .begin(async (tx) => {
+      await tx`set local session_replication_role = replica`;
+      if (change !== 'FORK') await tx.unsafe(change);
+      const seen = change === 'FORK' ? { size: 400, root: hashLeaf('another history') } : (last ?? null);
+      const inTransaction = { begin: async (work: (inner: typeof tx) => unknown) => await work(tx) } as unknown as Sql;
+      result = await integrateEvents(inTransaction, { ...sequencer, seen });
+      throw new Error('undo');
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Error) || error.message !== 'undo') throw error;
+    });
+  expect(result).toBe(why);
+});

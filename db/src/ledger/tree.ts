@@ -1,0 +1,67 @@
+import {
+  emptyRoot,
+  type Hash,
+  hashRanges,
+  isSameHash,
+  type LeafRange,
+  rangesOfConsistency,
+  rangesOfInclusion,
+  type Tile,
+  type TileCoordinates,
+  type TreeHead,
+  tilesOf,
+} from '@keywarden/core/ledger';
+import { sql } from 'drizzle-orm';
+import type { Reader } from '../list.ts';
+
+// The tree of the ledger, read from its tiles. Nothing here trusts the database: every root is computed from hashes.
+
+/** Returns these tiles, as far as the store has them. */
+export async function readTiles(db: Reader, wanted: TileCoordinates[]): Promise<Tile[]> {
+  if (wanted.length === 0) return [];
+  const levels = sql.param(wanted.map(({ level }) => level));
+  const indexes = sql.param(wanted.map(({ index }) => String(index)));
+  const rows = await db.execute(sql`
+    select t.level, t.index::text as index, encode(t.hashes, 'hex') as hashes from keywarden.ledger_tile t
+      join unnest(${levels}::int[], ${indexes}::bigint[]) as w(level, index) on (t.level, t.index) = (w.level, w.index)`);
+  return rows.map(({ level, index, hashes }) => ({
+    level: Number(level),
+    index: Number(index),
+    hashes: Buffer.from(String(hashes), 'hex'),
+  }));
+}
+
+/** Returns the hashes of ranges of leaves. Throws a RangeError if the store lacks a hash. */
+async function readHashes(db: Reader, ranges: LeafRange[]): Promise<Hash[]> {
+  return hashRanges(ranges, await readTiles(db, tilesOf(ranges)));
+}
+
+/** Returns the root of the first `size` leaves; null if the store lacks one of their hashes. */
+export async function readRoot(db: Reader, size: number): Promise<Hash | null> {
+  if (size === 0) return emptyRoot;
+  try {
+    return (await readHashes(db, [{ from: 0, to: size }]))[0] ?? null;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Returns the hashes that prove that a leaf is in the tree of this size. */
+export async function readInclusion(db: Reader, { index, size }: { index: number; size: number }): Promise<Hash[]> {
+  return await readHashes(db, rangesOfInclusion(index, size));
+}
+
+/** Returns the hashes that prove that the tree of this size continues a smaller one. */
+export async function readConsistency(
+  db: Reader,
+  { oldSize, size }: { oldSize: number; size: number },
+): Promise<Hash[]> {
+  return await readHashes(db, rangesOfConsistency(oldSize, size));
+}
+
+/** Returns whether the store's tree begins with the leaves of a tree that was seen before. */
+export async function continues(db: Reader, seen: TreeHead): Promise<boolean> {
+  const root = await readRoot(db, seen.size);
+  return root !== null && isSameHash(root, seen.root);
+}

@@ -1,0 +1,81 @@
+import { sql } from 'drizzle-orm';
+import { customType, index, integer, primaryKey, text } from 'drizzle-orm/pg-core';
+import { instant, int64, keywarden, reference } from './columns.ts';
+import { policyVersion } from './plans.ts';
+
+const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
+
+/** The policy that plans are judged by, whenever it changes. */
+export const policyInForce = keywarden.table(
+  'policy_in_force',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    policySha256: text('policy_sha256').notNull(),
+    since: instant('since').notNull().default(sql`now()`),
+  },
+  (t) => [reference(t.policySha256, policyVersion.sha256)],
+);
+
+/**
+ * An event of the ledger, written in the transaction of the row that it is about (db/functions/75-record_event.sql). leaf: the entry of the log, as
+ * canonical JSON. content: the canonical JSON whose hash the leaf has. leaf_index: its place in the tree; null until the sequencer has integrated it.
+ */
+export const ledgerEvent = keywarden.table(
+  'ledger_event',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    type: text('type').notNull(),
+    subject: text('subject').notNull(),
+    leaf: text('leaf').notNull(),
+    content: text('content').notNull(),
+    recordedAt: instant('recorded_at').notNull(),
+    leafIndex: int64('leaf_index').unique('ledger_event_leaf_index_key'),
+  },
+  (t) => [
+    index('ledger_event_waiting').on(t.number).where(sql`leaf_index is null`),
+    index('ledger_event_by_subject').on(t.subject, t.type, t.number),
+  ],
+);
+
+/** The salt of an event's hashes of personal data. Once it is deleted, the data can be erased, and the event still proves everything else. */
+export const ledgerSalt = keywarden.table(
+  'ledger_salt',
+  {
+    eventNumber: int64('event_number').primaryKey(),
+    salt: text('salt').notNull(),
+  },
+  (t) => [reference(t.eventNumber, ledgerEvent.number)],
+);
+
+/** The hashes of the tree (c2sp.org/tlog-tiles). The last tile of a level grows until it is full. */
+export const ledgerTile = keywarden.table(
+  'ledger_tile',
+  {
+    level: integer('level').notNull(),
+    index: int64('index').notNull(),
+    hashes: bytea('hashes').notNull(),
+  },
+  (t) => [primaryKey({ name: 'ledger_tile_pkey', columns: [t.level, t.index] })],
+);
+
+/** Each size of the tree that was signed. note: the signed checkpoint (c2sp.org/tlog-checkpoint), without the cosignatures of witnesses. */
+export const ledgerCheckpoint = keywarden.table('ledger_checkpoint', {
+  size: int64('size').primaryKey(),
+  note: text('note').notNull(),
+  madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
+});
+
+/** A witness's signature lines on a checkpoint. */
+export const ledgerCosignature = keywarden.table(
+  'ledger_cosignature',
+  {
+    size: int64('size').notNull(),
+    witness: text('witness').notNull(),
+    lines: text('lines').notNull(),
+    at: instant('at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [
+    primaryKey({ name: 'ledger_cosignature_pkey', columns: [t.size, t.witness] }),
+    reference(t.size, ledgerCheckpoint.size),
+  ],
+);
