@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -31,6 +31,25 @@ test('every command with a result prints it as JSON, with --json and with -o jso
   const token = await one('token', 'create', '--name', 'ada', '--role', 'viewer');
   expect(token).toMatchObject({ name: 'ada', role: 'viewer', token: expect.stringMatching(/^kwr_/) });
   expect(await one('token', 'revoke', String(token.id))).toEqual({ id: token.id, revoked: true });
+  const ledger = await one('ledger', '--check');
+  expect(ledger).toMatchObject({ waiting: 0, seen: ledger.size, faults: [] });
+  const receipt = await one('receipt', 'pause/1', '--type', 'pause.begun');
+  expect(receipt).toMatchObject({ type: 'pause.begun', receipt: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\n/) });
+  const file = join(mkdtempSync(join(tmpdir(), 'keywarden-receipt-')), 'pause.tlog-proof');
+  writeFileSync(file, String(receipt.receipt));
+  const [key] = ledger.public_keys as string[];
+  // It needs neither the store nor its settings.
+  const verified = await run([...entry.keywarden, 'verify', file, '--key', String(key), '--json'], {});
+  expect([verified.code, JSON.parse(verified.stdout)]).toMatchObject([
+    0,
+    [{ proven: true, type: 'pause.begun', personal: { reason: 'a move' } }],
+  ]);
+  writeFileSync(file, String(receipt.receipt).replace('index ', 'index 1'));
+  const refused = await run([...entry.keywarden, 'verify', file, '--key', String(key)], {});
+  expect([refused.code, refused.stdout]).toEqual([
+    1,
+    `${file}: NOT PROVEN: its event is not in the log at that place.\n`,
+  ]);
   // The tests' database does not wait for its disk, which check warns of.
   const [code, { checks }] = (await parsed('check', '--json')) as [number, { checks: object[] }];
   expect(code).toBe(3);

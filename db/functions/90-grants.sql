@@ -29,7 +29,7 @@ grant select (number, token_number, created_at, last_seen_at, expires_at, addres
 grant update (leaf_index) on keywarden.ledger_event to keywarden_daemon;
 grant insert, update on keywarden.ledger_tile to keywarden_daemon;
 grant insert on keywarden.ledger_checkpoint, keywarden.ledger_cosignature to keywarden_daemon;
-grant execute on function keywarden.ledger_row_faults to keywarden_daemon, keywarden_report;
+grant execute on function keywarden.ledger_row_faults, keywarden.personal_data_of to keywarden_daemon, keywarden_report;
 grant execute on function keywarden.campaign_default, keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
 
 -- The command line creates and revokes tokens, and ends sessions, in this role.

@@ -37,6 +37,12 @@ export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
+export { countWaitingEvents, readNewestCheckpoint, type StoredCheckpoint } from './ledger/checkpoints.ts';
+export { type LedgerEvent, listEventsOf, listLeaves } from './ledger/events.ts';
+export { listLedgerRowFaults } from './ledger/faults.ts';
+export { makeReceipt } from './ledger/receipts.ts';
+export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
+export { continues, readInclusion, readRoot } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
 export {

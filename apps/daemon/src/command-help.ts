@@ -53,6 +53,12 @@ const helpOf: Record<string, Help> = {
   backtest: { examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'] },
   coverage: { examples: ['', '--project misty-tree-5c2091d2', '--keys'] },
   retention: { examples: ['', '--drop'] },
+  ledger: { examples: ['', '--check', '--rotate-key'], needsPerson: 'the ledger or a row is not what was recorded' },
+  receipt: { examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'] },
+  verify: {
+    examples: ['approval.tlog-proof --key keywarden/0123456789ab+01234567+AQ==...'],
+    needsPerson: 'a receipt is proven but does not show all personal data',
+  },
   token: { examples: ['list'] },
   'token create': { examples: ['--name ada --role operator --expires 90d'] },
   'token list': { examples: ['', '--json'] },

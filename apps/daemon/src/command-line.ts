@@ -14,6 +14,7 @@ import { enforceCommand } from './commands/enforce.ts';
 import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
 import { type KeysOptions, keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
+import { type LedgerOptions, ledgerCommand, receiptCommand, verifyCommand } from './commands/ledger.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { addOutput, type OutputOptions } from './commands/output.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
@@ -197,6 +198,27 @@ export function describe(done: (code: number) => void): Command {
     .description('List the months of operations that exceed retention.operations, or drop them')
     .option('--drop', 'drop these months now')
     .action(async (options: OutputOptions & { drop?: boolean }) => done(await retentionCommand(options)));
+  program
+    .command('ledger')
+    .description('Show the ledger of governance events and its public key, and check it')
+    .option('--check', 'compare every governed row, event and hash in the store')
+    .option('--rotate-key', 'add a key; checkpoints are signed with both keys from now on')
+    .option('--end-former-keys', 'sign with the newest key only')
+    .action(async (options: LedgerOptions) => done(await ledgerCommand(options)));
+  program
+    .command('receipt')
+    .description('Print a file that proves offline that the ledger has an event')
+    .argument('<subject>', 'the row that the event is about: plan_approval/17')
+    .option('--type <type>', 'the event, if the row has several: incident.closed')
+    .action(async (subject: string, options: OutputOptions & { type?: string }) =>
+      done(await receiptCommand(subject, options)),
+    );
+  program
+    .command('verify')
+    .description('Check receipts offline, with the public key of the ledger')
+    .argument('<file...>', 'receipts')
+    .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
+    .action((files: string[], options: OutputOptions & { key: string[] }) => done(verifyCommand(files, options)));
   const token = program.command('token').description('Manage the tokens of the report');
   token
     .command('create')

@@ -10,7 +10,7 @@ import type { IncidentKind } from './list.ts';
 export async function openIncident(
   db: Db,
   opened: {
-    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted';
+    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted' | 'ledger_inconsistent';
     scope: string;
     detail: Record<string, unknown>;
   },

@@ -69,6 +69,7 @@ const schema = z.object({
   REPORT_REQUESTS_PER_MINUTE: count(600),
   DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
   DAEMON_PORT: port(undefined),
+  LEDGER_KEY: text,
   OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,

@@ -1,6 +1,7 @@
 import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
+import { whyLedgerDiffers } from '../ledger/ledger.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water-mark.ts';
 
@@ -11,7 +12,12 @@ import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water
 export async function whyNotByItself(
   context: Pick<Context, 'store' | 'environment' | 'config'>,
 ): Promise<string | null> {
-  return (await whyNotEnforcing(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context));
+  return (
+    (await whyNotEnforcing(context)) ??
+    (await whyLedgerDiffers(context)) ??
+    (await whyDisagreeing(context)) ??
+    (await whyPaused(context))
+  );
 }
 
 /** Returns which approvals of the report this machine carries out now, and why it carries out none. */
@@ -19,7 +25,10 @@ export async function approvedByReport(
   context: Pick<Context, 'store' | 'environment' | 'config'>,
 ): Promise<ApprovalScope> {
   const { why, since } = await approvalScope(context);
-  return { why: why ?? (await whyDisagreeing(context)) ?? (await whyPaused(context)), since };
+  return {
+    why: why ?? (await whyLedgerDiffers(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context)),
+    since,
+  };
 }
 
 /**

@@ -6,6 +6,7 @@ import { UserError } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { sayCurrentPolicy } from '../current-policy.ts';
+import { growLedger } from '../ledger/ledger.ts';
 import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
 import { runJob } from './worker.ts';
@@ -68,6 +69,17 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const running = new Set<Promise<void>>();
   let tickedMs = performance.now();
   let skipUntilMs = 0;
+  // A failure delays the ledger, and must not delay the schedules.
+  const sequence = async () => {
+    try {
+      const grown = await growLedger(context, context.now);
+      if (grown.state === 'inconsistent')
+        log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
+      else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
+    } catch (error) {
+      log.warn({ err: error }, 'the ledger could not grow');
+    }
+  };
   const tickNow = async () => {
     if (asked.signal.aborted) return;
     await assertCurrent(sql).catch((error: unknown) => {
@@ -77,6 +89,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await sayCurrentPolicy({ ...context, store: { ...store, sql } });
+    await sequence();
     tickedMs = performance.now();
     // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;

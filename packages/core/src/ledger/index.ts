@@ -24,7 +24,7 @@ export {
   splitNote,
   type Verifier,
 } from './note.ts';
-export { formatProof, parseProof, type TlogProof } from './proof.ts';
+export { type EventContent, formatReceipt, type ProvenEvent, type ReceiptExtra, verifyReceipt } from './receipt.ts';
 export {
   edgeOf,
   growTree,

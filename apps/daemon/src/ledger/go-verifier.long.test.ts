@@ -1,0 +1,79 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { verifyReceipt } from '@keywarden/core/ledger';
+import { listEventsOf, makeReceipt, readNewestCheckpoint } from '@keywarden/db/daemon';
+import { readEnvironment } from '@keywarden/runtime';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { growLedger } from './ledger.ts';
+import { readSigningKeys } from './signing-keys.ts';
+
+// docs/verify/verify.go has no code of ours: Go's own implementation of the tree and of notes judges our receipts.
+
+let store: TestStore;
+let folder: string;
+let verifier: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  folder = mkdtempSync(join(tmpdir(), 'keywarden-go-'));
+  verifier = join(folder, 'verify');
+  const source = fileURLToPath(new URL('../../../../docs/verify/verify.go', import.meta.url));
+  // Debian's packages golang-go and golang-golang-x-mod-dev.
+  execFileSync('go', ['build', '-o', verifier, source], {
+    env: {
+      ...process.env,
+      GO111MODULE: 'off',
+      GOPATH: '/usr/share/gocode',
+      GOFLAGS: '',
+      GOCACHE: join(folder, 'cache'),
+    },
+  });
+}, 300_000);
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test('Go’s packages and ours agree on receipts of a growing ledger, and on each tampered one', async () => {
+  const daemon = await store.as('keywarden_daemon');
+  const environment = readEnvironment({ KEYWARDEN_DATA: folder });
+  const place = { store: daemon, environment };
+  const receipts: string[] = [];
+  for (const size of [1, 2, 300, 700]) {
+    await store.sql`
+      insert into keywarden.pause (paused_by, reason, resumed_at) select 'ada', 'why', now() from generate_series(1, ${size}::int)`;
+    await growLedger(place, Date.now);
+    const newest = await readNewestCheckpoint(daemon.db);
+    const [last] = await store.sql`select max(number) as number from keywarden.pause`;
+    for (const number of new Set([1, Math.ceil(Number(last?.number) / 2), Number(last?.number)])) {
+      const [event] = await listEventsOf(daemon.db, `pause/${number}`);
+      if (event === undefined || newest === null) throw new Error('no event');
+      receipts.push(await makeReceipt(daemon.db, { ...event, leafIndex: event.leafIndex ?? -1 }, newest));
+    }
+  }
+  const keys = readSigningKeys(environment).map((each) => each.verifier);
+  const tampered = receipts.flatMap((receipt) => [
+    receipt.replace(/index (\d+)/, (_all, index) => `index ${Number(index) + 1}`),
+    receipt.replace(/extra (\S+)/, (_all, text: string) => {
+      const shown = Buffer.from(text, 'base64').toString();
+      return `extra ${Buffer.from(shown.replaceAll('pause/', 'pause/1')).toString('base64')}`;
+    }),
+    receipt.replace(/extra (\S+)/, (_all, text: string) => {
+      const shown = Buffer.from(text, 'base64').toString();
+      return `extra ${Buffer.from(shown.replace('"paused_by":"ada"', '"paused_by":"eve"')).toString('base64')}`;
+    }),
+    receipt.replace(/\n(\d+)\n(\S{44})\n\n/, (_all, size, root) => `\n${Number(size) + 1}\n${root}\n\n`),
+    receipt.slice(0, receipt.length - 40),
+  ]);
+  const verdicts = [...receipts, ...tampered].map((receipt, index) => {
+    const file = join(folder, `${index}.tlog-proof`);
+    writeFileSync(file, receipt);
+    const { status } = spawnSync(verifier, [keys[0]?.text ?? '', file]);
+    return { ours: typeof verifyReceipt(receipt, keys) !== 'string', go: status === 0 };
+  });
+  expect(verdicts.slice(0, receipts.length)).toEqual(receipts.map(() => ({ ours: true, go: true })));
+  expect(verdicts.slice(receipts.length)).toEqual(tampered.map(() => ({ ours: false, go: false })));
+});

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import { canonicalJson, sha256 } from '../values/index.ts';
+import { formatCheckpoint } from './checkpoint.ts';
+import { hashLeaf, hashRange, rangesOfInclusion, rootOfLeaves } from './merkle.ts';
+import { createSigningKey, parseSigningKey, type Signer, signNote } from './note.ts';
+import { formatReceipt, type ReceiptExtra, verifyReceipt } from './receipt.ts';
+
+function signerOf(name: string, kind: 'log' | 'witness'): Signer {
+  const signer = parseSigningKey(createSigningKey(name, kind));
+  if (signer === null) throw new Error('no key');
+  return signer;
+}
+
+const log = signerOf('keywarden/test', 'log');
+const witness = signerOf('witness.example', 'witness');
+const keys = [log.verifier, witness.verifier];
+
+const salt = 'ab'.repeat(32);
+const content = canonicalJson({
+  number: '17',
+  plan_id: 'p-1',
+  approved_by: { salted: sha256(`${salt}:approved_by:ada`) },
+});
+const leaf = canonicalJson({
+  actor: sha256(`${salt}:approved_by:ada`),
+  at: '2026-05-01T00:00:00Z',
+  content: sha256(content),
+  recorded: '2026-05-01T00:00:01Z',
+  subject: 'plan_approval/17',
+  type: 'plan.approved',
+  v: '1',
+});
+const extra: ReceiptExtra = { leaf, content, salt, personal: { approved_by: 'ada' } };
+const index = 5;
+const hashes = Array.from({ length: 11 }, (_, at) => hashLeaf(at === index ? leaf : `leaf ${at}`));
+const root = rootOfLeaves(hashes);
+const proof = rangesOfInclusion(index, hashes.length).map((range) =>
+  hashRange(range, (level, at) => rootOfLeaves(hashes.slice(at * 2 ** level, (at + 1) * 2 ** level))),
+);
+const checkpointOf = (signers: Signer[], origin = 'keywarden/test') =>
+  signNote(formatCheckpoint({ origin, size: hashes.length, root }), signers, 1_700_000_000);
+const receiptOf = (change: Partial<ReceiptExtra> = {}, checkpoint = checkpointOf([log, witness]), at = index) =>
+  formatReceipt({ ...extra, ...change }, { index: at, hashes: proof, checkpoint });
+
+test('a receipt proves what was recorded, where, and who saw it', () => {
+  expect(verifyReceipt(receiptOf(), keys)).toMatchObject({
+    type: 'plan.approved',
+    subject: 'plan_approval/17',
+    personal: { approved_by: 'ada' },
+    hidden: [],
+    index: 5,
+    size: 11,
+    origin: 'keywarden/test',
+    witnesses: [{ name: 'witness.example', time: 1_700_000_000 }],
+  });
+});
+
+test('erased personal data is not shown, and the rest is still proven', () => {
+  expect(verifyReceipt(receiptOf({ salt: null, personal: {} }), keys)).toMatchObject({ hidden: ['approved_by'] });
+});
+
+test.each([
+  ['another leaf', receiptOf({ leaf: leaf.replace('plan.approved', 'plan.rejected') }), /not in the log/],
+  ['another time', receiptOf({ leaf: leaf.replace('2026-05-01', '2026-04-01') }), /not in the log/],
+  ['another content', receiptOf({ content: content.replace('p-1', 'p-2') }), /content is not/],
+  ['another person', receiptOf({ personal: { approved_by: 'eve' } }), /approved_by is not/],
+  ['a person without a salt', receiptOf({ salt: null }), /approved_by is not/],
+  ['a person in a field that is not personal', receiptOf({ personal: { number: '17' } }), /number is not/],
+  ['another place', receiptOf({}, undefined, 4), /not in the log/],
+  ['a checkpoint of another key', receiptOf({}, checkpointOf([signerOf('keywarden/test', 'log')])), /not signed/],
+  ['a checkpoint that only a witness signed', receiptOf({}, checkpointOf([witness])), /not signed/],
+  ['a checkpoint of another log', receiptOf({}, checkpointOf([log], 'keywarden/other')), /not one of that log/],
+  ['a changed checkpoint', receiptOf().replace('\n11\n', '\n12\n'), /not signed/],
+  ['no event', receiptOf().replace(/extra \S+/, 'extra AAAA'), /no event/],
+  ['half of it', receiptOf().slice(0, 200), /no receipt|no event|not signed/],
+  ['nothing', '', /no receipt/],
+])('a receipt with %s proves nothing', (_what, text, why) => {
+  expect(verifyReceipt(text, keys)).toMatch(why);
+});
+
+test('a receipt that is cut at any byte proves nothing', () => {
+  const whole = receiptOf();
+  for (let end = 0; end < whole.length; end += 7) expect(verifyReceipt(whole.slice(0, end), keys)).toBeTypeOf('string');
+});

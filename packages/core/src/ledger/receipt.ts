@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { canonicalJson, sha256 } from '../values/index.ts';
+import { parseCheckpoint } from './checkpoint.ts';
+import { hashLeaf, isIncluded } from './merkle.ts';
+import { openNote, type Verifier } from './note.ts';
+import { formatProof, parseProof, type TlogProof } from './proof.ts';
+
+/**
+ * What a receipt of an event shows beside its proof: the leaf, the content whose hash the leaf has, and the personal data whose salted hashes the content
+ * has. Without `salt`, the personal data was erased, or is not shown.
+ */
+const extraSchema = z.strictObject({
+  leaf: z.string(),
+  content: z.string(),
+  salt: z.string().nullable(),
+  personal: z.record(z.string(), z.string()),
+});
+export type ReceiptExtra = z.output<typeof extraSchema>;
+
+const leafSchema = z.strictObject({
+  actor: z.string().nullable(),
+  at: z.string(),
+  content: z.string(),
+  recorded: z.string(),
+  subject: z.string(),
+  type: z.string(),
+  v: z.literal('1'),
+});
+
+const contentSchema = z.record(
+  z.string(),
+  z.union([z.string(), z.null(), z.strictObject({ sha256: z.string() }), z.strictObject({ salted: z.string() })]),
+);
+export type EventContent = z.output<typeof contentSchema>;
+
+/** What a receipt proves. */
+export interface ProvenEvent {
+  type: string;
+  subject: string;
+  /** When the event happened, as its row says. */
+  at: string;
+  /** When the database recorded it, by its own clock. */
+  recorded: string;
+  content: EventContent;
+  /** Personal data whose hash was checked. */
+  personal: Record<string, string>;
+  /** Names of personal data that the receipt does not show: erased, or left out. */
+  hidden: string[];
+  index: number;
+  size: number;
+  origin: string;
+  /** Witnesses that cosigned the checkpoint, each with its time in seconds since 1970. */
+  witnesses: { name: string; time: number }[];
+}
+
+/** Returns a receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof). */
+export function formatReceipt(extra: ReceiptExtra, proof: Omit<TlogProof, 'extra'>): string {
+  return formatProof({ ...proof, extra: Buffer.from(canonicalJson(extra)) });
+}
+
+/** Checks a receipt with the ledger's public keys. Returns what it proves, or why it proves nothing, as a sentence without a subject. */
+export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | string {
+  const proof = parseProof(text);
+  if (proof === null) return 'it is no receipt, or it is cut';
+  const extra = parseJson(extraSchema, proof.extra?.toString() ?? '');
+  if (extra === null) return 'it has no event';
+  const opened = openNote(proof.checkpoint, keys);
+  if (opened === null || !opened.signatures.some(({ by }) => by.kind === 'log'))
+    return 'its checkpoint is not signed with one of the given keys';
+  const checkpoint = parseCheckpoint(opened.text);
+  const signer = opened.signatures.find(({ by }) => by.kind === 'log');
+  if (checkpoint === null || checkpoint.origin !== signer?.by.name) return 'its checkpoint is not one of that log';
+  const { index, hashes } = proof;
+  if (!isIncluded(hashLeaf(extra.leaf), { index, size: checkpoint.size, root: checkpoint.root, proof: hashes }))
+    return 'its event is not in the log at that place';
+  const leaf = parseJson(leafSchema, extra.leaf);
+  const content = parseJson(contentSchema, extra.content);
+  if (leaf === null || content === null) return 'its event has an unknown form';
+  if (leaf.content !== sha256(extra.content)) return 'its content is not the one that was recorded';
+  const salted = Object.entries(content).flatMap(([name, value]) =>
+    value !== null && typeof value === 'object' && 'salted' in value ? [{ name, hash: value.salted }] : [],
+  );
+  for (const [name, value] of Object.entries(extra.personal)) {
+    const hash = salted.find((each) => each.name === name)?.hash;
+    if (hash === undefined || hash !== sha256(`${extra.salt ?? ''}:${name}:${value}`))
+      return `its ${name} is not the one that was recorded`;
+  }
+  return {
+    type: leaf.type,
+    subject: leaf.subject,
+    at: leaf.at,
+    recorded: leaf.recorded,
+    content,
+    personal: extra.personal,
+    hidden: salted.map(({ name }) => name).filter((name) => extra.personal[name] === undefined),
+    index,
+    size: checkpoint.size,
+    origin: checkpoint.origin,
+    witnesses: opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }])),
+  };
+}
+
+function parseJson<T>(schema: z.ZodType<T>, text: string): T | null {
+  try {
+    const parsed = schema.safeParse(JSON.parse(text));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // Not JSON.
+    return null;
+  }
+}
