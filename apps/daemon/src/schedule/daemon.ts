@@ -80,6 +80,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
       log.warn({ err: error }, 'the ledger could not grow');
     }
   };
+  let sequencing: Promise<void> | undefined;
   const tickNow = async () => {
     if (asked.signal.aborted) return;
     await assertCurrent(sql).catch((error: unknown) => {
@@ -89,7 +90,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await sayCurrentPolicy({ ...context, store: { ...store, sql } });
-    await sequence();
+    // Many events may wait, and the schedules do not wait for them.
+    sequencing ??= sequence().finally(() => (sequencing = undefined));
     tickedMs = performance.now();
     // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
@@ -123,7 +125,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
     const isOver = new AbortController();
     const late = sleep(ms, 'late', { signal: isOver.signal }).catch(() => 'ended');
-    const end = await Promise.race([allEnded(running), late]);
+    const end = await Promise.race([allEnded(running).then(async () => await sequencing), late]);
     isOver.abort();
     clearTimeout(force);
     if (end === 'late') log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
