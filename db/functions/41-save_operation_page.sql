@@ -10,6 +10,8 @@ declare
   until timestamptz := newest + interval '1 second';
   terminal constant text[] := '{finished,cancelled,skipped}';
   replacements int;
+  touched datemultirange := '{}';
+  had tstzmultirange;
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
   -- lock: where it is in a reference table of Citus, all projects would wait for each other.
@@ -85,10 +87,19 @@ begin
   ) i
   where i.place > 0 and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
+  if inserted + changed > 0 then
+    touched := datemultirange(daterange((since at time zone 'UTC')::date, (until at time zone 'UTC')::date, '[]'));
+  end if;
   if proved is not null then
+    select c.known into had from operation_coverage c where c.project_number = project;
+    select touched + coalesce(range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')), '{}')
+      into touched from unnest(tstzmultirange(proved) - coalesce(had, '{}')) r;
     insert into operation_coverage as c values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
   end if;
+  -- The ledger seals the changed days again. A day that it has not sealed yet needs no mark.
+  update operation_sealing s set changed = s.changed + touched * datemultirange(daterange(null, s.sealed_to)), changed_at = now()
+  where s.project_number = project and s.sealed_to > lower(touched);
   if began is null then
     return;
   end if;

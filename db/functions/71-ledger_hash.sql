@@ -1,4 +1,4 @@
 -- Returns the SHA-256 of a text, as JSON.
 create or replace function keywarden.ledger_hash(value text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp as
+language sql immutable as
 $$ select '{"sha256":"' || encode(sha256(convert_to(value, 'UTF8')), 'hex') || '"}' $$;

@@ -44,5 +44,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     ('retention.set', 'operation_retention', '{number}', '{number,keep,set_at}', '{}', '{}', 'set_at', null, '{keep,set_at}', false),
     ('retention.dropped', 'operation_drop', '{month}', '{month,operations,bytes,dropped_at}', '{}', '{dropped_by}', 'dropped_at', 'dropped_by',
       '{dropped_at,dropped_by}', true),
+    ('archive.sealed', 'operation_seal', '{number}', '{number,project,day,operations,root,covered,gaps,replaces,sealed_at}', '{}', '{}', 'sealed_at', null, '{}',
+      false),
     ('store.migrated', 'migration', '{id}', '{id,hash,created_at}', '{}', '{}', null, null, '{}', false);
 $$;

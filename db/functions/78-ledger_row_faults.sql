@@ -14,17 +14,15 @@ begin
       ), present as (
         select %6$L || %4$s as subject, r as record from keywarden.%3$I r where %5$s
       )
-      select %1$L, subject, case
-        when p.subject is null then ''removed'' when n.subject is null then ''added''
-        when n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'') then ''altered''
-        when n.salt is not null and (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content then ''altered''
-        when n.salt is null and ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[] then ''altered''
-        end
-      from newest n full join present p using (subject)
-      where p.subject is null or n.subject is null
-        or n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'')
-        or n.salt is not null and (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content
-        or n.salt is null and ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[]',
+      select %1$L, c.subject, c.fault from (
+        select subject, case
+          when p.subject is null then ''removed'' when n.subject is null then ''added''
+          when n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'') then ''altered''
+          when n.salt is not null or %7$L = ''{}'' then case when (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content then ''altered'' end
+          when ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[] then ''altered''
+          end as fault
+        from newest n full join present p using (subject)) c
+      where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
       case when k.ends then format('r.%I is not null', k.changed[1]) else 'true' end,

@@ -11,7 +11,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.key, keywarden.key_count, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
   keywarden.key_use, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.ledger_event, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
-  keywarden.operation_retention, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
+  keywarden.operation_retention, keywarden.operation_seal, keywarden.operation_sealing, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_in_force, keywarden.policy_version, keywarden.project,
   keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
   keywarden.review_decision, keywarden.review_item, keywarden.review_item_now, keywarden.review_reminder, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
@@ -28,7 +28,8 @@ grant select (number, token_number, created_at, last_seen_at, expires_at, addres
 -- The sequencer places events in the tree. It can neither make nor change one.
 grant update (leaf_index) on keywarden.ledger_event to keywarden_daemon;
 grant insert, update on keywarden.ledger_tile to keywarden_daemon;
-grant insert on keywarden.ledger_checkpoint, keywarden.ledger_cosignature to keywarden_daemon;
+grant insert on keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.operation_seal to keywarden_daemon;
+grant insert, update on keywarden.operation_sealing to keywarden_daemon;
 grant execute on function keywarden.ledger_row_faults, keywarden.personal_data_of to keywarden_daemon, keywarden_report;
 grant execute on function keywarden.campaign_default, keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
 

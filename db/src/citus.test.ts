@@ -31,6 +31,7 @@ test('operations are distributed by project, projects are copied to every node, 
     'operation_pruned',
     'operation_coverage',
     'open_walk',
+    'operation_sealing',
   ]);
   const called = (await store.sql`select what from keywarden.called order by number`).map(({ what }) =>
     String(what).replaceAll('keywarden.', ''),
@@ -43,11 +44,13 @@ test('operations are distributed by project, projects are copied to every node, 
     'operation_pruned by project_number beside operation',
     'operation_coverage by project_number beside operation',
     'open_walk by project_number beside operation',
+    'operation_sealing by project_number beside operation',
     'truncate operation',
     'truncate operation_version',
     'truncate operation_pruned',
     'truncate operation_coverage',
     'truncate open_walk',
+    'truncate operation_sealing',
     'truncate project',
   ]);
   expect(await distributeOperations(store.sql)).toEqual([]);
@@ -71,7 +74,7 @@ test('a session that does not change tables in sequence is refused, and nothing 
   await expect(distributeOperations(sql)).rejects.toMatchObject({ code: 'XX000' });
   expect(await sql`select 1 from pg_dist_partition`).toEqual([]);
   await sql.end();
-  expect(await distributeOperations(plain.sql)).toHaveLength(7);
+  expect(await distributeOperations(plain.sql)).toHaveLength(8);
   await plain.close();
 });
 

@@ -16,6 +16,7 @@ export const distributedTables = [
   'operation_pruned',
   'operation_coverage',
   'open_walk',
+  'operation_sealing',
 ] as const;
 
 /** Shards for each node that holds some, and the fewest: docs/adr/0025. */

@@ -152,6 +152,7 @@ export {
 } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
+export { type Sealed, sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
 export { revokeSession, sessionItem, sessionList } from './tokens/sessions.ts';
 export {

@@ -57,13 +57,22 @@ export type ListedCoverage = ProjectCoverage & { number: string };
 export async function listCoverage(
   db: Reader,
   {
+    numbers: wanted,
     projectId,
     organizations = null,
     after = null,
     limit,
-  }: { projectId?: string | undefined; organizations?: string[] | null; after?: string | null; limit: number },
+  }: {
+    /** The projects' numbers in the store. */
+    numbers?: string[];
+    projectId?: string | undefined;
+    organizations?: string[] | null;
+    after?: string | null;
+    limit: number;
+  },
 ): Promise<ListedCoverage[]> {
   const tests = [
+    when(wanted, (some) => sql`p.number = any(${sql.param(some)}::bigint[])`),
     when(projectId, (id) => sql`p.id = ${id}`),
     visible(sql`p.organization_id`, organizations),
     sql`p.number > coalesce(${after}::bigint, 0)`,

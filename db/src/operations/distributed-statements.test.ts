@@ -30,6 +30,7 @@ import {
   saveDeletedProjects,
   saveOperationPage,
   saveProjects,
+  sealDays,
 } from '../daemon.ts';
 import { readOver } from '../reader.ts';
 import { readRepeatable } from '../repeatables.ts';
@@ -260,6 +261,25 @@ test('statements that change projects and walks, which all nodes copy, use only 
   expect(refusalsOf(seen)).toEqual([]);
 });
 
+test('statements that seal days are bound to one project, but for those that read many at once, and use only constructs that a cluster accepts', async () => {
+  const [project = ''] = await makeProjects(1);
+  await makeOperationPartitions(store.sql, ['2026-05']);
+  await saveOperationPage(store.sql, { project, operations: [makeWireOperation(1)] });
+  await store.sql`update keywarden.project set walked_at = now() where number = ${project}`;
+  const signal = new AbortController().signal;
+  const seen = await watch(async (sql) => {
+    await sealDays(sql, { signal });
+    await saveOperationPage(sql, { project, operations: [makeWireOperation(2)] });
+    await sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour' where project_number = ${project}`;
+    await sealDays(sql, { signal });
+  });
+  const tables = seen.flatMap(({ scans, changes }) => [...scans.map(({ table }) => table), ...changes]);
+  expect(tables).toContain('operation_sealing');
+  expect(refusalsOf(seen)).toEqual([]);
+  const over = seen.filter((each) => !isBound(each)).flatMap(({ scans }) => scans.map(({ table }) => table));
+  expect(new Set(over)).toEqual(new Set(['operation_coverage', 'operation_sealing']));
+});
+
 test('no other file of ours queries operations', () => {
   const asking = ['db/src', 'apps/daemon/src', 'apps/report/src'].flatMap((folder) => {
     const root = new URL(`../../../${folder}/`, import.meta.url);
@@ -267,13 +287,13 @@ test('no other file of ours queries operations', () => {
       /(?<!test)\.ts$/.test(file),
     );
     const asks =
-      /keywarden\.(operation(_version|_pruned|_coverage)?(_\d{4}_\d\d)?|open_walk)\b|\boperation(Version|Pruned)?\b[^;]*from '[^']*schema\/tables/s;
+      /keywarden\.(operation(_version|_pruned|_coverage|_sealing)?(_\d{4}_\d\d)?|open_walk)\b|\boperation(Version|Pruned)?\b[^;]*from '[^']*schema\/tables/s;
     return files
       .filter((file) => asks.test(readFileSync(new URL(file, root), 'utf8')))
       .map((file) => `${folder}/${file}`);
   });
   const ours = (file: string) =>
-    /^db\/src\/(operations\/|coverage\/coverage\.ts|figures\/gauges\.ts|cluster\.ts)/.test(file);
+    /^db\/src\/(operations\/|coverage\/coverage\.ts|figures\/gauges\.ts|cluster\.ts|seals\/seals\.ts)/.test(file);
   expect(asking.filter(ours).length).toBeGreaterThan(3);
   // The file that distributes the tables names them.
   expect(asking.filter((file) => !ours(file) && file !== 'db/src/citus.ts')).toEqual([]);

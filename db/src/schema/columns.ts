@@ -60,6 +60,9 @@ export const instant = customType<{ data: string; driverData: string }>({
 /** Time intervals, as the text that Postgres prints. */
 export const multirange = customType<{ data: string; driverData: string }>({ dataType: () => 'tstzmultirange' });
 
+/** Days, as the text that Postgres prints. */
+export const dateMultirange = customType<{ data: string; driverData: string }>({ dataType: () => 'datemultirange' });
+
 /** Converts Postgres's text of a timestamptz in UTC, plain or within JSON, to RFC 3339. */
 export function toInstant(text: string): string {
   return text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z');

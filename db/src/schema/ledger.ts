@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { customType, index, integer, primaryKey, text } from 'drizzle-orm/pg-core';
+import { bigint, customType, date, index, integer, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant, int64, keywarden, reference } from './columns.ts';
 import { policyVersion } from './plans.ts';
 
@@ -45,6 +45,28 @@ export const ledgerSalt = keywarden.table(
     salt: text('salt').notNull(),
   },
   (t) => [reference(t.eventNumber, ledgerEvent.number)],
+);
+
+/**
+ * A seal: what the archive had of a project's operations of one day of UTC. project: the control plane's address and the project's id. root: the Merkle root
+ * over the operations, oldest first. covered, gaps: the times of the day for which the archive claims to have every operation, and the others, as JSON.
+ * replaces: the day's seal before, if it changed since.
+ */
+export const operationSeal = keywarden.table(
+  'operation_seal',
+  {
+    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+    projectNumber: int64('project_number').notNull(),
+    project: text('project').notNull(),
+    day: date('day', { mode: 'string' }).notNull(),
+    operations: bigint('operations', { mode: 'number' }).notNull(),
+    root: text('root').notNull(),
+    covered: text('covered').notNull(),
+    gaps: text('gaps').notNull(),
+    replaces: int64('replaces'),
+    sealedAt: instant('sealed_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [index('operation_seal_by_day').on(t.projectNumber, t.day, t.number)],
 );
 
 /** The hashes of the tree (c2sp.org/tlog-tiles). The last tile of a level grows until it is full. */

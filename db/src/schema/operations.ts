@@ -12,7 +12,7 @@ import {
   text,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, multirange, reference } from './columns.ts';
+import { dateMultirange, instant, int64, type JsonObject, keywarden, multirange, reference } from './columns.ts';
 import { project } from './projects.ts';
 
 /** An unfinished walk: the cursor of its next page as received, and the time of the row that it points to. */
@@ -120,6 +120,17 @@ export const operationCoverage = keywarden.table(
   },
   (t) => [reference(t.projectNumber, project.number)],
 );
+
+/**
+ * Which days of a project the ledger has sealed: those before `sealed_to`. changed: days whose operations or coverage have changed since; they are sealed
+ * again. It is written with the operations, and lies with them on a cluster.
+ */
+export const operationSealing = keywarden.table('operation_sealing', {
+  projectNumber: int64('project_number').primaryKey(),
+  sealedTo: date('sealed_to', { mode: 'string' }).notNull(),
+  changed: dateMultirange('changed').notNull().default('{}'),
+  changedAt: instant('changed_at'),
+});
 
 /** How long operations are kept; without a row, forever. Only the owner sets it, when it migrates. */
 export const operationRetention = keywarden.table(

@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
+import { makePartitionsAhead, markWalkRefused, sealDays } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -53,6 +53,8 @@ export async function syncOperations(context: Context, connection: Connection, s
     if (failures.length > 0) throw describeFailures(failures, projects.length);
   });
   part.end(summaryOf(counts));
+  const sealed = await sealDays(context.store.sql, context);
+  if (sealed.days > 0) context.log.info(sealed, 'sealed days of the archive in the ledger');
   return counts;
 }
 

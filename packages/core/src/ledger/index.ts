@@ -3,6 +3,7 @@ export {
   emptyRoot,
   type Hash,
   hashLeaf,
+  hashSize,
   isConsistent,
   isIncluded,
   isSameHash,
@@ -24,6 +25,7 @@ export {
   splitNote,
   type Verifier,
 } from './note.ts';
+export { hashOperation, sealedColumns } from './operations.ts';
 export { type EventContent, formatReceipt, type ProvenEvent, type ReceiptExtra, verifyReceipt } from './receipt.ts';
 export {
   edgeOf,

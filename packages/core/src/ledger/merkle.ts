@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 // The Merkle tree of RFC 6962, section 2.1: SHA-256, leaves and inner nodes hashed with different first bytes. A hash is 32 bytes. Sizes and indexes are
 // whole numbers below 2^53.
@@ -18,7 +18,6 @@ export interface LeafRange {
 export type ReadNode = (level: number, index: number) => Hash;
 
 const leafPrefix = Uint8Array.of(0);
-const nodePrefix = Uint8Array.of(1);
 
 /** Returns the hash of a leaf. */
 export function hashLeaf(leaf: Uint8Array | string): Hash {
@@ -27,8 +26,15 @@ export function hashLeaf(leaf: Uint8Array | string): Hash {
 
 /** Returns the hash of an inner node. */
 export function hashChildren(left: Hash, right: Hash): Hash {
-  return createHash('sha256').update(nodePrefix).update(left).update(right).digest();
+  // Trees have millions of nodes: one call takes half the time of several.
+  node.set(left, 1);
+  node.set(right, 1 + hashSize);
+  return hash('sha256', node, 'buffer');
 }
+
+/** The bytes of an inner node: its first byte and the hashes of its children. */
+const node = new Uint8Array(1 + 2 * hashSize);
+node[0] = 1;
 
 /** The root of the tree without a leaf. */
 export const emptyRoot: Hash = createHash('sha256').digest();

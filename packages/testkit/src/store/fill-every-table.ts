@@ -39,6 +39,7 @@ const byType: Record<string, string> = {
   'integer[]': "'{7,1}'",
   'timestamp with time zone': "'2026-05-01 10:00:00.123456+00'",
   tstzmultirange: "'{[2026-01-01,2026-05-01)}'",
+  datemultirange: "'{[2026-01-01,2026-05-01)}'",
 };
 
 const lastTable = 'review_signature';

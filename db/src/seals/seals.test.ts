@@ -1,0 +1,182 @@
+import { hashOperation, rootOfLeaves } from '@keywarden/core/ledger';
+import { until } from '@keywarden/testkit';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
+import { readPage } from '../list.ts';
+import { operationList } from '../operations/list.ts';
+import type { Store } from '../store.ts';
+import { sealDays } from './seals.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+  await makeOperationPartitions(daemon.sql, ['2026-05']);
+});
+afterAll(async () => await store.close());
+
+const day = (number: number) => `2026-05-${String(number).padStart(2, '0')}`;
+const at = (number: number) => `${day(number)}T00:00:00Z`;
+/** Seconds from 1 May to noon of a day of May. */
+const noon = (number: number) => (number - 1) * 86_400 + 43_200;
+const proofOf = (from: number, below: number) => ({ from: at(from), isFromIncluded: true, below: at(below) });
+
+/** Creates a walked project that was last listed on a day of May. */
+async function makeWalked(listed: number): Promise<string> {
+  const project = await makeProject(daemon.sql, controlPlane);
+  await store.sql`
+    update keywarden.project set created_at = ${at(1)}, walked_at = ${at(listed)}, last_seen_at = ${at(listed)} where number = ${project}`;
+  return project;
+}
+
+const seal = async () => await sealDays(daemon.sql, { signal: new AbortController().signal });
+
+async function sealsOf(project: string) {
+  const rows = await store.sql`
+    select number::text, day::text, operations::int, root, gaps, replaces::text from keywarden.operation_seal s where project_number = ${project} order by s.number`;
+  return rows.map((row) => ({ ...row })) as unknown as {
+    number: string;
+    day: string;
+    operations: number;
+    root: string;
+    gaps: string;
+    replaces: string | null;
+  }[];
+}
+
+/** Lets changes count as old enough to be sealed again. */
+const waitQuiet = async () =>
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour'`;
+
+/** Returns the root of a day as anybody computes it from the lines of an export. */
+async function rootOfDay(project: string, number: number): Promise<string> {
+  const list = operationList({ from: at(number), to: at(number + 1) }, [project]);
+  const { items } = await readPage(daemon.db, list, { limit: 1000, after: null });
+  return Buffer.from(rootOfLeaves(items.toReversed().map(hashOperation))).toString('hex');
+}
+
+test('each settled and covered day is sealed once, with the root of its operations as an export shows them', async () => {
+  const project = await makeWalked(6);
+  const odd = {
+    error: 'a"b\\c\b\f\n\r\t\u001f\u007f\u2028é😀, {"extra": "}"}',
+    retryAt: '2026-05-03T05:04:05.100+02:00',
+    createdAt: '2026-05-03T03:04:05.123456Z',
+    failuresCount: 3,
+    totalDurationMs: undefined,
+    extra: { b: [1, 2.5, 1e21, '}'], a: { 'x"}': null, é: true }, 'key ,': '"' },
+  };
+  const operations = [makeWireOperation(noon(2)), makeWireOperation(noon(3), odd), makeWireOperation(noon(3) + 1)];
+  await saveOperationPage(daemon.sql, { project, operations, proof: proofOf(2, 5) });
+  expect(await seal()).toEqual({ projects: 1, days: 4 });
+  expect(await seal()).toEqual({ projects: 0, days: 0 });
+  const seals = await sealsOf(project);
+  expect(seals.map((each) => [each.day, each.operations, each.replaces])).toEqual([
+    [day(2), 1, null],
+    [day(3), 2, null],
+    [day(4), 0, null],
+    [day(5), 0, null],
+  ]);
+  expect(seals[0]?.root).toBe(await rootOfDay(project, 2));
+  expect(seals[1]?.root).toBe(await rootOfDay(project, 3));
+  expect(seals[3]?.root).toBe(Buffer.from(rootOfLeaves([])).toString('hex'));
+  // The fifth is sealed with its gap, because it ended long ago.
+  expect(seals.map(({ gaps }) => JSON.parse(gaps) as object[])).toEqual([
+    [],
+    [],
+    [],
+    [{ from: at(5), from_included: true, to: at(6), to_included: false, reason: 'recent' }],
+  ]);
+  const events = await store.sql`
+    select content::jsonb as content from keywarden.ledger_event where type = 'archive.sealed' and subject = ${`operation_seal/${seals[1]?.number}`}`;
+  expect(events.map(({ content }) => content as object)).toEqual([
+    expect.objectContaining({ day: day(3), operations: '2', root: seals[1]?.root, gaps: '[]', replaces: null }),
+  ]);
+});
+
+test('an operation that changed, a late row and coverage that came later seal their days again, and no other day', async () => {
+  const project = await makeWalked(6);
+  const running = makeWireOperation(noon(2), { status: 'running' });
+  await saveOperationPage(daemon.sql, { project, operations: [running], proof: proofOf(1, 4) });
+  await seal();
+  const [, second, third] = await sealsOf(project);
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [
+      { ...running, status: 'finished', updatedAt: '2026-05-02T13:00:00Z' },
+      makeWireOperation(noon(3), { createdAt: '2026-05-03T00:00:00Z' }),
+    ],
+  });
+  await seal();
+  expect(await sealsOf(project)).toHaveLength(5);
+  await waitQuiet();
+  expect(await seal()).toEqual({ projects: 1, days: 2 });
+  expect((await sealsOf(project)).slice(5).map((each) => [each.day, each.operations, each.replaces])).toEqual([
+    [day(2), 1, second?.number],
+    [day(3), 1, third?.number],
+  ]);
+  await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 6) });
+  await waitQuiet();
+  expect(await seal()).toEqual({ projects: 1, days: 2 });
+  expect((await sealsOf(project)).slice(7).map((each) => [each.day, each.gaps])).toEqual([
+    [day(4), '[]'],
+    [day(5), '[]'],
+  ]);
+  // Writing a page twice changes nothing.
+  await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 6) });
+  await waitQuiet();
+  expect(await seal()).toEqual({ projects: 0, days: 0 });
+});
+
+test('a row that a page is writing is in the seal: the seal waits for the page', async () => {
+  const project = await makeWalked(4);
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [makeWireOperation(noon(2) + 7)],
+    proof: proofOf(2, 4),
+  });
+  let sealing: Promise<unknown> = Promise.resolve();
+  await store.sql.begin(async (tx) => {
+    await saveOperationPage(Object.assign(tx, { options: store.sql.options }) as never, {
+      project,
+      operations: [makeWireOperation(noon(2) + 8)],
+    });
+    sealing = seal();
+    await until(
+      async () => (await store.sql`select from pg_locks where locktype = 'advisory' and not granted`).length === 1,
+    );
+    expect(await sealsOf(project)).toEqual([]);
+  });
+  await sealing;
+  expect((await sealsOf(project)).map(({ operations }) => operations)).toEqual([2, 0]);
+});
+
+test('a project without a whole walk is not sealed, and one that is gone is sealed to its last day', async () => {
+  const unwalked = await makeWalked(6);
+  const gone = await makeWalked(20);
+  await store.sql`update keywarden.project set walked_at = null where number = ${unwalked}`;
+  await store.sql`update keywarden.project set missing_since = '2026-05-03T10:00:00Z', gone_at = '2026-05-03T10:00:00Z' where number = ${gone}`;
+  for (const project of [unwalked, gone])
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2))], proof: proofOf(2, 3) });
+  await seal();
+  expect(await sealsOf(unwalked)).toEqual([]);
+  expect((await sealsOf(gone)).map((each) => [each.day, each.gaps.includes('deleted')])).toEqual([
+    [day(2), false],
+    [day(3), true],
+  ]);
+});
+
+test('retention drops rows and keeps seals, and a dropped day is not sealed again', async () => {
+  const before = await store.sql`select count(*)::int as n from keywarden.operation_seal`;
+  await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+  await store.sql`
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-01-01', now() - interval '2 days', 0, 0)`;
+  await makeOperationPartitions(daemon.sql, ['2025-01']);
+  await daemon.sql`select keywarden.drop_operation_month('2025-01-01', 'a test')`;
+  await seal();
+  expect(await store.sql`select count(*)::int as n from keywarden.operation_seal`).toEqual(before);
+});

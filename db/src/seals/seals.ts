@@ -1,0 +1,255 @@
+import { emptyRoot, hashSize, rootOfLeaves, sealedColumns } from '@keywarden/core/ledger';
+import { canonicalJson } from '@keywarden/core/values';
+import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
+import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
+import { addDays, coverageOf, dayMs, dayNumbered, dayOf, startOf } from './days.ts';
+
+/** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
+const settledMs = 3_600_000;
+/** A day that has gaps is sealed with them so long after its end. Until then, a walk may still fill them. */
+const patienceMs = 2 * dayMs;
+/** A sealed day that changed is sealed again when it has not changed for so long. */
+const quiet = '10 minutes';
+
+/** What a pass did. */
+export interface Sealed {
+  projects: number;
+  days: number;
+}
+
+/** Projects that are sealed in one transaction, and transactions at once. */
+const projectsAtOnce = 20;
+const transactionsAtOnce = 3;
+
+/**
+ * Seals each settled day of each project: what the archive has of it, and what it claims to have. Days that changed since are sealed again. A page of a
+ * project waits while its days are sealed.
+ */
+export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): Promise<Sealed> {
+  const done = { projects: 0, days: 0 };
+  const waiting = await listProjectsToSeal(sql);
+  const work = async () => {
+    while (waiting.length > 0) {
+      signal.throwIfAborted();
+      const batch = waiting.splice(0, projectsAtOnce);
+      const seals = await sql.begin(async (tx) => await sealProjects(tx, batch));
+      done.projects += new Set(seals.map(({ project }) => project)).size;
+      done.days += seals.length;
+    }
+  };
+  await Promise.all(Array.from({ length: transactionsAtOnce }, work));
+  return done;
+}
+
+interface ProjectToSeal {
+  number: string;
+  /** Days before it are settled. */
+  settledTo: string;
+  /** Days before it are sealed even if they have gaps. */
+  patientTo: string;
+}
+
+/** Lists the projects with days to seal. Days end with the project, and with its last listing. */
+async function listProjectsToSeal(sql: Sql): Promise<ProjectToSeal[]> {
+  const rows = await sql`
+    select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to from (
+      select p.number, s.sealed_to, s.changed, s.changed_at, (cp.at - ${patienceMs / 1000} * interval '1 second')::date as patient_to,
+        least((cp.at - ${settledMs / 1000} * interval '1 second')::date,
+          case when p.missing_since is null then p.last_seen_at::date else p.missing_since::date + 1 end) as settled_to
+      from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
+        -- Cut first for a cluster (docs/adr/0017).
+        left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing offset 0) s on s.project_number = p.number
+      where p.walked_at is not null
+    ) found
+    where coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval
+    order by found.number`;
+  return rows.map((row) => ({
+    number: String(row.number),
+    settledTo: String(row.settled_to),
+    patientTo: String(row.patient_to),
+  }));
+}
+
+/** A new seal: see db/src/schema/ledger.ts. */
+interface Seal {
+  project: string;
+  name: string;
+  day: string;
+  operations: number;
+  /** In hexadecimal digits. */
+  root: string;
+  /** Canonical JSON. */
+  covered: string;
+  gaps: string;
+  replaces: string | null;
+}
+
+/** Seals the days of some projects. Returns the new seals. */
+async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> {
+  const numbers = projects.map(({ number }) => number);
+  // Pages of these projects wait, so that none is between what is read here and what is noted as sealed.
+  await tx`
+    select pg_advisory_xact_lock(hashtextextended('operations of project ' || n, 2)) from (
+      select n from unnest(${numbers}::bigint[]) n order by n offset 0) ordered`;
+  const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
+  const states = await readStates(tx, numbers);
+  const seals: Seal[] = [];
+  for (const { number, settledTo, patientTo } of projects) {
+    const coverage = coverages.find((each) => each.number === number);
+    const state = states.get(number);
+    const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
+    if (coverage === undefined || first === null) continue;
+    const isSealable = (day: string) => day < patientTo || coverageOf(coverage, day).gaps.length === 0;
+    let sealedTo = first;
+    while (sealedTo < settledTo && isSealable(sealedTo)) sealedTo = addDays(sealedTo, 1);
+    for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }])
+      for (const month of intoMonths(range))
+        seals.push(...(await sealRange(tx, { coverage, range: month, isFirst: state === undefined })));
+    await tx`
+      insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
+      on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
+  }
+  await insertSeals(tx, seals);
+  return seals;
+}
+
+interface DayRange {
+  from: string;
+  /** Excluded. */
+  to: string;
+}
+
+/** Returns until when each project is sealed, and the days that changed since. Projects that were never sealed are absent. */
+async function readStates(tx: Tx, numbers: string[]): Promise<Map<string, { sealedTo: string; changed: DayRange[] }>> {
+  const rows = await tx`
+    select project_number::text as number, sealed_to::text, changed::text from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
+  return new Map(
+    rows.map(({ number, sealed_to: sealedTo, changed }) => [
+      String(number),
+      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)) },
+    ]),
+  );
+}
+
+/** Reads Postgres's text of days. It prints every range with its first day and the day after its last. */
+function rangesOf(days: string): DayRange[] {
+  return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
+}
+
+/** Returns the first day with anything that the archive has or claims; null if there is none. */
+async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage | undefined): Promise<string | null> {
+  const [row] = await tx`
+    select to_char(min(created_at) at time zone 'UTC', 'YYYY-MM-DD') as day from keywarden.operation where project_number = ${project}`;
+  const known = coverage?.known[0];
+  const days = [...(known === undefined ? [] : [dayOf(known.from)]), ...(row?.day == null ? [] : [String(row.day)])];
+  return days.toSorted()[0] ?? null;
+}
+
+function intoMonths({ from, to }: DayRange): DayRange[] {
+  const ranges: DayRange[] = [];
+  for (let at = from; at < to; ) {
+    const next = `${addDays(`${at.slice(0, 7)}-01`, 31).slice(0, 7)}-01`;
+    ranges.push({ from: at, to: next < to ? next : to });
+    at = next;
+  }
+  return ranges;
+}
+
+/** Returns seals of the days of a range that differ from their newest seal. */
+async function sealRange(
+  tx: Tx,
+  { coverage, range, isFirst }: { coverage: ListedCoverage; range: DayRange; isFirst: boolean },
+): Promise<Seal[]> {
+  const { number: project } = coverage;
+  const hashed = await hashDays(tx, project, range);
+  const newest = isFirst ? new Map<string, never>() : await readNewestSeals(tx, project, range);
+  const name = `${coverage.control_plane} ${coverage.project_id}`;
+  const seals: Seal[] = [];
+  for (let day = range.from; day < range.to; day = addDays(day, 1)) {
+    const { covered, gaps } = coverageOf(coverage, day);
+    const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
+    const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };
+    const before = newest.get(day);
+    if (before === undefined || !isSame(before, seal))
+      seals.push({ ...seal, project, name, day, replaces: before?.number ?? null });
+  }
+  return seals;
+}
+
+const emptyRootText = Buffer.from(emptyRoot).toString('hex');
+
+type Sealable = Pick<Seal, 'operations' | 'root' | 'covered' | 'gaps'>;
+
+function isSame(a: Sealable, b: Sealable): boolean {
+  return a.operations === b.operations && a.root === b.root && a.covered === b.covered && a.gaps === b.gaps;
+}
+
+async function readNewestSeals(
+  tx: Tx,
+  project: string,
+  { from, to }: DayRange,
+): Promise<Map<string, Sealable & { number: string }>> {
+  const rows = await tx`
+    select distinct on (s.day) s.day::text, s.number::text, operations, root, covered, gaps from keywarden.operation_seal s
+    where project_number = ${project} and s.day >= ${from} and s.day < ${to} order by s.day, s.number desc`;
+  return new Map(
+    rows.map(({ day, number, operations, root, covered, gaps }) => [
+      String(day),
+      {
+        number: String(number),
+        operations: Number(operations),
+        root: String(root),
+        covered: String(covered),
+        gaps: String(gaps),
+      },
+    ]),
+  );
+}
+
+async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
+  if (seals.length === 0) return;
+  await tx`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, operations, root, covered, gaps, replaces
+    from unnest(${toArray(seals, ({ project }) => project)}::bigint[], ${toArray(seals, ({ name }) => name)}::text[],
+      ${toArray(seals, ({ day }) => day)}::date[], ${toArray(seals, ({ operations }) => operations)}::bigint[],
+      ${toArray(seals, ({ root }) => root)}::text[], ${toArray(seals, ({ covered }) => covered)}::text[], ${toArray(seals, ({ gaps }) => gaps)}::text[],
+      ${toArray(seals, ({ replaces }) => replaces)}::bigint[]) with ordinality
+      as t(project_number, project, day, operations, root, covered, gaps, replaces, place)
+    order by place`;
+}
+
+const columns = Object.keys(sealedColumns).join(', ');
+
+/**
+ * Returns the root of each day of a project that has operations, computed from the rows of one month. The rows come as one value, each its day and its hash,
+ * in the order of the index: Postgres sorts nothing. That holds 29 million operations of a month.
+ */
+async function hashDays(
+  tx: Tx,
+  project: string,
+  { from, to }: DayRange,
+): Promise<Map<string, { operations: number; root: string }>> {
+  const [row] = await tx`
+    select string_agg(int4send((created_at at time zone 'UTC')::date - '1970-01-01'::date) || sha256('\\x00'::bytea || record_send(row(${tx.unsafe(columns)}))), ''::bytea
+      order by created_at, id) as hashes
+    from keywarden.operation
+    where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz`;
+  const hashes = (row?.hashes ?? Buffer.alloc(0)) as Buffer;
+  const days = new Map<string, { operations: number; root: string }>();
+  for (let at = 0; at < hashes.length; ) {
+    const day = hashes.readInt32BE(at);
+    let end = at;
+    while (end < hashes.length && hashes.readInt32BE(end) === day) end += rowSize;
+    const root = rootOfLeaves(leavesOf(hashes.subarray(at, end)));
+    days.set(dayNumbered(day), { operations: (end - at) / rowSize, root: Buffer.from(root).toString('hex') });
+    at = end;
+  }
+  return days;
+}
+
+const rowSize = 4 + hashSize;
+
+function* leavesOf(rows: Buffer): Generator<Buffer> {
+  for (let at = 0; at < rows.length; at += rowSize) yield rows.subarray(at + 4, at + rowSize);
+}
