@@ -31,7 +31,7 @@ test('every command with a result prints it as JSON, with --json and with -o jso
   const token = await one('token', 'create', '--name', 'ada', '--role', 'viewer');
   expect(token).toMatchObject({ name: 'ada', role: 'viewer', token: expect.stringMatching(/^kwr_/) });
   expect(await one('token', 'revoke', String(token.id))).toEqual({ id: token.id, revoked: true });
-  const ledger = await one('ledger', '--check');
+  const ledger = await one('ledger', '--check', '--create-key');
   expect(ledger).toMatchObject({ waiting: 0, seen: ledger.size, faults: [] });
   const receipt = await one('receipt', 'pause/1', '--type', 'pause.begun');
   expect(receipt).toMatchObject({ type: 'pause.begun', receipt: expect.stringMatching(/^c2sp\.org\/tlog-proof@v1\n/) });

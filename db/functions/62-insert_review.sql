@@ -6,6 +6,8 @@ create or replace function keywarden.insert_review(opener text, of_title text, a
 declare
   opened record;
 begin
+  -- The ledger records the review with its items, even if the caller's transaction has set constraints to immediate.
+  set constraints keywarden.ledger_review_opened deferred;
   insert into keywarden.review (title, as_of, filter, holes, plan_id, keep_for, opened_by, campaign_number, reviewer)
     values (of_title, at, of_filter, of_holes, (select id from keywarden.newest_plan), keep_days * interval '1 day', opener, campaign, of_reviewer)
     returning number, plan_id into opened;

@@ -12,7 +12,6 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 -- Returns what events record beside the columns of their row `r`: the rows that belong to an exemption or a review, and the name of the key that any other
 -- row is about. Values are expressions of JSON.
-drop function if exists keywarden.ledger_related(text, bigint, bigint);
 create or replace function keywarden.ledger_related() returns table (kind text, name text, value text)
 language sql immutable set search_path = pg_catalog, pg_temp as $$
   values ('exemption.granted', 'keys', 'keywarden.ledger_exempted(r.number)'),

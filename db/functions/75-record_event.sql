@@ -1,5 +1,5 @@
 -- Records a row as an event of the ledger (see keywarden.ledger_kinds). What cannot be recorded does not happen: both are one transaction. The second argument
--- is true for rows with personal data.
+-- is true for rows with personal data. The content of a row that was deleted says only that.
 create or replace function keywarden.record_event() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -9,7 +9,14 @@ begin
   if tg_argv[1]::boolean then
     salt := encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex');
   end if;
-  execute format('select keywarden.%I($1, $2)', 'describe_' || replace(tg_argv[0], '.', '_')) using new, salt into described;
+  execute format('select keywarden.%I($1, $2)', 'describe_' || replace(tg_argv[0], '.', '_')) using coalesce(new, old), salt into described;
+  if tg_op = 'DELETE' then
+    if not exists (select from keywarden.ledger_event e where e.type = tg_argv[0] and e.subject = described[1]) then
+      return null;
+    end if;
+    described := array[described[1], null, null, '{"deleted":"true"}'];
+    salt := null;
+  end if;
   perform keywarden.append_event(tg_argv[0], described, salt);
   return null;
 end

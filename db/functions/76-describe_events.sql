@@ -44,6 +44,7 @@ begin
     continue when k.relation = 'migration';
     execute format('drop trigger if exists %I on keywarden.%I', 'ledger_' || name, k.relation);
     execute format('drop trigger if exists %I on keywarden.%I', 'ledger_' || name || '_changed', k.relation);
+    execute format('drop trigger if exists %I on keywarden.%I', 'ledger_' || name || '_deleted', k.relation);
     if k.kind in ('exemption.granted', 'review.opened') then
       execute format('create constraint trigger %I after insert on keywarden.%I deferrable initially deferred for each row '
         'execute function keywarden.record_event(%L, %L)', 'ledger_' || name, k.relation, k.kind, is_personal);
@@ -52,14 +53,19 @@ begin
         'execute function keywarden.record_events(%L)', 'ledger_' || name, k.relation, k.kind);
     else
       execute format('create trigger %I after insert on keywarden.%I for each row %s execute function keywarden.record_event(%L, %L)',
-        'ledger_' || name, k.relation, case when k.ends then format('when (new.%I is not null)', k.changed[1]) else '' end, k.kind, is_personal);
+        'ledger_' || name, k.relation, 'when (' || case when k.ends is null then 'true' else format('new.%I is not null', k.ends) end || ')', k.kind, is_personal);
     end if;
-    if cardinality(k.changed) > 0 then
-      execute format('create trigger %I after update on keywarden.%I for each row when ((%s) is distinct from (%s)%s) '
+    if cardinality(k.changes) > 0 then
+      execute format('create trigger %I after update on keywarden.%I for each row when ((%s) is distinct from (%s) and %s) '
           'execute function keywarden.record_event(%L, %L)', 'ledger_' || name || '_changed', k.relation,
-        (select string_agg(format('old.%I', column_name), ', ') from unnest(k.changed) column_name),
-        (select string_agg(format('new.%I', column_name), ', ') from unnest(k.changed) column_name),
-        case when k.ends then format(' and new.%I is not null', k.changed[1]) else '' end, k.kind, is_personal);
+        (select string_agg(format('old.%I', column_name), ', ') from unnest(k.changes) column_name),
+        (select string_agg(format('new.%I', column_name), ', ') from unnest(k.changes) column_name),
+        case when k.ends is null then 'true' else format('(old.%1$I is not null or new.%1$I is not null)', k.ends) end, k.kind, is_personal);
+    end if;
+    -- Only these rows are ever deleted: a retention that is ended, and a month that was announced, but not dropped.
+    if k.relation in ('operation_retention', 'operation_drop') then
+      execute format('create trigger %I after delete on keywarden.%I for each row execute function keywarden.record_event(%L, %L)',
+        'ledger_' || name || '_deleted', k.relation, k.kind, is_personal);
     end if;
   end loop;
 end

@@ -17,7 +17,7 @@ begin
         order by %7$s) added',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
-      case when k.ends then format('r.%I is not null', k.changed[1]) else 'true' end,
+      case when k.ends is null then 'true' else format('r.%I is not null', k.ends) end,
       k.relation || '/',
       (select string_agg(format('r.%I', column_name), ', ') from unnest(k.identity) column_name), k.personal <> '{}') into more;
     added := added + more;

@@ -12,6 +12,7 @@ const generatedAlways = '428C9';
 let store: TestStore;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
+  store.isTampered();
   await fillEveryTable(store.sql);
 });
 afterAll(async () => await store.close());

@@ -37,8 +37,17 @@ export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
-export { countWaitingEvents, readNewestCheckpoint, type StoredCheckpoint } from './ledger/checkpoints.ts';
-export { type LedgerEvent, listEventsOf, listLeaves } from './ledger/events.ts';
+export { findTreeFault } from './ledger/check.ts';
+export {
+  endLedgerKeys,
+  listCheckpoints,
+  listLedgerKeys,
+  noteLedgerKeys,
+  readNewestCheckpoint,
+  readOldestWaiting,
+  type StoredCheckpoint,
+} from './ledger/checkpoints.ts';
+export { type LedgerEvent, listEventsOf } from './ledger/events.ts';
 export { listLedgerRowFaults } from './ledger/faults.ts';
 export { makeReceipt } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
@@ -152,7 +161,8 @@ export {
 } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
-export { type Sealed, sealDays } from './seals/seals.ts';
+export { checkSeals } from './seals/check.ts';
+export { sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
 export { revokeSession, sessionItem, sessionList } from './tokens/sessions.ts';
 export {

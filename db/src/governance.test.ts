@@ -177,6 +177,7 @@ test('a signed review whose rows change decides nothing, and is an incident', as
   const verdicts = async () =>
     await store.sql`select decision from keywarden.review_verdict where review_number = ${review}`;
   expect(await verdicts()).toHaveLength(2);
+  store.isTampered();
   await store.sql`update keywarden.review_decision set reason = 'other' where review_number = ${review} and key_number = ${keys[0] ?? ''}`;
   expect(await verdicts()).toEqual([]);
   const [row] = await report.sql`select keywarden.report_broken_reviews() as broken`;

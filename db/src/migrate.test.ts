@@ -9,6 +9,7 @@ import { openStore } from './store.ts';
 let store: TestStore;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
+  store.isTampered();
 });
 afterAll(async () => await store.close());
 

@@ -52,7 +52,10 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
       if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
       const functions = await countStaleRepeatables(sql);
       if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
-      if (migrations + functions > 0) await reserved`select keywarden.begin_ledger()`;
+      // No trigger sees a migration.
+      await reserved`
+        select keywarden.begin_ledger() where exists (select from keywarden.migration m where not exists (
+          select from keywarden.ledger_event e where e.type = 'store.migrated' and e.subject = 'migration/' || m.id))`;
       if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
       await assertCurrent(sql);
       return { migrations, functions };

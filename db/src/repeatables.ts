@@ -16,7 +16,12 @@ interface Repeatable {
 const formerViews = ['keywarden.control_plane_present', 'keywarden.key_line'];
 
 /** Functions of earlier versions. The names of a function's parameters cannot be changed otherwise, so current ones may be among them. */
-const formerFunctions = ['keywarden.approve_plan(text, text)', 'keywarden.lock_review(bigint)'];
+const formerFunctions = [
+  'keywarden.approve_plan(text, text)',
+  'keywarden.ledger_kinds()',
+  'keywarden.ledger_related(text, bigint, bigint)',
+  'keywarden.lock_review(bigint)',
+];
 
 const folder = new URL('../functions/', import.meta.url);
 let read: Repeatable[] | undefined;
@@ -64,6 +69,8 @@ export async function applyRepeatables(session: Sql): Promise<void> {
     `drop view if exists ${views.join(', ')}`,
     `drop function if exists ${formerFunctions.join(', ')}`,
     ...files.map(({ text }) => text.trimEnd().replace(/;$/, '')),
+    // Rows from before the ledger are recorded together with its triggers, or neither is there.
+    'select keywarden.begin_ledger()',
     'delete from keywarden.repeatable',
     `insert into keywarden.repeatable (name, sha256) values ${rows.join(', ')}`,
   ];

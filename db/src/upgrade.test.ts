@@ -76,6 +76,7 @@ test('a store that the early migrations created keeps every row, and has the sch
 
 test('a store with only some of the early migrations is refused with the steps to fix it, and stays unchanged', async () => {
   const store = await createTestStore(inject('postgresUrl'));
+  store.isTampered();
   const [first] = JSON.parse(
     readFileSync(new URL('../upgrade/early-migrations.json', import.meta.url), 'utf8'),
   ) as string[];

@@ -14,7 +14,7 @@ import { enforceCommand } from './commands/enforce.ts';
 import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
 import { type KeysOptions, keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
-import { type LedgerOptions, ledgerCommand, receiptCommand, verifyCommand } from './commands/ledger.ts';
+import { type LedgerOptions, ledgerCommand, receiptCommand } from './commands/ledger.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { addOutput, type OutputOptions } from './commands/output.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
@@ -25,6 +25,7 @@ import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
 import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
+import { verifyCommand } from './commands/verify.ts';
 
 const syncDescriptions: Record<RunKind, string> = {
   keys: 'List the API keys once, and store what changed',
@@ -201,7 +202,8 @@ export function describe(done: (code: number) => void): Command {
   program
     .command('ledger')
     .description('Show the ledger of governance events and its public key, and check it')
-    .option('--check', 'compare every governed row, event and hash in the store')
+    .option('--check', 'compare every governed row, event, hash and sealed operation in the store')
+    .option('--create-key', 'create the key of a new ledger, as the first daemon does')
     .option('--rotate-key', 'add a key; checkpoints are signed with both keys from now on')
     .option('--end-former-keys', 'sign with the newest key only')
     .action(async (options: LedgerOptions) => done(await ledgerCommand(options)));

@@ -104,6 +104,7 @@ test.each([
       ['reported', [{ rule: 'r', action: 'report', disposition: 'reported', reason: 'x' }]],
       ['flagged', [{ rule: 'r', action: 'revoke', disposition: 'planned', reason: 'x' }]],
     ] as const) {
+      fixture.store.isTampered();
       await fixture.store.sql`update keywarden.review_item set findings = ${JSON.stringify(findings)}::text::jsonb
       where review_number = ${review} and key_number = ${String(key?.key.number)}`;
       result[name] = (await decide('keep')).status;

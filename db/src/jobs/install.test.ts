@@ -51,6 +51,8 @@ test('what an earlier version let the daemon write is never run by the owner', a
 
 test('hostile texts in every table are only texts: migrations, functions and the queues are upgraded over them', async () => {
   const other = await createTestStore(inject('postgresUrl'));
+  // Items are added to a review after it was recorded.
+  other.isTampered();
   const hostile = `'; ${evil}; -- $$ %1$s \\" ${'x'.repeat(3000)} \u202e`;
   expect((await fillEveryTable(other.sql, hostile)).length).toBeGreaterThan(50);
   const { connect } = await other.as('keywarden_daemon');

@@ -8,6 +8,7 @@ let store: TestStore;
 let daemon: Sql;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
+  store.isTampered();
   daemon = (await store.as('keywarden_daemon')).sql;
 });
 beforeEach(async () => {

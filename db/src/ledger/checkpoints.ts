@@ -1,6 +1,6 @@
-import { desc, isNull } from 'drizzle-orm';
-import { ledgerCheckpoint, ledgerEvent } from '../schema/ledger.ts';
-import type { Db } from '../sql.ts';
+import { asc, desc, gt, isNull, sql } from 'drizzle-orm';
+import { ledgerCheckpoint, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
+import { anyOf, type Db } from '../sql.ts';
 
 export interface StoredCheckpoint {
   size: number;
@@ -16,7 +16,59 @@ export async function readNewestCheckpoint(db: Db): Promise<StoredCheckpoint | n
   return row === undefined ? null : { ...row, size: Number(row.size) };
 }
 
-/** Counts the events that are not in the tree yet. */
-export async function countWaitingEvents(db: Db): Promise<number> {
-  return await db.$count(ledgerEvent, isNull(ledgerEvent.leafIndex));
+/** Lists checkpoints after a size, the smallest first. */
+export async function listCheckpoints(
+  db: Db,
+  { from, limit }: { from: number; limit: number },
+): Promise<Omit<StoredCheckpoint, 'madeAt'>[]> {
+  const { size, note } = ledgerCheckpoint;
+  const rows = await db
+    .select({ size, note })
+    .from(ledgerCheckpoint)
+    .where(gt(size, String(from)))
+    .orderBy(asc(size))
+    .limit(limit);
+  return rows.map((row) => ({ ...row, size: Number(row.size) }));
+}
+
+/** The events that are not in the tree yet, and how long the oldest has waited by the database's clock. */
+export interface WaitingEvents {
+  events: number;
+  since: string;
+  ageMs: number;
+}
+
+/** Returns the events that wait to be added; null if none does. */
+export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
+  const [row] = await db
+    .select({
+      events: sql<number>`count(*)::int`,
+      since: sql<string>`min(${ledgerEvent.recordedAt})`.mapWith(ledgerEvent.recordedAt),
+      ageMs: sql<number>`(extract(epoch from clock_timestamp() - min(${ledgerEvent.recordedAt})) * 1000)::float8`,
+    })
+    .from(ledgerEvent)
+    .where(isNull(ledgerEvent.leafIndex));
+  return row === undefined || row.events === 0 ? null : row;
+}
+
+/** Records public keys in the ledger that it does not have yet. */
+export async function noteLedgerKeys(db: Db, publicKeys: string[]): Promise<void> {
+  const known = await listLedgerKeys(db);
+  const fresh = publicKeys.filter((publicKey) => !known.some((each) => each.publicKey === publicKey));
+  if (fresh.length > 0)
+    await db
+      .insert(ledgerKey)
+      .values(fresh.map((publicKey) => ({ publicKey })))
+      .onConflictDoNothing();
+}
+
+/** Records that public keys sign no more. */
+export async function endLedgerKeys(db: Db, publicKeys: string[]): Promise<void> {
+  await db.update(ledgerKey).set({ endedAt: sql`clock_timestamp()` }).where(anyOf(ledgerKey.publicKey, publicKeys));
+}
+
+/** Lists the public keys that the store has for its ledger. Nothing proves them but signatures that a machine accepts. */
+export async function listLedgerKeys(db: Db): Promise<{ publicKey: string; endedAt: string | null }[]> {
+  const { publicKey, endedAt, number } = ledgerKey;
+  return await db.select({ publicKey, endedAt }).from(ledgerKey).orderBy(asc(number));
 }

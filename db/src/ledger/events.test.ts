@@ -2,6 +2,7 @@ import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { migrateStore } from '../migrate.ts';
 import type { Sql, Tx } from '../sql.ts';
 import { listLedgerRowFaults } from './faults.ts';
 
@@ -111,6 +112,9 @@ const kindNames = [
   'token.revoked',
   'retention.set',
   'retention.dropped',
+  'archive.sealed',
+  'ledger.key_added',
+  'ledger.key_ended',
   'store.migrated',
 ];
 
@@ -123,6 +127,7 @@ test.each(kindNames)('%s: a row that is altered, deleted or added without its ev
     where attrelid = ${`keywarden.${relation}`}::regclass and attname = any(${columns}::text[])
       and attname not in (select unnest(identity) from keywarden.ledger_kinds() where kind = ${kind})`;
   const otherValue: Record<string, (name: string) => string> = {
+    date: (name) => `${name} + 1`,
     text: (name) => `${name} || 'x'`,
     bigint: (name) => `coalesce(${name}, 0) + 1`,
     integer: (name) => `coalesce(${name}, 0) + 1`,
@@ -164,6 +169,56 @@ test('personal data can be erased with its salt, and everything else is still pr
   expect(await faultsAfter(`update keywarden.plan_approval set approved_by = 'another'`)).toEqual([
     'plan.approved altered',
   ]);
+});
+
+test('what the product changes in a governed row is an event, also when an end is taken back or a row is deleted', async () => {
+  await undone(async (tx) => {
+    const faults = async () => (await listLedgerRowFaults(tx)).map(({ type, fault }) => `${type} ${fault}`);
+    // The same part of two plans, a month of an extended retention that is announced again, and a retention that is ended.
+    await tx`update keywarden.plan set derived_from = null, held_count = held_count + 1`;
+    await tx`update keywarden.operation_drop set dropped_at = null, dropped_by = null`;
+    expect(await faults()).toEqual([]);
+    await tx`delete from keywarden.operation_drop`;
+    await tx`delete from keywarden.operation_retention`;
+    expect(await faults()).toEqual([]);
+    await tx`insert into keywarden.operation_retention (keep) values ('400 days')`;
+    expect(await faults()).toEqual([]);
+    await tx`set local session_replication_role = replica`;
+    await tx`delete from keywarden.operation_retention`;
+    expect(await faults()).toEqual(['retention.set removed']);
+  });
+});
+
+test('an interrupted upgrade records the rows from before the ledger with its triggers, or neither', async () => {
+  const old = await createTestStore(inject('postgresUrl'));
+  await old.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;
+  const empty = `set session_replication_role = replica; truncate keywarden.ledger_event, keywarden.ledger_salt; set session_replication_role = default`;
+  await old.sql.unsafe(empty).simple();
+  await old.sql`update keywarden.repeatable set sha256 = 'of another version' where name like '7%'`;
+  // The upgrade fails at its last step.
+  await old.sql`alter table keywarden.repeatable add constraint fails check (sha256 = 'of another version' or name not like '7%') not valid`;
+  await expect(migrateStore(old.sql)).rejects.toThrow(/fails/);
+  expect(await old.sql`select 1 from keywarden.ledger_event`).toEqual([]);
+  await old.sql`alter table keywarden.repeatable drop constraint fails`;
+  await migrateStore(old.sql);
+  expect(await listLedgerRowFaults(old.sql)).toEqual([]);
+  // A kill between a migration and its event.
+  await old.sql.unsafe(empty).simple();
+  await migrateStore(old.sql);
+  expect(await listLedgerRowFaults(old.sql)).toEqual([]);
+  await old.close();
+});
+
+test('no place can be given to an event but the next one, by the sequencer', async () => {
+  const daemon = await store.as('keywarden_daemon');
+  await expect(daemon.sql`update keywarden.ledger_event set leaf_index = 9000000000`).rejects.toMatchObject({
+    code: '42501',
+  });
+  for (const statement of [
+    'select keywarden.place_events(6, array[1]::bigint[])',
+    'select keywarden.place_events(7, array[999999]::bigint[])',
+  ])
+    await expect(daemon.sql.unsafe(statement)).rejects.toMatchObject({ code: '40001' });
 });
 
 test('what cannot be recorded does not happen', async () => {

@@ -1,4 +1,4 @@
-import { asc, eq, gte } from 'drizzle-orm';
+import { asc, eq } from 'drizzle-orm';
 import { ledgerEvent, ledgerSalt } from '../schema/ledger.ts';
 import type { Db } from '../sql.ts';
 
@@ -36,15 +36,4 @@ export async function listEventsOf(db: Db, subject: string): Promise<LedgerEvent
     .where(eq(ledgerEvent.subject, subject))
     .orderBy(asc(ledgerEvent.number));
   return rows.map((row) => ({ ...row, leafIndex: row.leafIndex === null ? null : Number(row.leafIndex) }));
-}
-
-/** Returns the leaves of the tree from an index on, in order. */
-export async function listLeaves(db: Db, { from, limit }: { from: number; limit: number }): Promise<string[]> {
-  const rows = await db
-    .select({ leaf: ledgerEvent.leaf })
-    .from(ledgerEvent)
-    .where(gte(ledgerEvent.leafIndex, String(from)))
-    .orderBy(asc(ledgerEvent.leafIndex))
-    .limit(limit);
-  return rows.map(({ leaf }) => leaf);
 }

@@ -21,6 +21,7 @@ let store: TestStore;
 let daemon: Store;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
+  store.isTampered();
   daemon = await store.as('keywarden_daemon');
 });
 afterAll(async () => await store.close());
@@ -115,7 +116,7 @@ test('1,000 histories with kills: no event without its leaf, none twice, and no 
       const heads = await readHeads();
       seen.push(...heads.slice(seen.length));
     }
-    while (((await integrateEvents(daemon.sql, sequencer)) as { waiting: number }).waiting > 0);
+    while (((await integrateEvents(daemon.sql, sequencer)) as { hasMore: boolean }).hasMore);
     const leaves = await readLeaves();
     expect(leaves, `seed ${seed}`).toHaveLength(made);
     expect(leaves.map(({ index }) => index)).toEqual(leaves.map((_leaf, index) => index));

@@ -25,8 +25,8 @@ export interface Integrated {
   note: string | null;
   size: number;
   added: number;
-  /** Events that still wait. */
-  waiting: number;
+  /** Whether further events may wait. */
+  hasMore: boolean;
 }
 
 export interface Sequencer {
@@ -49,7 +49,9 @@ export async function integrateEvents(
   { limit, seen, open, sign }: Sequencer,
 ): Promise<Integrated | Inconsistency> {
   return await sql.begin(async (tx) => {
-    await tx`select pg_advisory_xact_lock(hashtext('keywarden.ledger'))`;
+    // Only the daemon's role can take this lock, and readers do not wait for it.
+    await tx`set local lock_timeout = '10s'`;
+    await tx`lock table keywarden.ledger_tile in share row exclusive mode`;
     const db = builderOf(tx);
     const [last] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
     const note = last === undefined ? null : String(last.note);
@@ -62,15 +64,13 @@ export async function integrateEvents(
     if (seen !== null && !(await continues(db, seen))) return 'forked';
     const waiting = await tx`
       select number, leaf from keywarden.ledger_event where leaf_index is null order by number limit ${limit}`;
-    if (waiting.length === 0) return { note, size, added: 0, waiting: 0 };
+    if (waiting.length === 0) return { note, size, added: 0, hasMore: false };
     const tiles = growTree(
       size,
       edge,
       waiting.map(({ leaf }) => hashLeaf(String(leaf))),
     );
-    await tx`
-      update keywarden.ledger_event e set leaf_index = ${size}::bigint + w.place - 1
-      from unnest(${waiting.map(({ number }) => String(number))}::bigint[]) with ordinality as w(number, place) where e.number = w.number`;
+    await tx`select keywarden.place_events(${size}, ${waiting.map(({ number }) => String(number))}::bigint[])`;
     await tx`
       insert into keywarden.ledger_tile (level, index, hashes)
       select level, index, decode(hashes, 'hex') from unnest(${tiles.map(({ level }) => level)}::int[],
@@ -83,8 +83,7 @@ export async function integrateEvents(
     if (root === undefined) return 'hashes';
     const grownNote = sign({ size: grown, root });
     await tx`insert into keywarden.ledger_checkpoint (size, note) values (${grown}, ${grownNote})`;
-    const [rest] = await tx`select count(*)::int as n from keywarden.ledger_event where leaf_index is null`;
-    return { note: grownNote, size: grown, added: waiting.length, waiting: Number(rest?.n) };
+    return { note: grownNote, size: grown, added: waiting.length, hasMore: waiting.length === limit };
   });
 }
 

@@ -87,6 +87,14 @@ export const ledgerCheckpoint = keywarden.table('ledger_checkpoint', {
   madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
 });
 
+/** The public keys that sign or signed the ledger, as they were first used. They are recorded in it; a machine trusts only those in its own files. */
+export const ledgerKey = keywarden.table('ledger_key', {
+  number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+  publicKey: text('public_key').notNull().unique('ledger_key_public_key_key'),
+  addedAt: instant('added_at').notNull().default(sql`clock_timestamp()`),
+  endedAt: instant('ended_at'),
+});
+
 /** A witness's signature lines on a checkpoint. */
 export const ledgerCosignature = keywarden.table(
   'ledger_cosignature',

@@ -19,6 +19,24 @@ export const dayOf = (at: string) => new Date(at).toISOString().slice(0, 10);
 /** Returns the day that is so many days after 1970-01-01. */
 export const dayNumbered = (number: number) => new Date(number * dayMs).toISOString().slice(0, 10);
 
+/** Some days in a row. */
+export interface DayRange {
+  from: string;
+  /** Excluded. */
+  to: string;
+}
+
+/** Cuts a range at the beginning of each month. */
+export function intoMonths({ from, to }: DayRange): DayRange[] {
+  const ranges: DayRange[] = [];
+  for (let at = from; at < to; ) {
+    const next = `${addDays(`${at.slice(0, 7)}-01`, 31).slice(0, 7)}-01`;
+    ranges.push({ from: at, to: next < to ? next : to });
+    at = next;
+  }
+  return ranges;
+}
+
 /** What the archive claims to have of a day. */
 export interface DayCoverage {
   covered: Interval[];

@@ -1,8 +1,9 @@
-import { emptyRoot, hashSize, rootOfLeaves, sealedColumns } from '@keywarden/core/ledger';
+import { emptyRoot } from '@keywarden/core/ledger';
 import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { addDays, coverageOf, dayMs, dayNumbered, dayOf, startOf } from './days.ts';
+import { addDays, coverageOf, type DayRange, dayMs, dayOf, intoMonths } from './days.ts';
+import { hashDays, holdPages, readNewestSeals, readStates, type Sealable } from './read.ts';
 
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
 const settledMs = 3_600_000;
@@ -71,26 +72,17 @@ async function listProjectsToSeal(sql: Sql): Promise<ProjectToSeal[]> {
 }
 
 /** A new seal: see db/src/schema/ledger.ts. */
-interface Seal {
+interface Seal extends Sealable {
   project: string;
   name: string;
   day: string;
-  operations: number;
-  /** In hexadecimal digits. */
-  root: string;
-  /** Canonical JSON. */
-  covered: string;
-  gaps: string;
   replaces: string | null;
 }
 
 /** Seals the days of some projects. Returns the new seals. */
 async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
-  // Pages of these projects wait, so that none is between what is read here and what is noted as sealed.
-  await tx`
-    select pg_advisory_xact_lock(hashtextextended('operations of project ' || n, 2)) from (
-      select n from unnest(${numbers}::bigint[]) n order by n offset 0) ordered`;
+  await holdPages(tx, numbers);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
   const seals: Seal[] = [];
@@ -113,29 +105,6 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
   return seals;
 }
 
-interface DayRange {
-  from: string;
-  /** Excluded. */
-  to: string;
-}
-
-/** Returns until when each project is sealed, and the days that changed since. Projects that were never sealed are absent. */
-async function readStates(tx: Tx, numbers: string[]): Promise<Map<string, { sealedTo: string; changed: DayRange[] }>> {
-  const rows = await tx`
-    select project_number::text as number, sealed_to::text, changed::text from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
-  return new Map(
-    rows.map(({ number, sealed_to: sealedTo, changed }) => [
-      String(number),
-      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)) },
-    ]),
-  );
-}
-
-/** Reads Postgres's text of days. It prints every range with its first day and the day after its last. */
-function rangesOf(days: string): DayRange[] {
-  return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
-}
-
 /** Returns the first day with anything that the archive has or claims; null if there is none. */
 async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage | undefined): Promise<string | null> {
   const [row] = await tx`
@@ -143,16 +112,6 @@ async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage |
   const known = coverage?.known[0];
   const days = [...(known === undefined ? [] : [dayOf(known.from)]), ...(row?.day == null ? [] : [String(row.day)])];
   return days.toSorted()[0] ?? null;
-}
-
-function intoMonths({ from, to }: DayRange): DayRange[] {
-  const ranges: DayRange[] = [];
-  for (let at = from; at < to; ) {
-    const next = `${addDays(`${at.slice(0, 7)}-01`, 31).slice(0, 7)}-01`;
-    ranges.push({ from: at, to: next < to ? next : to });
-    at = next;
-  }
-  return ranges;
 }
 
 /** Returns seals of the days of a range that differ from their newest seal. */
@@ -178,32 +137,8 @@ async function sealRange(
 
 const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 
-type Sealable = Pick<Seal, 'operations' | 'root' | 'covered' | 'gaps'>;
-
 function isSame(a: Sealable, b: Sealable): boolean {
   return a.operations === b.operations && a.root === b.root && a.covered === b.covered && a.gaps === b.gaps;
-}
-
-async function readNewestSeals(
-  tx: Tx,
-  project: string,
-  { from, to }: DayRange,
-): Promise<Map<string, Sealable & { number: string }>> {
-  const rows = await tx`
-    select distinct on (s.day) s.day::text, s.number::text, operations, root, covered, gaps from keywarden.operation_seal s
-    where project_number = ${project} and s.day >= ${from} and s.day < ${to} order by s.day, s.number desc`;
-  return new Map(
-    rows.map(({ day, number, operations, root, covered, gaps }) => [
-      String(day),
-      {
-        number: String(number),
-        operations: Number(operations),
-        root: String(root),
-        covered: String(covered),
-        gaps: String(gaps),
-      },
-    ]),
-  );
 }
 
 async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
@@ -217,39 +152,4 @@ async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
       ${toArray(seals, ({ replaces }) => replaces)}::bigint[]) with ordinality
       as t(project_number, project, day, operations, root, covered, gaps, replaces, place)
     order by place`;
-}
-
-const columns = Object.keys(sealedColumns).join(', ');
-
-/**
- * Returns the root of each day of a project that has operations, computed from the rows of one month. The rows come as one value, each its day and its hash,
- * in the order of the index: Postgres sorts nothing. That holds 29 million operations of a month.
- */
-async function hashDays(
-  tx: Tx,
-  project: string,
-  { from, to }: DayRange,
-): Promise<Map<string, { operations: number; root: string }>> {
-  const [row] = await tx`
-    select string_agg(int4send((created_at at time zone 'UTC')::date - '1970-01-01'::date) || sha256('\\x00'::bytea || record_send(row(${tx.unsafe(columns)}))), ''::bytea
-      order by created_at, id) as hashes
-    from keywarden.operation
-    where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz`;
-  const hashes = (row?.hashes ?? Buffer.alloc(0)) as Buffer;
-  const days = new Map<string, { operations: number; root: string }>();
-  for (let at = 0; at < hashes.length; ) {
-    const day = hashes.readInt32BE(at);
-    let end = at;
-    while (end < hashes.length && hashes.readInt32BE(end) === day) end += rowSize;
-    const root = rootOfLeaves(leavesOf(hashes.subarray(at, end)));
-    days.set(dayNumbered(day), { operations: (end - at) / rowSize, root: Buffer.from(root).toString('hex') });
-    at = end;
-  }
-  return days;
-}
-
-const rowSize = 4 + hashSize;
-
-function* leavesOf(rows: Buffer): Generator<Buffer> {
-  for (let at = 0; at < rows.length; at += rowSize) yield rows.subarray(at + 4, at + rowSize);
 }

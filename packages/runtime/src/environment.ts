@@ -1,5 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isNetwork } from '@keywarden/core/values';
 import { z } from 'zod';
@@ -70,6 +83,7 @@ const schema = z.object({
   DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
   DAEMON_PORT: port(undefined),
   LEDGER_KEY: text,
+  LEDGER_PUBLIC_KEY: text,
   OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,
@@ -128,19 +142,56 @@ export function requireDataFolder(folder: string): void {
   );
 }
 
-/** Writes a small file of the data folder atomically: a reader finds the old text or the new one. Creates the folder if needed. */
+/**
+ * Writes a small file of the data folder atomically: a reader finds the old text or the new one, also after the machine has lost its power. Creates the
+ * folder if needed.
+ */
 export function writeDataFile(folder: string, name: string, text: string): void {
-  ensureDataFolder(folder);
-  const partial = join(folder, `${name}.${randomUUID()}`);
-  writeFileSync(partial, `${text}\n`, { mode: 0o600 });
-  renameSync(partial, join(folder, name));
+  renameSync(writePartial(folder, name, text), join(folder, name));
+  syncPath(folder);
 }
 
-/** Returns the trimmed text of a small file of the data folder, or undefined if it does not exist. */
+/** Writes a small file of the data folder as `writeDataFile`, unless it exists. Returns whether it did. */
+export function createDataFile(folder: string, name: string, text: string): boolean {
+  const partial = writePartial(folder, name, text);
+  try {
+    linkSync(partial, join(folder, name));
+    syncPath(folder);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    unlinkSync(partial);
+  }
+}
+
+function writePartial(folder: string, name: string, text: string): string {
+  ensureDataFolder(folder);
+  const partial = join(folder, `${name}.${randomUUID()}`);
+  writeFileSync(partial, `${text}\n`, { mode: 0o600, flush: true });
+  return partial;
+}
+
+/** Waits until the disk has a folder's entries. */
+function syncPath(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Returns the trimmed text of a small file of the data folder, or undefined if it does not exist. Throws a UserError for an empty file. */
 export function readDataFile(folder: string, name: string): string | undefined {
   try {
-    return readFileSync(join(folder, name), 'utf8').trim() || undefined;
+    const text = readFileSync(join(folder, name), 'utf8').trim();
+    if (text === '')
+      throw usageError(`${join(folder, name)} is empty; restore it from a backup, or remove it if it is not needed.`);
+    return text;
   } catch (error) {
+    if (error instanceof UserError) throw error;
     if (codeOf(error) === 'ENOENT') return undefined;
     throw new UserError('usage', `${join(folder, name)} cannot be read (${codeOf(error)}); fix its permissions.`, {
       cause: error,

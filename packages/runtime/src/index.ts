@@ -1,4 +1,5 @@
 export {
+  createDataFile,
   type Environment,
   ensureDataFolder,
   isLoopback,

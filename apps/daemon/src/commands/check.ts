@@ -41,8 +41,8 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
     });
     try {
       await requireAppLogin({ store, environment });
-      enforcement = await describeEnforcement(config, { store, environment });
-      approvals = await describeApprovals(config, { store, environment });
+      enforcement = await describeEnforcement(config, { store, environment, now: Date.now });
+      approvals = await describeApprovals(config, { store, environment, now: Date.now });
       unsafe = [...(await listUnsafeSettings(store.sql)), ...(await listMisplacedTables(store.sql))];
       exposures = listExposures({
         databaseUrl: environment.DATABASE_URL,

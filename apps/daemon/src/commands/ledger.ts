@@ -1,23 +1,23 @@
-import { readFileSync, statSync } from 'node:fs';
+import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
-  hashLeaf,
-  isSameHash,
-  type ProvenEvent,
-  parseVerifier,
-  rootOfLeaves,
-  type Verifier,
-  verifyReceipt,
-} from '@keywarden/core/ledger';
-import { countWaitingEvents, listEventsOf, listLeaves, makeReceipt, readNewestCheckpoint } from '@keywarden/db/daemon';
-import { codeOf, exitCode, print, requireDataFolder, usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
-import { checkLedgerRows, growLedger, readCheckpoint, readSeen, whyLedgerDiffers } from '../ledger/ledger.ts';
+  endLedgerKeys,
+  listEventsOf,
+  listLedgerKeys,
+  makeReceipt,
+  readNewestCheckpoint,
+  readOldestWaiting,
+} from '@keywarden/db/daemon';
+import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
+import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
+import { growLedger } from '../ledger/ledger.ts';
+import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, withContext } from './session.ts';
 
 export interface LedgerOptions extends OutputOptions {
   check?: boolean;
+  createKey?: boolean;
   rotateKey?: boolean;
   endFormerKeys?: boolean;
 }
@@ -25,6 +25,7 @@ export interface LedgerOptions extends OutputOptions {
 /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
 export async function ledgerCommand({
   check = false,
+  createKey = false,
   rotateKey = false,
   endFormerKeys: end = false,
   json,
@@ -35,21 +36,30 @@ export async function ledgerCommand({
       // The key and the last checkpoint are there.
       requireDataFolder(environment.KEYWARDEN_DATA);
       if (rotateKey) addLedgerKey(environment);
-      if (end) endFormerKeys(environment);
-      const grown = await growLedger(context, context.now);
+      if (end) {
+        const ended = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null);
+        await endLedgerKeys(
+          store.db,
+          ended.map(({ text }) => text),
+        );
+      }
+      const grown = await growLedger(context, { createsKey: createKey });
       const newest = await readNewestCheckpoint(store.db);
-      const signers = readSigningKeys(environment);
+      const waiting = await readOldestWaiting(store.db);
+      const differs = check ? await whyLedgerDiffers(context) : null;
       const faults = [
         ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
-        ...(check ? await findFaults(context) : []),
+        ...(check ? await checkLedger(context) : []),
+        ...(differs === null ? [] : [differs]),
       ];
       const state = {
         origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
         size: newest?.size ?? 0,
-        waiting: await countWaitingEvents(store.db),
+        waiting: waiting?.events ?? 0,
+        waiting_since: waiting?.since ?? null,
         signed_at: newest?.madeAt ?? null,
         seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
-        public_keys: signers.map(({ verifier }) => verifier.text),
+        public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
         checkpoint: newest?.note ?? null,
         faults,
       };
@@ -61,70 +71,35 @@ export async function ledgerCommand({
   );
 }
 
+interface LedgerState {
+  origin: string | null;
+  size: number;
+  waiting: number;
+  waiting_since: string | null;
+  signed_at: string | null;
+  seen: number;
+  public_keys: string[];
+  faults: string[];
+}
+
 function inWords(
-  {
-    origin,
-    size,
-    waiting,
-    signed_at: signedAt,
-    seen,
-    public_keys: keys,
-    faults,
-  }: {
-    origin: string | null;
-    size: number;
-    waiting: number;
-    signed_at: string | null;
-    seen: number;
-    public_keys: string[];
-    faults: string[];
-  },
+  { origin, size, waiting, waiting_since: since, signed_at: signedAt, seen, public_keys: keys, faults }: LedgerState,
   wasChecked: boolean,
 ): string {
   return [
-    origin === null
-      ? 'The ledger has no events yet.'
-      : `Ledger ${origin}: ${size} events, signed at ${signedAt}; ${waiting} wait.`,
+    origin === null ? 'The ledger has no events yet.' : `Ledger ${origin}: ${size} events, signed at ${signedAt}.`,
+    ...(waiting > 0 ? [`${waiting} events wait to be added, the oldest since ${since}.`] : []),
     `This machine has seen ${seen} of them, in a file outside the database.`,
-    ...(keys.length === 0
-      ? ['This machine has no key of the ledger; another one signs.']
-      : keys.map((key) => `Public key, for auditors: ${key}`)),
+    ...(keys.length > 0
+      ? keys.map((key) => `Public key, for auditors: ${key}`)
+      : origin === null
+        ? ['No machine has a key yet: the daemon creates it, or keywarden ledger --create-key.']
+        : ['This machine has no key of the ledger; another one signs.']),
     ...faults.map((fault) => `Fault: ${fault}.`),
     ...(wasChecked && faults.length === 0
-      ? ['Every governed row, every event and every hash in the store match.']
+      ? ['Every governed row, event, hash and sealed operation in the store matches.']
       : []),
   ].join('\n');
-}
-
-/** Compares rows with events, events with hashes, and hashes with what this machine has seen. */
-async function findFaults(context: Context): Promise<string[]> {
-  const { store } = context;
-  const rows = await checkLedgerRows(context);
-  const newest = await readNewestCheckpoint(store.db);
-  const checkpoint = newest === null ? null : readCheckpoint(newest.note);
-  const differs = await whyLedgerDiffers(context);
-  const isWhole = checkpoint === null || isSameHash(await rootOfStored(context, checkpoint.size), checkpoint.root);
-  return [
-    ...(rows > 0 ? [`${rows} rows differ from their events; keywarden incidents names them`] : []),
-    ...(isWhole ? [] : ['the events in the store are not those that the last checkpoint signs']),
-    ...(differs === null ? [] : [differs]),
-  ];
-}
-
-const leavesAtOnce = 10_000;
-
-async function rootOfStored({ store, signal }: Context, size: number): Promise<Uint8Array> {
-  const hashes: Uint8Array[] = [];
-  while (hashes.length < size) {
-    signal.throwIfAborted();
-    const leaves = await listLeaves(store.db, {
-      from: hashes.length,
-      limit: Math.min(leavesAtOnce, size - hashes.length),
-    });
-    if (leaves.length === 0) break;
-    hashes.push(...leaves.map(hashLeaf));
-  }
-  return rootOfLeaves(hashes);
 }
 
 /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
@@ -136,7 +111,9 @@ export async function receiptCommand(
     async (context) => {
       const { store } = context;
       requireDataFolder(context.environment.KEYWARDEN_DATA);
-      await growLedger(context, context.now);
+      const grown = await growLedger(context);
+      if (grown.state === 'inconsistent')
+        throw new UserError('store', `The ledger is not the one that was signed: ${grown.why}.`);
       const events = await listEventsOf(store.db, subject);
       const event = events.findLast((each) => type === undefined || each.type === type);
       if (event === undefined)
@@ -152,68 +129,17 @@ export async function receiptCommand(
           'The event is not in the signed ledger yet; the machine with its key adds it within a minute.',
         );
       const receipt = await makeReceipt(store.db, { ...event, leafIndex }, newest);
+      const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
+      const proven = verifyReceipt(receipt, keys);
+      if (typeof proven === 'string')
+        throw new UserError(
+          'store',
+          `The store cannot prove this event: ${proven}; keywarden ledger --check says more.`,
+        );
       if (json) printJson({ subject, type: event.type, receipt });
       else process.stdout.write(receipt);
       return exitCode.done;
     },
     { needsControlPlane: false },
   );
-}
-
-/** No receipt is as long; a longer file is not read. */
-const longestFile = 1_000_000;
-
-/** Checks receipts with the public key of the ledger, without a store. Exits with 1 if one is not proven, and with 3 if one hides personal data. */
-export function verifyCommand(files: string[], { key, json }: OutputOptions & { key: string[] }): number {
-  const keys = key.map(readVerifier);
-  const results = files.map((file) => ({ file, result: verifyReceipt(readReceipt(file), keys) }));
-  if (json)
-    printJson(
-      results.map(({ file, result }) =>
-        typeof result === 'string' ? { file, proven: false, why: result } : { file, proven: true, ...result },
-      ),
-    );
-  else print(results.map(({ file, result }) => verdictInWords(file, result)).join('\n\n'));
-  if (results.some(({ result }) => typeof result === 'string')) return exitCode.failed;
-  return results.some(({ result }) => typeof result !== 'string' && result.hidden.length > 0)
-    ? exitCode.needsPerson
-    : exitCode.done;
-}
-
-function readVerifier(text: string): Verifier {
-  const verifier = parseVerifier(text);
-  if (verifier === null)
-    throw usageError(`"${text}" is no public key of a ledger or witness; keywarden ledger prints the key.`);
-  return verifier;
-}
-
-function readReceipt(file: string): string {
-  try {
-    if (statSync(file).size > longestFile) throw usageError(`${file} is larger than a receipt can be; name a receipt.`);
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'usage') throw error;
-    throw usageError(`${file} cannot be read (${codeOf(error)}); name a receipt.`);
-  }
-}
-
-function verdictInWords(file: string, result: ProvenEvent | string): string {
-  if (typeof result === 'string') return `${file}: NOT PROVEN: ${result}.`;
-  const { type, subject, at, recorded, content, personal, hidden, index, size, origin, witnesses } = result;
-  const values = Object.entries(content).flatMap(([name, value]) =>
-    value === null || typeof value === 'string' ? [`  ${name}: ${value ?? 'none'}`] : [],
-  );
-  return [
-    `${file}: proven.`,
-    `  ${type} of ${subject} is event ${index} of ${size} in the ledger ${origin}.`,
-    `  It happened at ${at}, and the database recorded it at ${recorded}, by its own clock.`,
-    ...values,
-    ...Object.entries(personal).map(([name, value]) => `  ${name}: ${value}`),
-    ...hidden.map((name) => `  ${name}: not shown; only its salted hash is proven`),
-    witnesses.length === 0
-      ? '  No witness has cosigned: the ledger’s own key is the only proof of the time.'
-      : witnesses
-          .map(({ name, time }) => `  Cosigned by ${name} at ${new Date(time * 1000).toISOString()}.`)
-          .join('\n'),
-  ].join('\n');
 }

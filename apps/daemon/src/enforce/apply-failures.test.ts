@@ -113,6 +113,7 @@ test('R4: a response that does not confirm the revocation of this very key is un
     });
     expect(applied.items.map(({ outcome }) => outcome)).toEqual(['unknown']);
     expect(await revokedNames()).toEqual([]);
+    store.isTampered();
     await store.sql`delete from keywarden.revocation_intent`;
   }
 

@@ -94,6 +94,7 @@ test('R10: a dump from before a pause also counts as an older store', async () =
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
   expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/^paused by ada/) });
+  store.isTampered();
   await store.sql`delete from keywarden.pause`;
   await restoreMarks(dump);
   expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/is an older copy/) });

@@ -118,6 +118,7 @@ test('an approval that cannot be carried out is ended, and stops nothing else; a
   await pass();
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
+  store.isTampered();
   await store.sql`update keywarden.plan set document = '{}' where id = ${plan.id}`;
   await fixture.controls.advance(3700);
   await fixture.reconnect();

@@ -1,7 +1,7 @@
 import { readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
-import { whyLedgerDiffers } from '../ledger/ledger.ts';
+import { whyLedgerDiffers } from '../ledger/checks.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water-mark.ts';
 
@@ -10,7 +10,7 @@ import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water
  * paused.
  */
 export async function whyNotByItself(
-  context: Pick<Context, 'store' | 'environment' | 'config'>,
+  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
 ): Promise<string | null> {
   return (
     (await whyNotEnforcing(context)) ??
@@ -22,7 +22,7 @@ export async function whyNotByItself(
 
 /** Returns which approvals of the report this machine carries out now, and why it carries out none. */
 export async function approvedByReport(
-  context: Pick<Context, 'store' | 'environment' | 'config'>,
+  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
 ): Promise<ApprovalScope> {
   const { why, since } = await approvalScope(context);
   return {

@@ -40,12 +40,12 @@ afterAll(async () => {
 test('Go’s packages and ours agree on receipts of a growing ledger, and on each tampered one', async () => {
   const daemon = await store.as('keywarden_daemon');
   const environment = readEnvironment({ KEYWARDEN_DATA: folder });
-  const place = { store: daemon, environment };
+  const place = { store: daemon, environment, now: Date.now };
   const receipts: string[] = [];
   for (const size of [1, 2, 300, 700]) {
     await store.sql`
       insert into keywarden.pause (paused_by, reason, resumed_at) select 'ada', 'why', now() from generate_series(1, ${size}::int)`;
-    await growLedger(place, Date.now);
+    await growLedger(place, { createsKey: true });
     const newest = await readNewestCheckpoint(daemon.db);
     const [last] = await store.sql`select max(number) as number from keywarden.pause`;
     for (const number of new Set([1, Math.ceil(Number(last?.number) / 2), Number(last?.number)])) {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { createSigningKey, parseSigningKey, type Signer } from '@keywarden/core/ledger';
-import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSigningKey, openNote, parseSigningKey, type Signer, type Verifier } from '@keywarden/core/ledger';
+import { createDataFile, type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
 
 const fileName = 'ledger-key';
 
@@ -27,30 +29,48 @@ export function readSigningKeys({ LEDGER_KEY, KEYWARDEN_DATA }: SigningPlace): S
 
 export type SigningPlace = Pick<Environment, 'LEDGER_KEY' | 'KEYWARDEN_DATA'>;
 
-/** Creates the key of a new ledger in the data folder. Its name is unique, because it identifies the log everywhere. */
-export function createLedgerKey({ KEYWARDEN_DATA }: SigningPlace): void {
-  writeDataFile(KEYWARDEN_DATA, fileName, createSigningKey(`keywarden/${randomBytes(6).toString('hex')}`, 'log'));
+/**
+ * Creates the key of a new ledger in the data folder, unless there is one. Its name is unique, because it identifies the log everywhere. Returns whether it
+ * was created.
+ */
+export function createLedgerKey({ KEYWARDEN_DATA }: SigningPlace): boolean {
+  const key = createSigningKey(`keywarden/${randomBytes(6).toString('hex')}`, 'log');
+  return createDataFile(KEYWARDEN_DATA, fileName, key);
+}
+
+/** Removes the key that this machine has just created, because another machine signed first. */
+export function discardLedgerKey({ KEYWARDEN_DATA }: SigningPlace): void {
+  rmSync(join(KEYWARDEN_DATA, fileName));
 }
 
 /** Adds a key of the same name. Checkpoints are signed with both from then on. Throws a UserError if the keys are in LEDGER_KEY. */
 export function addLedgerKey(place: SigningPlace): void {
   const [first] = requireFile(place);
+  const name = first?.verifier.name ?? '';
   const keys = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
-  writeDataFile(place.KEYWARDEN_DATA, fileName, `${keys}\n${createSigningKey(first.verifier.name, 'log')}`);
+  writeDataFile(place.KEYWARDEN_DATA, fileName, `${keys}\n${createSigningKey(name, 'log')}`);
 }
 
-/** Removes all keys but the newest. */
-export function endFormerKeys(place: SigningPlace): void {
-  requireFile(place);
-  const lines = (readDataFile(place.KEYWARDEN_DATA, fileName) ?? '').split('\n');
-  writeDataFile(place.KEYWARDEN_DATA, fileName, lines.at(-1) ?? '');
+/**
+ * Removes all keys but the newest, and returns the public keys of the others. The former file stays beside it. Throws a UserError unless the newest key has
+ * signed this checkpoint: the ledger would be lost.
+ */
+export function endFormerKeys(place: SigningPlace, newestNote: string | null): Verifier[] {
+  const signers = requireFile(place);
+  const [last] = signers.slice(-1);
+  if (last === undefined || newestNote === null || openNote(newestNote, [last.verifier]) === null)
+    throw usageError('The newest key has not signed the ledger yet; run keywarden ledger, then try again.');
+  const text = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
+  writeDataFile(place.KEYWARDEN_DATA, `${fileName}.former`, text);
+  writeDataFile(place.KEYWARDEN_DATA, fileName, text.split('\n').at(-1) ?? '');
+  return signers.slice(0, -1).map(({ verifier }) => verifier);
 }
 
-function requireFile(place: SigningPlace): [Signer, ...Signer[]] {
+function requireFile(place: SigningPlace): Signer[] {
   if (place.LEDGER_KEY !== undefined)
     throw usageError('LEDGER_KEY has the keys of the ledger; change the variable instead.');
-  const [first, ...others] = readSigningKeys(place);
-  if (first === undefined)
+  const signers = readSigningKeys(place);
+  if (signers.length === 0)
     throw usageError(`This machine has no key of the ledger in ${place.KEYWARDEN_DATA}/${fileName}.`);
-  return [first, ...others];
+  return signers;
 }

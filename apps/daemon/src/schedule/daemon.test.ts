@@ -171,6 +171,7 @@ test('a short job is finished before the daemon ends, and a job that does not en
 
 test('a daemon that meets another schema than its own reports that', async () => {
   const unfit = Promise.withResolvers<unknown>();
+  store.isTampered();
   await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
   await start({ onUnfit: unfit.resolve }).catch(unfit.resolve);
   expect(String(await unfit.promise)).toMatch(/which do not match the \d+ of this version/);

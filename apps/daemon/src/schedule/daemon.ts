@@ -72,7 +72,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   // A failure delays the ledger, and must not delay the schedules.
   const sequence = async () => {
     try {
-      const grown = await growLedger(context, context.now);
+      const grown = await growLedger(context, { createsKey: true });
       if (grown.state === 'inconsistent')
         log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
       else if (grown.added > 0) log.debug(grown, 'the ledger has grown');

@@ -7,7 +7,7 @@ import { withCurrentPolicy } from '../current-policy.ts';
 import { type Enforced, enforce, recordState } from '../enforce/enforce.ts';
 import { rememberStore } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
-import { checkLedgerRows } from '../ledger/ledger.ts';
+import { checkLedger, monthsOfDay } from '../ledger/checks.ts';
 import { enforceRetention } from '../retention.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { syncCredentials } from '../sync/credentials.ts';
@@ -96,8 +96,8 @@ export const jobs: Record<JobKind, JobWork> = {
     async run(context) {
       await forgetOldJobs(context.store.sql, historyMs);
       await forgetRejectedRows(context.store.db, historyMs);
-      const differing = await checkLedgerRows(context);
-      if (differing > 0) context.log.error({ rows: differing }, 'rows differ from the ledger; an incident is open');
+      const faults = await checkLedger(context, { months: monthsOfDay(context.now()) });
+      if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
       await enforceRetention(context);
     },
   },

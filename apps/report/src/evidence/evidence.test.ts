@@ -248,6 +248,7 @@ test('signed reviews and the coverage are attached; a review whose rows changed 
     return manifest.files.find(({ measure }) => measure.measure === 'unreviewed_keys')?.exceptions;
   };
   const reviewed = await unreviewed();
+  fixture.store.isTampered();
   await fixture.store.sql`update keywarden.review_decision set reason = 'changed' where review_number = ${String(id)}`;
   const after = await take();
   expect(after.of('reviews')?.exceptions).toBe(1);

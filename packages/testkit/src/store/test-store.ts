@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded, planLaunch, stopPostmaster } from '@keywarden/db/embedded';
 import { openStore, type Store, type StoreRole } from '@keywarden/db/store';
+import { listUnrecorded } from './ledger-faults.ts';
 
 const templateDatabase = 'keywarden_template';
 const options = { dataFolder: tmpdir(), applicationName: 'keywarden tests' };
@@ -12,6 +13,8 @@ export interface TestStore extends Store {
   url: string;
   /** Returns the same database in an app's role; it closes with the store. */
   as(role: StoreRole): Promise<Store>;
+  /** Says that the test changes governed rows behind the ledger. Otherwise `close` fails for a row that differs from it. */
+  isTampered(): void;
 }
 
 export interface TestPostgres {
@@ -61,6 +64,7 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
   const url = urlOf(postgresUrl, name);
   const store = await openStore({ ...options, databaseUrl: url });
   const others: Store[] = [];
+  let isTampered = false;
   return {
     ...store,
     url,
@@ -69,11 +73,15 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
       others.push(other);
       return other;
     },
+    isTampered: () => void (isTampered = true),
     async close() {
       for (const other of others) await other.close();
+      // A store without the ledger has nothing to compare.
+      const faults = isTampered ? [] : await listUnrecorded(store.sql).catch(() => []);
       await store.close();
       await administrator.sql.unsafe(`drop database ${name} with (force)`);
       await administrator.close();
+      if (faults.length > 0) throw new Error(`the ledger does not have what the store has: ${faults.join(', ')}`);
     },
   };
 }

@@ -1,0 +1,75 @@
+import {
+  checkSeals,
+  continues,
+  findTreeFault,
+  hasOpenIncident,
+  listLedgerRowFaults,
+  openIncident,
+  readOldestWaiting,
+} from '@keywarden/db/daemon';
+import type { Context } from '../context.ts';
+import { growLedger, type LedgerPlace, reasons, reportInconsistent } from './ledger.ts';
+import { readSeen } from './seen-checkpoint.ts';
+
+/** Events may wait so long for a machine that signs. Then nothing is enforced automatically: what is not in the ledger is not proven. */
+const mostLagMs = 3_600_000;
+
+/**
+ * Returns why nothing is enforced automatically; null if the ledger in the store continues the last checkpoint that this machine has seen, its events do not
+ * wait for long, and no incident about it is open.
+ */
+export async function whyLedgerDiffers(place: LedgerPlace): Promise<string | null> {
+  const { store, environment } = place;
+  const seen = readSeen(environment.KEYWARDEN_DATA);
+  if (seen !== null && !(await continues(store.db, seen)))
+    await reportInconsistent(place, `${reasons.forked}, or fewer`);
+  else await growLedger(place);
+  if (await hasOpenIncident(store.db, 'ledger_inconsistent'))
+    return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
+  const waiting = await readOldestWaiting(store.db);
+  if (waiting === null || waiting.ageMs < mostLagMs) return null;
+  return `${waiting.events} events have waited for the ledger since ${waiting.since}, because no machine with its key adds them; start the daemon there, or see docs/LEDGER.md`;
+}
+
+/** What a comparison of the store with its ledger found, as sentences without a subject. */
+export type LedgerFaults = string[];
+
+/**
+ * Compares the store with its ledger: each governed row with its newest event, each event with its hash in the tree, the tree with its newest checkpoint,
+ * and the operations with their seals. `months` chooses the months of operations; all by default. A difference opens an incident.
+ */
+export async function checkLedger(
+  { store, signal }: Pick<Context, 'store' | 'signal'>,
+  { months }: { months?: (month: string) => boolean } = {},
+): Promise<LedgerFaults> {
+  const faults = [
+    ...nameSome(
+      'rows differ from their events',
+      (await listLedgerRowFaults(store.sql)).map(({ subject, fault }) => `${subject} was ${fault}`),
+    ),
+    ...((await findTreeFault(store.sql, { signal })) ?? []),
+    ...nameSome(
+      'days of operations differ from their seals',
+      (await checkSeals(store.sql, { signal, months })).map(({ project, day }) => `${project} on ${day}`),
+    ),
+  ];
+  if (faults.length > 0)
+    await openIncident(store.db, { kind: 'ledger_inconsistent', scope: '', detail: { why: faults.join('; ') } });
+  return faults;
+}
+
+const named = 10;
+
+function nameSome(what: string, all: string[]): string[] {
+  if (all.length === 0) return [];
+  return [`${all.length} ${what} (${all.slice(0, named).join(', ')}${all.length > named ? ', ...' : ''})`];
+}
+
+/** Chooses the months of operations that are compared on a day, so that each month is compared once in 28 days. */
+export function monthsOfDay(nowMs: number): (month: string) => boolean {
+  const turn = Math.floor(nowMs / 86_400_000) % 28;
+  return (month) => {
+    const [year = '0', number = '0'] = month.split('-');
+    return (Number(year) * 12 + Number(number)) % 28 === turn;
+  };
+}

@@ -1,0 +1,29 @@
+import { type Checkpoint, parseCheckpoint, splitNote } from '@keywarden/core/ledger';
+import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+
+/** The file with the last checkpoint that this machine has seen. It is outside the database, so that nobody can take back the ledger unseen. */
+const fileName = 'ledger-checkpoint';
+
+/** Returns the checkpoint of a note without checking who signed it. */
+export function readCheckpoint(note: string): Checkpoint | null {
+  return parseCheckpoint(splitNote(note)?.text ?? '');
+}
+
+/** Returns the last checkpoint that this machine has seen; null before the first. Throws a UserError if the file cannot be read. */
+export function readSeen(folder: string): Checkpoint | null {
+  const note = readDataFile(folder, fileName);
+  if (note === undefined) return null;
+  const checkpoint = readCheckpoint(`${note}\n`);
+  if (checkpoint === null)
+    throw new UserError(
+      'store',
+      `${folder}/${fileName} has no checkpoint; restore it, or move it away once you know that the ledger is whole (docs/LEDGER.md).`,
+    );
+  return checkpoint;
+}
+
+/** Remembers a checkpoint, unless another process of this machine has seen a later one. */
+export function writeSeen(folder: string, note: string): void {
+  const size = readCheckpoint(note)?.size ?? 0;
+  if (size > (readSeen(folder)?.size ?? 0)) writeDataFile(folder, fileName, note.trimEnd());
+}

@@ -1,0 +1,79 @@
+import {
+  type Checkpoint,
+  growTree,
+  hashLeaf,
+  hashRanges,
+  isSameHash,
+  parseCheckpoint,
+  splitNote,
+  type Tile,
+  tilePath,
+} from '@keywarden/core/ledger';
+import { sha256 } from '@keywarden/core/values';
+import { builderOf, type Sql, type Tx } from '../sql.ts';
+import { readTiles } from './tree.ts';
+
+/** Tiles that are compared at once, each of 256 leaves. */
+const tilesAtOnce = 20;
+
+/**
+ * Computes the whole tree from the events, and compares it with the stored tiles and the newest checkpoint. Returns the first difference, as a sentence
+ * without a subject; null if there is none. Memory does not grow with the ledger.
+ */
+export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal }): Promise<[string] | null> {
+  return await sql.begin('isolation level repeatable read read only', async (tx) => {
+    const [row] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
+    const note = row === undefined ? null : parseCheckpoint(splitNote(String(row.note))?.text ?? '');
+    if (row !== undefined && note === null) return ['the newest checkpoint is no signed note'];
+    const fault = note === null ? null : await compareTree(tx, note, signal);
+    if (fault !== null) return [fault];
+    const [outside] = await tx`
+      select subject from keywarden.ledger_event where leaf_index >= ${note?.size ?? 0} order by leaf_index limit 1`;
+    return outside === undefined ? null : [`the event of ${String(outside.subject)} has a place outside the tree`];
+  });
+}
+
+async function compareTree(tx: Tx, { size, root }: Checkpoint, signal: AbortSignal): Promise<string | null> {
+  let edge: Tile[] = [];
+  let at = 0;
+  const events = tx`
+    select leaf_index, leaf, content, subject from keywarden.ledger_event where leaf_index < ${size} order by leaf_index`.cursor(
+    tilesAtOnce * 256,
+  );
+  for await (const rows of events) {
+    signal.throwIfAborted();
+    for (const [offset, { leaf_index: index, leaf, content, subject }] of rows.entries()) {
+      if (Number(index) !== at + offset) return `the event at place ${at + offset} of the tree is missing`;
+      if (!String(leaf).includes(`"content":"${sha256(String(content))}"`))
+        return `the content of the event of ${String(subject)} is not the one that its leaf has`;
+    }
+    const changed = growTree(
+      at,
+      edge,
+      rows.map(({ leaf }) => hashLeaf(String(leaf))),
+    );
+    at += rows.length;
+    // A tile at the edge is compared when it has all that it will have.
+    const fault = await compareTiles(tx, at === size ? changed : changed.filter(isFull));
+    if (fault !== null) return fault;
+    edge = changed.filter((tile) => !isFull(tile));
+  }
+  if (at !== size) return `the ledger has ${at} of the ${size} events that its newest checkpoint signs`;
+  if (size === 0) return null;
+  const [found] = hashRanges([{ from: 0, to: size }], edge);
+  return found !== undefined && isSameHash(found, root)
+    ? null
+    : 'the events are not those that the newest checkpoint signs';
+}
+
+const isFull = ({ hashes }: Tile) => hashes.length === 256 * 32;
+
+async function compareTiles(tx: Tx, tiles: Tile[]): Promise<string | null> {
+  const stored = await readTiles(builderOf(tx), tiles);
+  for (const { level, index, hashes } of tiles) {
+    const other = stored.find((tile) => tile.level === level && tile.index === index);
+    if (other === undefined || Buffer.compare(other.hashes, hashes) !== 0)
+      return `${tilePath({ level, index })} is not the tile of its events`;
+  }
+  return null;
+}
