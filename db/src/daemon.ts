@@ -47,9 +47,9 @@ export {
   readOldestWaiting,
   type StoredCheckpoint,
 } from './ledger/checkpoints.ts';
-export { type LedgerEvent, listEventsOf } from './ledger/events.ts';
+export { listEventsOf } from './ledger/events.ts';
 export { listLedgerRowFaults } from './ledger/faults.ts';
-export { makeReceipt } from './ledger/receipts.ts';
+export { makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readInclusion, readRoot } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';

@@ -44,6 +44,15 @@ export {
 } from './keys/list.ts';
 export { keyReference } from './keys/reference.ts';
 export type { Inventoried } from './keys/source.ts';
+export { readBundle, readTile } from './ledger/bundles.ts';
+export { ledgerEventItem, ledgerEventList } from './ledger/list.ts';
+export {
+  makeReceipts,
+  type PlacedEvent,
+  readPlacedEvents,
+  readSignedTree,
+  type SignedTree,
+} from './ledger/receipts.ts';
 export {
   countItems,
   type List,
@@ -121,6 +130,7 @@ export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } 
 export { requestRotation } from './rotations/requests.ts';
 export { runItem, runList } from './runs/list.ts';
 export { incidentKinds } from './schema/incidents.ts';
+export { listSealedProjects, readSealEvents, type SealedProject } from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';

@@ -217,10 +217,12 @@ export function describe(done: (code: number) => void): Command {
     );
   program
     .command('verify')
-    .description('Check receipts offline, with the public key of the ledger')
-    .argument('<file...>', 'receipts')
+    .description('Check receipts, archives and copies of a ledger offline, with its public key')
+    .argument('<file...>', 'receipts, archives of evidence or of operations, folders with a copy of the ledger')
     .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
-    .action((files: string[], options: OutputOptions & { key: string[] }) => done(verifyCommand(files, options)));
+    .action(async (files: string[], options: OutputOptions & { key: string[] }) =>
+      done(await verifyCommand(files, options)),
+    );
   const token = program.command('token').description('Manage the tokens of the report');
   token
     .command('create')

@@ -27,6 +27,7 @@ import { assetRoutes } from './routes/assets.ts';
 import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
 import { makeDocument } from './routes/document.ts';
+import { ledgerRoutes } from './routes/ledger.ts';
 
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
@@ -117,6 +118,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   app.get('/openapi.json', (c) => c.json(documentOnce()));
   app.route('/api/v2', archiveRoutes(services));
+  app.route('/ledger', ledgerRoutes(services, authenticated(services, refuse)));
 
   app.use('/v1/*', authenticated(services, refuse));
   // Files need no ETag; their last line has their hash.

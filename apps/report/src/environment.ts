@@ -50,6 +50,8 @@ export interface Dependencies {
   accessSql?: Sql;
   log: Logger;
   transport: Transport;
+  /** Whether the ledger's checkpoint is served without a token. */
+  opensCheckpoint?: boolean;
   marks: Pick<Marks, 'move'>;
   /** The local clock, in ms since 1970. */
   now: () => number;

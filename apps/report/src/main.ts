@@ -71,6 +71,7 @@ await runMain(async () => {
         exportSql: open(4, heavyMs),
         accessSql: open(3, 3000, probeSettings),
         requestsPerMinute: environment.REPORT_REQUESTS_PER_MINUTE,
+        opensCheckpoint: environment.REPORT_OPEN_CHECKPOINT,
         log,
         transport,
         marks,

@@ -38,6 +38,11 @@ export function notFound(what: string, where: string): Problem {
   );
 }
 
+/** Returns a 409 for what the state does not allow yet. */
+export function conflict(detail: string): Problem {
+  return new Problem(409, 'Conflict', detail);
+}
+
 export function renderProblem(c: Context, { status, title, message, headers }: Problem) {
   const body = { type: 'about:blank', status, title, detail: message, request_id: c.get('requestId') };
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });

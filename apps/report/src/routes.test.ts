@@ -152,6 +152,9 @@ const samples: Sample[] = [
   { path: '/v1/exports/revocations', role: 'auditor', others: { query: `key=${other}` } },
   { path: '/v1/exports/reviews', role: 'auditor', spans: true },
   { path: '/v1/exports/operations', role: 'auditor', others: { query: 'project_id=bold-moon' } },
+  { path: '/v1/exports/sealed-operations', query: 'from=2026-05-01&to=2026-05-02', role: 'auditor' },
+  { path: '/v1/ledger/events', role: 'auditor', spans: true },
+  { path: '/v1/ledger/events/{event}/receipt', role: 'auditor', spans: true },
   { path: '/v1/evidence/controls' },
   {
     path: '/v1/evidence',
@@ -170,6 +173,7 @@ const fill = (text: string) =>
     .replaceAll('OTHER', fixture.keys['13'] ?? '')
     .replaceAll('LAST', fixture.keys['9007199254740993'] ?? '')
     .replace('{plan_id}', fixture.planId)
+    .replace('{event}', '1')
     .replace('{exemption}', '1')
     .replace('{rotation_id}', 'abcd2345')
     .replace('{review}', '1')

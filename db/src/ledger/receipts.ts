@@ -1,29 +1,93 @@
-import { formatReceipt } from '@keywarden/core/ledger';
+import { formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
-import type { LedgerEvent } from './events.ts';
-import { readInclusion } from './tree.ts';
+import { readTiles } from './tree.ts';
 
-/**
- * Returns the receipt of an event in the tree of a checkpoint. It shows personal data only if the event's salt is there and the row still has the data that
- * was recorded.
- */
-export async function makeReceipt(
-  db: Reader,
-  event: LedgerEvent & { leafIndex: number },
-  checkpoint: { size: number; note: string },
-): Promise<string> {
-  const hashes = await readInclusion(db, { index: event.leafIndex, size: checkpoint.size });
-  const personal = event.salt === null ? {} : await readPersonalData(db, event, event.salt);
-  const extra = { leaf: event.leaf, content: event.content, salt: event.salt, personal };
-  return formatReceipt(extra, { index: event.leafIndex, hashes, checkpoint: checkpoint.note });
+/** A signed tree, with the cosignatures of witnesses. */
+export interface SignedTree {
+  size: number;
+  note: string;
 }
 
-async function readPersonalData(db: Reader, event: LedgerEvent, salt: string): Promise<Record<string, string>> {
-  const [row] = await db.execute(sql`select keywarden.personal_data_of(${event.number}::bigint)::text as data`);
+/** An event with what proves it. */
+export interface PlacedEvent {
+  number: string;
+  type: string;
+  /** The entry of the log. */
+  leaf: string;
+  /** The canonical JSON whose hash the leaf has. */
+  content: string;
+  leafIndex: number;
+  /** Null if the event has no personal data, or it is erased. */
+  salt: string | null;
+}
+
+/**
+ * Returns the newest checkpoint with its cosignatures; null before the first. With `isCosigned`, the newest one that a witness cosigned, if there is one.
+ */
+export async function readSignedTree(db: Reader, { isCosigned = false } = {}): Promise<SignedTree | null> {
+  const [row] = await db.execute(sql`
+    select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
+      as note
+    from keywarden.ledger_checkpoint c order by ${isCosigned ? sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) desc,` : sql``}
+      c.size desc limit 1`);
+  return row === undefined ? null : { size: Number(row.size), note: String(row.note) };
+}
+
+/** Which events are read: some, those about some rows, or all but seals, after a place in the tree. */
+export type EventChoice = { numbers: string[] } | { subjects: string[] } | { after: number; limit: number };
+
+/** Returns the chosen events that a tree of this size has, in the order of the tree. */
+export async function readPlacedEvents(
+  db: Reader,
+  { size, ...choice }: EventChoice & { size: number },
+): Promise<PlacedEvent[]> {
+  const rows = await db.execute(sql`
+    select e.number::text, e.type, e.leaf, e.content, e.leaf_index::text, s.salt from keywarden.ledger_event e
+      left join keywarden.ledger_salt s on s.event_number = e.number
+    where ${conditionOf(choice)} and e.leaf_index < ${size} order by e.leaf_index limit ${'limit' in choice ? choice.limit : null}`);
+  return rows.map((row) => ({
+    number: String(row.number),
+    type: String(row.type),
+    leaf: String(row.leaf),
+    content: String(row.content),
+    leafIndex: Number(row.leaf_index),
+    salt: row.salt as string | null, // a text column
+  }));
+}
+
+function conditionOf(choice: EventChoice): SQL {
+  if ('numbers' in choice) return sql`e.number = any(${sql.param(choice.numbers)}::bigint[])`;
+  if ('subjects' in choice) return sql`e.subject = any(${sql.param(choice.subjects)}::text[])`;
+  return sql`e.type <> 'archive.sealed' and e.leaf_index > ${choice.after}`;
+}
+
+/**
+ * Returns the receipts of events in a tree. A receipt shows personal data only if the event's salt is there and the row still has the data that was
+ * recorded.
+ */
+export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, note }: SignedTree): Promise<string[]> {
+  const ranges = events.map(({ leafIndex }) => rangesOfInclusion(leafIndex, size));
+  const tiles = await readTiles(db, tilesOf(ranges.flat()));
+  const receipts: string[] = [];
+  for (const [place, event] of events.entries()) {
+    const { leaf, content, salt, leafIndex: index } = event;
+    const personal = salt === null ? {} : await readPersonalData(db, event, salt);
+    const hashes = hashRanges(ranges[place] ?? [], tiles);
+    receipts.push(formatReceipt({ leaf, content, salt, personal }, { index, hashes, checkpoint: note }));
+  }
+  return receipts;
+}
+
+async function readPersonalData(
+  db: Reader,
+  { number, content: text }: PlacedEvent,
+  salt: string,
+): Promise<Record<string, string>> {
+  const [row] = await db.execute(sql`select keywarden.personal_data_of(${number}::bigint)::text as data`);
   const data = JSON.parse(String(row?.data)) as Record<string, string>;
-  const content = JSON.parse(event.content) as Record<string, { salted?: string } | string | null>;
+  const content = JSON.parse(text) as Record<string, { salted?: string } | string | null>;
   const isRecorded = ([name, value]: [string, string]) => {
     const held = content[name];
     return typeof held === 'object' && held?.salted === sha256(`${salt}:${name}:${value}`);

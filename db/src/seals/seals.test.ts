@@ -1,4 +1,4 @@
-import { hashOperation, rootOfLeaves } from '@keywarden/core/ledger';
+import { hashOperation, readMembers, rootOfLeaves } from '@keywarden/core/ledger';
 import { until } from '@keywarden/testkit';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -57,7 +57,7 @@ const waitQuiet = async () =>
 async function rootOfDay(project: string, number: number): Promise<string> {
   const list = operationList({ from: at(number), to: at(number + 1) }, [project]);
   const { items } = await readPage(daemon.db, list, { limit: 1000, after: null });
-  return Buffer.from(rootOfLeaves(items.toReversed().map(hashOperation))).toString('hex');
+  return Buffer.from(rootOfLeaves(items.toReversed().map((line) => hashOperation(readMembers(line))))).toString('hex');
 }
 
 test('each settled and covered day is sealed once, with the root of its operations as an export shows them', async () => {

@@ -80,6 +80,7 @@ const schema = z.object({
     return z.NEVER;
   }),
   REPORT_REQUESTS_PER_MINUTE: count(600),
+  REPORT_OPEN_CHECKPOINT: allowance,
   DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
   DAEMON_PORT: port(undefined),
   LEDGER_KEY: text,

@@ -3,10 +3,13 @@ import {
   endLedgerKeys,
   listEventsOf,
   listLedgerKeys,
-  makeReceipt,
+  makeReceipts,
   readNewestCheckpoint,
   readOldestWaiting,
+  readPlacedEvents,
+  readSignedTree,
 } from '@keywarden/db/daemon';
+import type { Store } from '@keywarden/db/store';
 import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
@@ -122,13 +125,11 @@ export async function receiptCommand(
             ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
             : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.map((each) => each.type))].join(', ')}.`,
         );
-      const newest = await readNewestCheckpoint(store.db);
-      const { leafIndex } = event;
-      if (newest === null || leafIndex === null)
+      const receipt = await receiptOf(store.db, event.number);
+      if (receipt === null)
         throw usageError(
           'The event is not in the signed ledger yet; the machine with its key adds it within a minute.',
         );
-      const receipt = await makeReceipt(store.db, { ...event, leafIndex }, newest);
       const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
       const proven = verifyReceipt(receipt, keys);
       if (typeof proven === 'string')
@@ -142,4 +143,12 @@ export async function receiptCommand(
     },
     { needsControlPlane: false },
   );
+}
+
+/** Returns the receipt of an event; null if the signed tree does not have it yet. */
+async function receiptOf(db: Store['db'], number: string): Promise<string | null> {
+  const tree = await readSignedTree(db);
+  if (tree === null) return null;
+  const events = await readPlacedEvents(db, { numbers: [number], size: tree.size });
+  return (await makeReceipts(db, events, tree))[0] ?? null;
 }

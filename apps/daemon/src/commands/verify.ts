@@ -1,27 +1,32 @@
-import { readFileSync, statSync } from 'node:fs';
-import { type ProvenEvent, parseVerifier, type Verifier, verifyReceipt } from '@keywarden/core/ledger';
-import { codeOf, exitCode, print, printableCell, usageError } from '@keywarden/runtime';
+import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
+import { exitCode, print, printableCell, usageError } from '@keywarden/runtime';
+import { type Result, rankOf, verifyFile } from '../verify/verify-file.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
 
-/** No receipt is as long; a longer file is not read. */
-const longestFile = 1_000_000;
+/**
+ * Checks receipts, archives of evidence and of operations, and copies of a ledger, with the public key of the ledger and without a store. Exits with 1 if
+ * something contradicts the ledger, and with 3 if something is not proven.
+ */
+export async function verifyCommand(
+  files: string[],
+  { key, json }: OutputOptions & { key: string[] },
+): Promise<number> {
+  const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
+  const results: { file: string; result: Result }[] = [];
+  for (const file of files) results.push({ file, result: await verifyFile(file, judge) });
+  if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
+  else print(results.map(({ file, result }) => `${printableCell(file)}: ${inWords(result)}`).join('\n\n'));
+  return Math.max(...results.map(({ result }) => rankOf(result))) === 2
+    ? exitCode.failed
+    : results.some(({ result }) => rankOf(result) === 1)
+      ? exitCode.needsPerson
+      : exitCode.done;
+}
 
-/** Checks receipts with the public key of the ledger, without a store. Exits with 1 if one is not proven, and with 3 if one hides personal data. */
-export function verifyCommand(files: string[], { key, json }: OutputOptions & { key: string[] }): number {
-  const keys = key.map(readVerifier);
-  const results = files.map((file) => ({ file, result: verifyReceipt(readReceipt(file), keys) }));
-  if (json)
-    printJson(
-      results.map(({ file, result }) =>
-        typeof result === 'string' ? { file, proven: false, why: result } : { file, proven: true, ...result },
-      ),
-    );
-  else print(results.map(({ file, result }) => verdictInWords(file, result)).join('\n\n'));
-  if (results.some(({ result }) => typeof result === 'string')) return exitCode.failed;
-  return results.some(({ result }) => typeof result !== 'string' && result.hidden.length > 0)
-    ? exitCode.needsPerson
-    : exitCode.done;
+function asJson(result: Result): object {
+  if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };
+  return typeof result.event === 'string' ? { proven: false, why: result.event } : { proven: true, ...result.event };
 }
 
 function readVerifier(text: string): Verifier {
@@ -31,25 +36,34 @@ function readVerifier(text: string): Verifier {
   return verifier;
 }
 
-function readReceipt(file: string): string {
-  try {
-    if (statSync(file).size > longestFile) throw usageError(`${file} is larger than a receipt can be; name a receipt.`);
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (codeOf(error) === 'usage') throw error;
-    throw usageError(`${file} cannot be read (${codeOf(error)}); name a receipt.`);
-  }
+function inWords(result: Result): string {
+  if (result.kind === 'receipt')
+    return typeof result.event === 'string' ? `NOT PROVEN: ${result.event}.` : eventInWords(result.event);
+  const { proven, unproven, wrong: mistakes } = result.verdict;
+  const lines = (heading: string, all: string[]) =>
+    all.length === 0
+      ? []
+      : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
+  return [
+    ['proven.', 'proven in part.', 'NOT PROVEN.'][rankOf(result)] ?? '',
+    ...lines('Contradicts the ledger:', mistakes),
+    ...lines('Proven:', proven),
+    ...lines('Not proven:', unproven),
+  ].join('\n');
 }
 
-function verdictInWords(file: string, result: ProvenEvent | string): string {
-  if (typeof result === 'string') return `${printableCell(file)}: NOT PROVEN: ${result}.`;
+const mostShown = 50;
+const more = (all: string[]) =>
+  all.length > mostShown ? [`  and ${all.length - mostShown} more (--json has all)`] : [];
+
+function eventInWords(result: ProvenEvent): string {
   const { type, subject, at, recorded, content, personal, hidden, index, size, origin, witnesses } = result;
   // A text may have lines that look like ours.
   const values = Object.entries(content).flatMap(([name, value]) =>
     value === null || typeof value === 'string' ? [`  ${name}: ${value === null ? 'none' : printableCell(value)}`] : [],
   );
   return [
-    `${printableCell(file)}: proven.`,
+    'proven.',
     `  ${type} of ${printableCell(subject)} is event ${index} of ${size} in the ledger ${origin}.`,
     `  It happened at ${at}, and the database recorded it at ${recorded}, by its own clock.`,
     ...values,

@@ -13,9 +13,9 @@ import {
 import {
   hasOpenIncident,
   integrateEvents,
-  listEventsOf,
-  makeReceipt,
+  makeReceipts,
   readNewestCheckpoint,
+  readPlacedEvents,
 } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -91,13 +91,9 @@ test('a receipt of an event is proven by the public key alone', async () => {
   const first = await machine();
   await addEvent();
   await grow(first);
-  const [event] = await listEventsOf(first.store.db, 'pause/1');
-  const newest = await readNewestCheckpoint(first.store.db);
-  const receipt = await makeReceipt(
-    first.store.db,
-    { ...(event ?? (undefined as never)), leafIndex: event?.leafIndex ?? -1 },
-    newest ?? { size: 0, note: '' },
-  );
+  const tree = (await readNewestCheckpoint(first.store.db)) ?? { size: 0, note: '' };
+  const [event] = await readPlacedEvents(first.store.db, { subjects: ['pause/1'], size: tree.size });
+  const [receipt = ''] = await makeReceipts(first.store.db, event === undefined ? [] : [event], tree);
   const keys = readSigningKeys(first.environment).map(({ verifier }) => verifier);
   expect(verifyReceipt(receipt, keys)).toMatchObject({ type: 'pause.begun', personal: { paused_by: 'ada' } });
 });

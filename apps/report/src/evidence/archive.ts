@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { type Assessed, findingItem, findingList, planList, readItems, type Snapshot } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
-import { attachBlindness, attachCoverage, attachPolicies, attachReviews } from './attachments.ts';
+import { attachBlindness, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
 import { writeTable, writeText, type Zip } from './files.ts';
 import { type Period, take } from './measures.ts';
@@ -14,6 +14,7 @@ export interface EvidenceRequest {
   period: Period;
   madeAt: Date;
   madeBy: string;
+  fileName: string;
 }
 
 /**
@@ -22,7 +23,7 @@ export interface EvidenceRequest {
  */
 export async function* writeEvidence(
   snapshot: Snapshot,
-  { controls, period, madeAt, madeBy }: EvidenceRequest,
+  { controls, period, madeAt, madeBy, fileName }: EvidenceRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
   const zip = createZip(madeAt);
   const files: EvidenceFile[] = [];
@@ -81,6 +82,7 @@ export async function* writeEvidence(
       ...(await attachPolicies(snapshot, zip, period)),
       ...(yield* attachReviews(snapshot, zip, period)),
       ...(yield* attachCoverage(snapshot, zip)),
+      ...(yield* attachReceipts(snapshot, zip, fileName)),
     ],
   };
   writeText(zip, 'summary.md', summarize(manifest));

@@ -6,8 +6,11 @@ import {
   listInventoryCoverage,
   listInventoryHoles,
   listPolicies,
+  makeReceipts,
   operationCoverage,
+  readPlacedEvents,
   readReviewDocumentOf,
+  readSignedTree,
   reviewItem,
   reviewList,
   type Snapshot,
@@ -16,7 +19,9 @@ import { readOperationHoles } from '../export/operation-holes.ts';
 import type { Control } from './controls.ts';
 import { writeLines, writeTable, writeText, type Zip } from './files.ts';
 import type { Period } from './measures.ts';
+import { originOf, writeReceipts } from './sealed.ts';
 import type { Manifest } from './summary.ts';
+import { verifyPage } from './verify-page.ts';
 
 type Attachments = Manifest['attachments'];
 
@@ -122,4 +127,28 @@ export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenera
     { file: 'coverage/operations.ndjson', ...written },
     { file: 'coverage/keys.ndjson', ...listings.end() },
   ];
+}
+
+const eventsAtOnce = 250;
+
+/** Writes the receipts of all events of the ledger but seals, and VERIFY.md. Writes nothing before the first checkpoint. */
+export async function* attachReceipts(
+  snapshot: Snapshot,
+  zip: Zip,
+  fileName: string,
+): AsyncGenerator<Uint8Array, Attachments> {
+  const tree = await readSignedTree(snapshot, { isCosigned: true });
+  if (tree === null) return [];
+  const batches = async function* () {
+    for (let after = -1; ; ) {
+      const events = await readPlacedEvents(snapshot, { after, limit: eventsAtOnce, size: tree.size });
+      yield await makeReceipts(snapshot, events, tree);
+      const last = events.at(-1);
+      if (last === undefined) return;
+      after = last.leafIndex;
+    }
+  };
+  const receipts = yield* writeReceipts(zip, 'ledger/receipts.ndjson', batches());
+  const sha256 = writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName));
+  return [receipts, { file: 'VERIFY.md', records: 1, sha256 }];
 }

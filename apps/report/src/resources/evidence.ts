@@ -98,9 +98,10 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
           `from, to: are not a past period; by the control plane's clock it is ${present}.`,
         );
       const period = { from, to, asOf };
-      const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal) };
+      const fileName = fileNameOf(chosen, { of: controls.length, from, to: asOf });
+      const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };
       return await streams.answer(c, {
-        fileName: fileNameOf(chosen, { of: controls.length, from, to: asOf }),
+        fileName,
         contentType: 'application/zip',
         write: (snapshot) => writeEvidence(snapshot, asked),
       });

@@ -14,6 +14,7 @@ import { findings } from './findings.ts';
 import { incidents } from './incidents.ts';
 import { keyPage } from './key-page.ts';
 import { addKeys } from './keys.ts';
+import { addLedger } from './ledger.ts';
 import { addOperations } from './operations.ts';
 import { addPlans } from './plans.ts';
 import { addProjects } from './projects.ts';
@@ -43,6 +44,7 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   addResource(app, pages, services, accessLog);
   addSessions(app, pages, services);
   addEvidence(app, pages, services);
+  addLedger(app, pages, services);
   addRoute(
     app,
     {

@@ -25,8 +25,9 @@ export {
   splitNote,
   type Verifier,
 } from './note.ts';
-export { hashOperation, sealedColumns } from './operations.ts';
+export { hashOperation, readMembers, sealedColumns } from './operations.ts';
 export { type EventContent, formatReceipt, type ProvenEvent, type ReceiptExtra, verifyReceipt } from './receipt.ts';
+export { createDayHasher, type HashedDay, readSeal, type Seal } from './seal.ts';
 export {
   edgeOf,
   growTree,

@@ -42,9 +42,8 @@ const writers: Record<ColumnType, (text: string) => Buffer> = {
   jsonb: (text) => Buffer.from(`\u0001${text}`),
 };
 
-/** Returns the hash of an operation as a leaf of a seal, from its line in an export. Throws a TypeError for a line that is no operation. */
-export function hashOperation(line: string): Hash {
-  const members = readMembers(line);
+/** Returns the hash of an operation as a leaf of a seal, from its members in an export. Throws a TypeError for members that are no operation. */
+export function hashOperation(members: Map<string, string | null>): Hash {
   const count = Buffer.alloc(4);
   count.writeInt32BE(Object.keys(sealedColumns).length);
   const parts: Buffer[] = [count];
@@ -68,7 +67,7 @@ const gap = /\s*([,}])/y;
  * Returns the members of a JSON object by name: the text of a string, the digits of a whole number, null, or the JSON of an object exactly as it is
  * written. Throws a TypeError for anything else, and for a name that is there twice.
  */
-function readMembers(line: string): Map<string, string | null> {
+export function readMembers(line: string): Map<string, string | null> {
   const members = new Map<string, string | null>();
   let at = line.startsWith('{') ? 1 : fail();
   const next = (pattern: RegExp): RegExpExecArray | null => {

@@ -62,8 +62,11 @@ export function formatReceipt(extra: ReceiptExtra, proof: Omit<TlogProof, 'extra
 export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | string {
   const proof = parseProof(text);
   if (proof === null) return 'it is no receipt, or it is cut';
-  const extra = parseJson(extraSchema, proof.extra?.toString() ?? '');
+  const shown = proof.extra?.toString() ?? '';
+  const extra = parseJson(extraSchema, shown);
   if (extra === null) return 'it has no event';
+  // One text for each receipt: members that are there twice, or have odd names, would be read differently elsewhere.
+  if (canonicalJson(extra) !== shown) return 'its event is not canonical JSON';
   const opened = openNote(proof.checkpoint, keys);
   if (opened === null || !opened.signatures.some(({ by }) => by.kind === 'log'))
     return 'its checkpoint is not signed with one of the given keys';

@@ -17,6 +17,7 @@ import type { Store } from '@keywarden/db/store';
 import type { createApp } from '@keywarden/report';
 import type { Logger } from '@keywarden/runtime';
 import { readFactsAt } from '@keywarden/testkit/store/facts';
+import { createTestLedger, type TestLedger } from '@keywarden/testkit/store/ledger';
 import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { makeApp } from './app.ts';
@@ -32,6 +33,7 @@ export interface Fixture {
   /** The store in the daemon's role, which fills it. */
   daemon: Store;
   app: ReturnType<typeof createApp>;
+  ledger: TestLedger;
   log: Logger;
   /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees only that organization). */
   tokens: Record<string, string>;
@@ -67,11 +69,14 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
   const admin = await store.as('keywarden_admin');
   const { app, sql, log } = await makeApp(store);
   const planId = await fill(store, daemon);
+  const ledger = createTestLedger(daemon);
+  await ledger.sign();
   const tokens: Fixture['tokens'] = {};
   const fixture: Fixture = {
     store,
     daemon,
     app,
+    ledger,
     log,
     tokens,
     planId,

@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { codeOf, usageError } from '@keywarden/runtime';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
+
+/** No line or text of ours is as long; a longer one is not read to its end. */
+const longestLine = 16_000_000;
+const mostFiles = 200_000;
+
+/** A zip archive, read file by file as its directory lists them. Memory does not grow with its size. */
+export interface Archive {
+  names: string[];
+  /** Passes on each line of a file, and returns the SHA-256 of its bytes. Throws an Error for a damaged file. */
+  eachLine(name: string, use: (line: string) => void): Promise<string>;
+  text(name: string): Promise<string>;
+  hash(name: string): Promise<string>;
+  close(): void;
+}
+
+/** Opens a zip archive. Throws a UserError for a file that is none. */
+export async function openArchive(path: string): Promise<Archive> {
+  const file = await openPromise(path, { lazyEntries: true, autoClose: false, strictFileNames: true }).catch(
+    (error: unknown) => {
+      throw usageError(`${path} is no whole zip archive (${error instanceof Error ? error.message : codeOf(error)}).`);
+    },
+  );
+  const entries = new Map<string, Entry>();
+  try {
+    for await (const entry of file.eachEntry()) {
+      if (entries.has(entry.fileName)) throw usageError(`${path} has ${entry.fileName} twice.`);
+      if (entries.size >= mostFiles) throw usageError(`${path} has more than ${mostFiles} files.`);
+      entries.set(entry.fileName, entry);
+    }
+  } catch (error) {
+    file.close();
+    throw codeOf(error) === 'usage'
+      ? error
+      : usageError(`${path} is no whole zip archive (${error instanceof Error ? error.message : codeOf(error)}).`);
+  }
+  return {
+    names: [...entries.keys()],
+    eachLine: async (name, use) => await passLines(await openEntry(file, entries, name), { name, use }),
+    async text(name) {
+      const chunks: Buffer[] = [];
+      let length = 0;
+      for await (const chunk of await openEntry(file, entries, name)) {
+        length += (chunk as Buffer).length;
+        if (length > longestLine) throw new Error(`${name} is too long`);
+        chunks.push(chunk as Buffer);
+      }
+      return Buffer.concat(chunks).toString();
+    },
+    async hash(name) {
+      const hash = createHash('sha256');
+      await pipeline(await openEntry(file, entries, name), hash);
+      return hash.digest('hex');
+    },
+    close: () => file.close(),
+  };
+}
+
+async function openEntry(file: ZipFile, entries: Map<string, Entry>, name: string): Promise<Readable> {
+  const entry = entries.get(name);
+  if (entry === undefined) throw new Error(`it has no file ${name}`);
+  return await file.openReadStreamPromise(entry);
+}
+
+async function passLines(
+  stream: Readable,
+  { name, use }: { name: string; use: (line: string) => void },
+): Promise<string> {
+  const hash = createHash('sha256');
+  let rest: Buffer[] = [];
+  let length = 0;
+  for await (const each of stream) {
+    const chunk = each as Buffer;
+    hash.update(chunk);
+    let from = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      use(Buffer.concat([...rest, chunk.subarray(from, end)]).toString());
+      [rest, length, from] = [[], 0, end + 1];
+    }
+    if (from < chunk.length) rest.push(chunk.subarray(from));
+    length += chunk.length - from;
+    if (length > longestLine) throw new Error(`a line of ${name} is too long`);
+  }
+  if (length > 0) use(Buffer.concat(rest).toString());
+  return hash.digest('hex');
+}

@@ -1,0 +1,96 @@
+import {
+  makeReceipts,
+  operationList,
+  readSealEvents,
+  readSignedTree,
+  type SealedProject,
+  type SignedTree,
+  type Snapshot,
+} from '@keywarden/db/report';
+import type { Ending } from '../environment.ts';
+import { conflict } from '../problem.ts';
+import { writeLines, writeText, type Zip } from './files.ts';
+import { verifyPage } from './verify-page.ts';
+import { createZip } from './zip.ts';
+
+export interface SealedRequest {
+  projects: SealedProject[];
+  /** The first day, and the day after the last. */
+  from: string;
+  to: string;
+  madeAt: Date;
+  madeBy: string;
+  fileName: string;
+}
+
+/** Returns the newest checkpoint, preferably one that a witness cosigned. Throws a Problem (409) before the first. */
+async function requireTree(snapshot: Snapshot): Promise<SignedTree> {
+  const tree = await readSignedTree(snapshot, { isCosigned: true });
+  if (tree === null)
+    throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
+  return tree;
+}
+
+export const originOf = ({ note }: SignedTree) => note.slice(0, note.indexOf('\n'));
+
+/**
+ * Writes the operations of projects and days as one zip archive, with the receipts of their seals: anybody with the ledger's public key can check that they
+ * are exactly those that were archived.
+ */
+export async function* writeSealedOperations(
+  snapshot: Snapshot,
+  { projects, from, to, madeAt, madeBy, fileName }: SealedRequest,
+): AsyncGenerator<Uint8Array, Ending> {
+  const tree = await requireTree(snapshot);
+  const zip = createZip(madeAt);
+  const files: object[] = [];
+  let records = 0;
+  for (const [index, { number, name }] of projects.entries()) {
+    const place = String(index + 1).padStart(5, '0');
+    const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, { number, from, to, tree }));
+    const lines = writeLines(zip, `operations/${place}.ndjson`);
+    const range = { from: `${from}T00:00:00Z`, to: `${to}T00:00:00Z` };
+    for await (const items of snapshot.stream(operationList(range, [number]))) {
+      lines.write(items);
+      yield zip.take();
+    }
+    const operations = { file: `operations/${place}.ndjson`, ...lines.end() };
+    files.push({ project: name, seals, operations });
+    records += operations.records;
+  }
+  const manifest = {
+    kind: 'sealed-operations',
+    made_at: madeAt.toISOString(),
+    made_by: madeBy,
+    from,
+    to,
+    projects: files,
+  };
+  const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName));
+  yield zip.take();
+  zip.end();
+  return { last: zip.take(), records, sha256 };
+}
+
+async function* receiptsOf(
+  snapshot: Snapshot,
+  { number, from, to, tree }: { number: string; from: string; to: string; tree: SignedTree },
+): AsyncGenerator<string[]> {
+  for await (const events of readSealEvents(snapshot, { project: number, from, to, size: tree.size }))
+    yield await makeReceipts(snapshot, events, tree);
+}
+
+/** Writes a file of receipts, each as the member `receipt` of a line. Takes the bytes of each batch. */
+export async function* writeReceipts(
+  zip: Zip,
+  file: string,
+  batches: AsyncIterable<string[]>,
+): AsyncGenerator<Uint8Array, { file: string; records: number; sha256: string }> {
+  const lines = writeLines(zip, file);
+  for await (const receipts of batches) {
+    lines.write(receipts.map((receipt) => JSON.stringify({ receipt })));
+    yield zip.take();
+  }
+  return { file, ...lines.end() };
+}

@@ -1,0 +1,20 @@
+/** Returns VERIFY.md of an archive: how an auditor checks it without trusting the report. */
+export function verifyPage(origin: string, name: string): string {
+  return `# How to check this archive
+
+The ledger is \`${origin}\`. Get its public key from the operator on another way than this archive; \`keywarden ledger\` prints it.
+
+On any machine, without the database and without a network:
+
+    keywarden verify ${name} --key 'PUBLIC KEY'
+
+It prints what is proven and what is not. It exits with 0 if everything is proven, with 1 if something contradicts the ledger, and with 3 if something is
+not proven.
+
+docs/verify/verify.go in Keywarden's source does the same with Go's own packages and has no code of Keywarden:
+
+    go run verify.go 'PUBLIC KEY' ${name}
+
+docs/LEDGER.md describes the formats, and what is not proven.
+`;
+}

@@ -1,0 +1,29 @@
+import { packEntries, type TileCoordinates } from '@keywarden/core/ledger';
+import { sql } from 'drizzle-orm';
+import type { Reader } from '../list.ts';
+import { readTiles } from './tree.ts';
+
+/** Hashes of a tile, and entries of a bundle. */
+const tileWidth = 256;
+const hashSize = 32;
+
+/** Returns a tile with that many hashes; null if the tree does not have them. */
+export async function readTile(
+  db: Reader,
+  { width, ...place }: TileCoordinates & { width: number },
+): Promise<Uint8Array | null> {
+  const [tile] = await readTiles(db, [place]);
+  const hashes = tile?.hashes.subarray(0, width * hashSize);
+  return hashes?.length === width * hashSize ? hashes : null;
+}
+
+/** Returns a bundle of that many entries of the log (c2sp.org/tlog-tiles); null if the tree does not have them. */
+export async function readBundle(
+  db: Reader,
+  { index, width }: { index: number; width: number },
+): Promise<Uint8Array | null> {
+  const from = index * tileWidth;
+  const rows = await db.execute(sql`
+    select leaf from keywarden.ledger_event where leaf_index >= ${from} and leaf_index < ${from + width} order by leaf_index`);
+  return rows.length === width ? packEntries(rows.map(({ leaf }) => Buffer.from(String(leaf)))) : null;
+}

@@ -1,0 +1,42 @@
+import { sql } from 'drizzle-orm';
+import { type PlacedEvent, readPlacedEvents } from '../ledger/receipts.ts';
+import type { Reader } from '../list.ts';
+
+/** A project whose days are sealed. */
+export interface SealedProject {
+  number: string;
+  /** The address of the control plane and the project's id. */
+  name: string;
+}
+
+/** Lists the projects with a seal, of some organizations or all. An id may be that of several projects. */
+export async function listSealedProjects(
+  db: Reader,
+  { projectId, organizations }: { projectId?: string | undefined; organizations: string[] | null },
+): Promise<SealedProject[]> {
+  const rows = await db.execute(sql`
+    select p.number::text, cp.base_url || ' ' || p.id as name from keywarden.project p
+      join keywarden.control_plane cp on cp.number = p.control_plane_number
+    where exists (select from keywarden.operation_seal s where s.project_number = p.number)
+      and (${projectId ?? null}::text is null or p.id = ${projectId ?? null})
+      and (${organizations === null} or p.organization_id = any(${sql.param(organizations ?? [])}::text[]))
+    order by p.number`);
+  return rows.map(({ number, name }) => ({ number: String(number), name: String(name) }));
+}
+
+/** The days of a project whose seals are in one answer. */
+const sealsAtOnce = 500;
+
+/** Yields the events of the newest seal of each day of a project, from one day up to another, which is excluded. */
+export async function* readSealEvents(
+  db: Reader,
+  { project, from, to, size }: { project: string; from: string; to: string; size: number },
+): AsyncGenerator<PlacedEvent[]> {
+  const rows = await db.execute(sql`
+    select distinct on (s.day) s.number::text from keywarden.operation_seal s
+    where s.project_number = ${project}::bigint and s.day >= ${from}::date and s.day < ${to}::date order by s.day, s.number desc`);
+  const subjects = rows.map(({ number }) => `operation_seal/${String(number)}`);
+  for (let at = 0; at < subjects.length; at += sealsAtOnce) {
+    yield await readPlacedEvents(db, { subjects: subjects.slice(at, at + sealsAtOnce), size });
+  }
+}

@@ -1,0 +1,77 @@
+import { z } from 'zod';
+import { type Hash, rootOfLeaves } from './merkle.ts';
+import { hashOperation, readMembers } from './operations.ts';
+import type { ProvenEvent } from './receipt.ts';
+
+const interval = z.object({ from: z.string(), to: z.string(), reason: z.string().optional() });
+const sealSchema = z.object({
+  project: z.string().includes(' '),
+  day: z.string().regex(/^\d{4}-\d\d-\d\d$/),
+  operations: z.string().regex(/^\d{1,15}$/),
+  root: z.string().regex(/^[\da-f]{64}$/),
+  covered: z.string(),
+  gaps: z.string(),
+  sealed_at: z.string(),
+});
+
+/** What a seal says about a project's operations of one day. */
+export interface Seal {
+  /** The address of the control plane, a space, and the project's id. */
+  project: string;
+  day: string;
+  operations: number;
+  /** In hexadecimal digits. */
+  root: string;
+  /** The times for which the archive did not claim to have every operation. */
+  gaps: z.output<typeof interval>[];
+  sealedAt: string;
+}
+
+/** Reads the seal of an event; null for an event that is none. */
+export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'>): Seal | null {
+  const read = sealSchema.safeParse(content);
+  if (type !== 'archive.sealed' || !read.success) return null;
+  try {
+    const gaps = z.array(interval).parse(JSON.parse(read.data.gaps));
+    return { ...read.data, operations: Number(read.data.operations), gaps, sealedAt: read.data.sealed_at };
+  } catch {
+    return null;
+  }
+}
+
+/** A day of an export: how many operations it has, and their root in hexadecimal digits. */
+export interface HashedDay {
+  operations: number;
+  root: string;
+}
+
+/**
+ * Hashes the lines of an export of one project, newest first as exports are, into the days that seals are about. Memory grows with the operations of one
+ * day. `add` throws a TypeError for a line that is no operation of the project, and for a day that comes twice.
+ */
+export function createDayHasher(projectId: string): { add: (line: string) => void; end: () => Map<string, HashedDay> } {
+  const days = new Map<string, HashedDay>();
+  let day = '';
+  let hashes: Hash[] = [];
+  const endDay = () => {
+    if (hashes.length === 0) return;
+    if (days.has(day)) throw new TypeError(`the operations of ${day} are in two places`);
+    const root = Buffer.from(rootOfLeaves(hashes.toReversed())).toString('hex');
+    days.set(day, { operations: hashes.length, root });
+    hashes = [];
+  };
+  return {
+    add(line) {
+      const members = readMembers(line);
+      if (members.get('project_id') !== projectId) throw new TypeError('an operation is of another project');
+      const at = (members.get('created_at') ?? '').slice(0, 'YYYY-MM-DD'.length);
+      if (at !== day) endDay();
+      day = at;
+      hashes.push(hashOperation(members));
+    },
+    end() {
+      endDay();
+      return days;
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseVerifier } from '@keywarden/core/ledger';
+import { rankOf, verifyFile } from '@keywarden/daemon';
+import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
+import { type Fixture } from './fixture.ts';
+
+/** The files of an archive, as texts. */
+export type Files = Record<string, string>;
+
+/** Downloads an archive of the report. */
+export async function download({ app, tokens }: Fixture, path: string): Promise<Uint8Array> {
+  const response = await app.request(path, { headers: { authorization: `Bearer ${tokens.auditor}` } });
+  if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+export const unpack = (bytes: Uint8Array): Files =>
+  Object.fromEntries(Object.entries(unzipSync(bytes)).map(([name, file]) => [name, strFromU8(file)]));
+
+export const pack = (files: Files): Uint8Array =>
+  zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])));
+
+/** Writes a file and verifies it. Returns 0 if everything is proven, 1 if not, 2 if something is wrong; and what was found, in words. */
+export async function verifyBytes(
+  folder: string,
+  bytes: Uint8Array | string,
+  publicKey: string,
+  nowMs = Date.now(),
+): Promise<{ rank: number; words: string }> {
+  const file = join(folder, 'given');
+  writeFileSync(file, bytes);
+  return await verifyPath(file, publicKey, nowMs);
+}
+
+export async function verifyPath(file: string, publicKey: string, nowMs = Date.now()) {
+  const key = parseVerifier(publicKey);
+  const result = await verifyFile(file, { keys: key === null ? [] : [key], nowMs });
+  return { rank: rankOf(result), words: JSON.stringify(result) };
+}
+
+/** Downloads the whole ledger as its routes serve it, into a folder. */
+export async function copyLedger(fixture: Fixture, folder: string): Promise<void> {
+  const save = (path: string, bytes: Uint8Array) => {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, bytes);
+  };
+  const checkpoint = await download(fixture, '/ledger/checkpoint');
+  save('checkpoint', checkpoint);
+  const size = Number(Buffer.from(checkpoint).toString().split('\n')[1]);
+  for (let index = 0; index * 256 < size; index += 1) {
+    const width = Math.min(256, size - index * 256);
+    const place = `${String(index).padStart(3, '0')}${width < 256 ? `.p/${width}` : ''}`;
+    for (const kind of ['entries', '0'])
+      save(`tile/${kind}/${place}`, await download(fixture, `/ledger/tile/${kind}/${place}`));
+  }
+}
