@@ -3,6 +3,7 @@ import { benchClient } from './client.ts';
 import { benchDrivers } from './drivers.ts';
 import { benchIdle } from './idle.ts';
 import { benchIngest } from './ingest.ts';
+import { benchLedger } from './ledger.ts';
 import { benchPolicy } from './policy.ts';
 import { benchReplicas, benchSoak } from './replicas.ts';
 import { benchReport } from './report.ts';
@@ -17,6 +18,7 @@ const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
   govern: benchGovern,
   idle: benchIdle,
   ingest: benchIngest,
+  ledger: benchLedger,
   policy: benchPolicy,
   replicas: benchReplicas,
   report: benchReport,

@@ -41,17 +41,19 @@ export { findTreeFault } from './ledger/check.ts';
 export {
   endLedgerKeys,
   listCheckpoints,
+  listCosigned,
   listLedgerKeys,
   noteLedgerKeys,
   readNewestCheckpoint,
   readOldestWaiting,
   type StoredCheckpoint,
+  saveCosignature,
 } from './ledger/checkpoints.ts';
 export { listEventsOf } from './ledger/events.ts';
 export { listLedgerRowFaults } from './ledger/faults.ts';
 export { makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
-export { continues, readInclusion, readRoot } from './ledger/tree.ts';
+export { continues, readConsistency, readInclusion, readRoot } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
 export {

@@ -56,9 +56,13 @@ const helpOf: Record<string, Help> = {
   ledger: { examples: ['', '--check', '--rotate-key'], needsPerson: 'the ledger or a row is not what was recorded' },
   receipt: { examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'] },
   verify: {
-    examples: ['approval.tlog-proof --key keywarden/0123456789ab+01234567+AQ==...'],
-    needsPerson: 'a receipt is proven but does not show all personal data',
+    examples: [
+      'approval.tlog-proof --key keywarden/0123456789ab+01234567+AQ==...',
+      'keywarden-operations-all-2026-01-01-2026-03-31.zip --key keywarden/0123456789ab+01234567+AQ==...',
+    ],
+    needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
   },
+  witness: { examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'] },
   token: { examples: ['list'] },
   'token create': { examples: ['--name ada --role operator --expires 90d'] },
   'token list': { examples: ['', '--json'] },

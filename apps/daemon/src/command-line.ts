@@ -26,6 +26,7 @@ import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
 import { verifyCommand } from './commands/verify.ts';
+import { type WitnessOptions, witnessCommand } from './commands/witness.ts';
 
 const syncDescriptions: Record<RunKind, string> = {
   keys: 'List the API keys once, and store what changed',
@@ -223,6 +224,14 @@ export function describe(done: (code: number) => void): Command {
     .action(async (files: string[], options: OutputOptions & { key: string[] }) =>
       done(await verifyCommand(files, options)),
     );
+  program
+    .command('witness')
+    .description('Run a witness: a process that cosigns the checkpoints of ledgers elsewhere, if they are consistent')
+    .requiredOption('--log <key...>', 'public keys of the ledgers that it knows')
+    .option('--name <name>', 'the name of its key, at its first start: witness.example/one')
+    .option('--host <address>', 'the address to listen on', '127.0.0.1')
+    .option('--port <number>', 'the port', '8840')
+    .action(async (options: WitnessOptions) => done(await witnessCommand(options)));
   const token = program.command('token').description('Manage the tokens of the report');
   token
     .command('create')

@@ -5,6 +5,7 @@ export { applyPlan } from './enforce/apply.ts';
 export { enforce } from './enforce/enforce.ts';
 export { resumeEnforcement } from './enforce/high-water-mark.ts';
 export { planKeys, readDocument } from './enforce/plan.ts';
+export { growLedger } from './ledger/ledger.ts';
 export { silentProgress } from './progress.ts';
 export { ruleOf } from './rotate/open.ts';
 export { type Rotated, rotate } from './rotate/rotate.ts';

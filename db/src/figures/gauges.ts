@@ -26,6 +26,10 @@ export const gauges = {
   keywarden_paused: 'Whether revoking is paused',
   keywarden_job_done_age_seconds: 'Time since the last successful job of each kind for each account',
   keywarden_notices_unaccepted: 'Notices that no channel has accepted yet',
+  keywarden_ledger_events: 'Events in the signed ledger',
+  keywarden_ledger_waiting_seconds: 'How long the oldest event has waited to be added to the ledger; 0 if none waits',
+  keywarden_ledger_uncosigned_seconds:
+    'How long the oldest checkpoint that a witness has not cosigned has waited for it',
 } as const;
 type GaugeName = keyof typeof gauges;
 
@@ -105,7 +109,17 @@ async function readRecords(sql: Sql): Promise<Gauge[]> {
     select 'keywarden_job_done_age_seconds', jsonb_build_object('kind', kind, 'account', account),
       extract(epoch from now() - max(finished_at))::float8 from keywarden.job_run where outcome = 'done' group by kind, account
     union all
-    select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null`;
+    select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null
+    union all
+    select 'keywarden_ledger_events', '{}', coalesce(max(size), 0) from keywarden.ledger_checkpoint
+    union all
+    select 'keywarden_ledger_waiting_seconds', '{}', coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8
+    from keywarden.ledger_event where leaf_index is null
+    union all
+    select 'keywarden_ledger_uncosigned_seconds', jsonb_build_object('witness', w.witness),
+      coalesce(extract(epoch from clock_timestamp() - min(c.made_at)), 0)::float8
+    from (select witness, max(size) as size from keywarden.ledger_cosignature group by witness) w
+      left join keywarden.ledger_checkpoint c on c.size > w.size group by w.witness`;
   return rows.map(toGauge);
 }
 

@@ -1,5 +1,5 @@
 import { asc, desc, gt, isNull, sql } from 'drizzle-orm';
-import { ledgerCheckpoint, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
+import { ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
 export interface StoredCheckpoint {
@@ -71,4 +71,25 @@ export async function endLedgerKeys(db: Db, publicKeys: string[]): Promise<void>
 export async function listLedgerKeys(db: Db): Promise<{ publicKey: string; endedAt: string | null }[]> {
   const { publicKey, endedAt, number } = ledgerKey;
   return await db.select({ publicKey, endedAt }).from(ledgerKey).orderBy(asc(number));
+}
+
+/** Returns the size of the newest checkpoint that each witness cosigned, by the witness's name. */
+export async function listCosigned(db: Db): Promise<Map<string, number>> {
+  const { witness, size } = ledgerCosignature;
+  const rows = await db
+    .select({ witness, size: sql<string>`max(${size})` })
+    .from(ledgerCosignature)
+    .groupBy(witness);
+  return new Map(rows.map((row) => [row.witness, Number(row.size)]));
+}
+
+/** Stores a witness's signature lines on a checkpoint. */
+export async function saveCosignature(
+  db: Db,
+  { size, witness, lines }: { size: number; witness: string; lines: string },
+): Promise<void> {
+  await db
+    .insert(ledgerCosignature)
+    .values({ size: String(size), witness, lines })
+    .onConflictDoNothing();
 }

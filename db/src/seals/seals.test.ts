@@ -7,6 +7,7 @@ import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
 import { readPage } from '../list.ts';
 import { operationList } from '../operations/list.ts';
 import type { Store } from '../store.ts';
+import { checkSeals } from './check.ts';
 import { sealDays } from './seals.ts';
 
 let store: TestStore;
@@ -180,3 +181,46 @@ test('retention drops rows and keeps seals, and a dropped day is not sealed agai
   await seal();
   expect(await store.sql`select count(*)::int as n from keywarden.operation_seal`).toEqual(before);
 });
+
+test.each([
+  [
+    'altered',
+    `update keywarden.operation set status = 'failed' where id = (select min(id::text)::uuid from keywarden.operation where project_number = PROJECT)`,
+  ],
+  ['deleted', 'delete from keywarden.operation where project_number = PROJECT'],
+  [
+    'added',
+    `insert into keywarden.operation select project_number, created_at + interval '1 second', gen_random_uuid(), branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at, total_duration_ms, extra, seen_at, place from keywarden.operation where project_number = PROJECT`,
+  ],
+  [
+    'backdated',
+    `update keywarden.operation set seen_at = seen_at - interval '1 microsecond' where project_number = PROJECT`,
+  ],
+  [
+    'moved to another project',
+    `update keywarden.operation set project_number = project_number + 1000 where project_number = PROJECT`,
+  ],
+  [
+    'given to a gap that is claimed to be none',
+    `update keywarden.operation_coverage set known = '{[2026-05-01,2026-05-20)}' where project_number = PROJECT`,
+  ],
+])(
+  'an operation that is %s in the database is found by the comparison with the seals, and nothing else is',
+  async (_what, change) => {
+    const project = await makeWalked(6);
+    await saveOperationPage(daemon.sql, {
+      project,
+      operations: [makeWireOperation(noon(2) + 20)],
+      proof: proofOf(2, 5),
+    });
+    await seal();
+    const signal = new AbortController().signal;
+    const faults = async (months?: (month: string) => boolean) =>
+      (await checkSeals(daemon.sql, { signal, months })).filter((fault) => fault.project === project);
+    expect(await faults()).toEqual([]);
+    await store.sql.unsafe(change.replaceAll('PROJECT', project));
+    const found = await faults();
+    expect(found).toEqual([{ project, day: change.includes('coverage') ? day(5) : day(2) }]);
+    expect(await faults((month) => month === '2026-06')).toEqual([]);
+  },
+);

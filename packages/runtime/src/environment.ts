@@ -85,6 +85,7 @@ const schema = z.object({
   DAEMON_PORT: port(undefined),
   LEDGER_KEY: text,
   LEDGER_PUBLIC_KEY: text,
+  LEDGER_WITNESSES: text,
   OTEL_EXPORTER_OTLP_ENDPOINT: url('https:', 'http:'),
   SANDBOX_PORT: port(8810),
   SANDBOX_ADMIN_KEY: text,

@@ -1,6 +1,7 @@
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
   endLedgerKeys,
+  listCosigned,
   listEventsOf,
   listLedgerKeys,
   makeReceipts,
@@ -15,6 +16,7 @@ import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
+import { askWitnesses } from '../ledger/witnesses.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, withContext } from './session.ts';
 
@@ -49,6 +51,8 @@ export async function ledgerCommand({
       const grown = await growLedger(context, { createsKey: createKey });
       const newest = await readNewestCheckpoint(store.db);
       const waiting = await readOldestWaiting(store.db);
+      const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
+      const cosigned = await listCosigned(store.db);
       const differs = check ? await whyLedgerDiffers(context) : null;
       const faults = [
         ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
@@ -64,6 +68,8 @@ export async function ledgerCommand({
         seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
         public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
         checkpoint: newest?.note ?? null,
+        witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
+        witness_failures: failures,
         faults,
       };
       if (json) printJson(state);
@@ -82,11 +88,24 @@ interface LedgerState {
   signed_at: string | null;
   seen: number;
   public_keys: string[];
+  witnesses: { name: string; cosigned: number }[];
+  witness_failures: string[];
   faults: string[];
 }
 
 function inWords(
-  { origin, size, waiting, waiting_since: since, signed_at: signedAt, seen, public_keys: keys, faults }: LedgerState,
+  {
+    origin,
+    size,
+    waiting,
+    waiting_since: since,
+    signed_at: signedAt,
+    seen,
+    public_keys: keys,
+    witnesses,
+    witness_failures: failures,
+    faults,
+  }: LedgerState,
   wasChecked: boolean,
 ): string {
   return [
@@ -98,6 +117,9 @@ function inWords(
       : origin === null
         ? ['No machine has a key yet: the daemon creates it, or keywarden ledger --create-key.']
         : ['This machine has no key of the ledger; another one signs.']),
+    ...(origin !== null && witnesses.length === 0 ? ['No witness has cosigned it.'] : []),
+    ...witnesses.map(({ name, cosigned }) => `Witness ${name} has cosigned ${cosigned} of them.`),
+    ...failures.map((failure) => `No cosignature now: ${failure}.`),
     ...faults.map((fault) => `Fault: ${fault}.`),
     ...(wasChecked && faults.length === 0
       ? ['Every governed row, event, hash and sealed operation in the store matches.']

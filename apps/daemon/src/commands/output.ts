@@ -30,7 +30,7 @@ const lists = new Set([
 ]);
 
 /** Commands whose output has one form. `sync` has an option of its own. */
-const without = new Set(['run', 'sync', 'schema', 'migrate']);
+const without = new Set(['run', 'sync', 'schema', 'migrate', 'witness']);
 
 /** Adds the options of output to each command that has a choice. */
 export function addOutput(command: Command, path: string[] = []): void {

@@ -1,11 +1,11 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { verifyReceipt } from '@keywarden/core/ledger';
 import { makeReceipts, readNewestCheckpoint, readPlacedEvents } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
+import { buildGoVerifier } from '@keywarden/testkit/report/go-verifier';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { growLedger } from './ledger.ts';
@@ -19,18 +19,7 @@ let verifier: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   folder = mkdtempSync(join(tmpdir(), 'keywarden-go-'));
-  verifier = join(folder, 'verify');
-  const source = fileURLToPath(new URL('../../../../docs/verify/verify.go', import.meta.url));
-  // Debian's packages golang-go and golang-golang-x-mod-dev.
-  execFileSync('go', ['build', '-o', verifier, source], {
-    env: {
-      ...process.env,
-      GO111MODULE: 'off',
-      GOPATH: '/usr/share/gocode',
-      GOFLAGS: '',
-      GOCACHE: join(folder, 'cache'),
-    },
-  });
+  verifier = buildGoVerifier(folder);
 }, 300_000);
 afterAll(async () => {
   await store.close();

@@ -7,6 +7,7 @@ import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { sayCurrentPolicy } from '../current-policy.ts';
 import { growLedger } from '../ledger/ledger.ts';
+import { askWitnesses } from '../ledger/witnesses.ts';
 import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
 import { runJob } from './worker.ts';
@@ -76,6 +77,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
       if (grown.state === 'inconsistent')
         log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
       else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
+      const failures = grown.state === 'grown' ? await askWitnesses(context, asked.signal) : [];
+      if (failures.length > 0) complain(new Error(failures.join('; ')));
     } catch (error) {
       log.warn({ err: error }, 'the ledger could not grow');
     }

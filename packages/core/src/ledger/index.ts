@@ -1,4 +1,4 @@
-export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
+export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint, parseSize } from './checkpoint.ts';
 export {
   emptyRoot,
   type Hash,

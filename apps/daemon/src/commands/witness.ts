@@ -1,0 +1,74 @@
+import { type ServerType, serve } from '@hono/node-server';
+import { createSigningKey, parseSigningKey, parseVerifier, type Signer } from '@keywarden/core/ledger';
+import {
+  aborted,
+  createDataFile,
+  createLogger,
+  ensureDataFolder,
+  exitCode,
+  readDataFile,
+  readEnvironment,
+  stopSignal,
+  usageError,
+} from '@keywarden/runtime';
+import { createWitness } from '../witness/witness.ts';
+
+const keyFile = 'witness-key';
+
+export interface WitnessOptions {
+  log: string[];
+  name?: string;
+  host: string;
+  port: string;
+}
+
+/**
+ * Runs a witness until it is stopped: a process with a key and a state of its own, on another machine than the log's. It needs neither a store nor a
+ * configuration.
+ */
+export async function witnessCommand({ log: logs, name, host, port }: WitnessOptions): Promise<number> {
+  const environment = readEnvironment(process.env);
+  const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
+  const { KEYWARDEN_DATA: folder } = environment;
+  ensureDataFolder(folder);
+  if (!/^\d{1,5}$/.test(port)) throw usageError(`"${port}" is no port; name a number from 0 to 65535.`);
+  const known = logs.map((text) => {
+    const verifier = parseVerifier(text);
+    if (verifier?.kind !== 'log')
+      throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
+    return verifier;
+  });
+  const signer = readKey(folder, name);
+  const app = createWitness({ signer, logs: known, folder, now: Date.now });
+  app.onError((error, c) => {
+    log.error({ err: error }, 'a checkpoint could not be cosigned');
+    return c.text('The witness cannot cosign now.\n', 503);
+  });
+  const signal = stopSignal();
+  const server = await new Promise<ServerType>((resolve, reject) => {
+    const listening = serve({ fetch: app.fetch, hostname: host, port: Number(port) }, () => resolve(listening));
+    listening.once('error', reject);
+  });
+  const address = server.address();
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
+  log.info({ url: `http://${host}:${bound}`, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
+  await aborted(signal);
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return exitCode.done;
+}
+
+/** Returns the witness's key. The first start with a name creates it. */
+function readKey(folder: string, name: string | undefined): Signer {
+  const given = readDataFile(folder, keyFile);
+  if (given === undefined && (name === undefined || !/^[^\s+]+$/.test(name)))
+    throw usageError('The first start of a witness needs --name, without a space or a plus: witness.example/one.');
+  if (given === undefined) createDataFile(folder, keyFile, createSigningKey(name ?? '', 'witness'));
+  const signer = parseSigningKey(readDataFile(folder, keyFile) ?? '');
+  if (signer?.verifier.kind !== 'witness')
+    throw usageError(`${folder}/${keyFile} is no private key of a witness; restore it from its backup.`);
+  if (name !== undefined && name !== signer.verifier.name)
+    throw usageError(`The key in ${folder}/${keyFile} is of ${signer.verifier.name}; leave out --name.`);
+  return signer;
+}

@@ -1,0 +1,97 @@
+import {
+  type Checkpoint,
+  decodeHash,
+  formatCheckpoint,
+  type Hash,
+  isConsistent,
+  isSameHash,
+  openNote,
+  parseCheckpoint,
+  parseSize,
+  type Signer,
+  signatureLines,
+  type Verifier,
+} from '@keywarden/core/ledger';
+import { sha256 } from '@keywarden/core/values';
+import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+
+// A witness by c2sp.org/tlog-witness: it cosigns a checkpoint only if its tree continues the last one that it cosigned of that log.
+
+export interface Witness {
+  signer: Signer;
+  /** The public keys of the logs that it knows. A log is its name; it may have several keys. */
+  logs: Verifier[];
+  /** The folder with the last cosigned checkpoint of each log. */
+  folder: string;
+  /** In ms since 1970. */
+  now: () => number;
+}
+
+/** Creates the witness as an app that never listens. One process works in a folder at a time. */
+export function createWitness(witness: Witness): Hono {
+  const app = new Hono();
+  const refuse = () => new Response('The request is longer than that of a checkpoint can be.\n', { status: 413 });
+  app.post('/add-checkpoint', bodyLimit({ maxSize: 100_000, onError: refuse }), async (c) => {
+    const body = await c.req.text();
+    // Nothing runs between what is read of the last checkpoint and what is written: two requests cannot pass each other.
+    const { status, text, isSize = false } = addCheckpoint(witness, body);
+    return c.body(text, status, { 'content-type': isSize ? 'text/x.tlog.size' : 'text/plain; charset=utf-8' });
+  });
+  app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  app.notFound((c) => c.text('Not found. The route is POST /add-checkpoint (c2sp.org/tlog-witness).\n', 404));
+  return app;
+}
+
+interface Answer {
+  status: 200 | 400 | 403 | 404 | 409 | 422;
+  text: string;
+  isSize?: boolean;
+}
+
+function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): Answer {
+  const request = parseRequest(body);
+  if (request === null) return { status: 400, text: 'The request has another form than c2sp.org/tlog-witness.\n' };
+  const { oldSize, proof, note } = request;
+  const origin = note.slice(0, note.indexOf('\n'));
+  const keys = logs.filter(({ name }) => name === origin);
+  if (keys.length === 0) return { status: 404, text: 'This witness does not know the log.\n' };
+  const opened = openNote(note, keys);
+  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
+  if (opened === null || checkpoint === null)
+    return { status: 403, text: 'The checkpoint is not signed with a key of the log.\n' };
+  if (oldSize > checkpoint.size) return { status: 400, text: 'The old size is larger than that of the checkpoint.\n' };
+  const last = readLast(folder, origin);
+  const isOther = oldSize === checkpoint.size && last !== null && !isSameHash(last.root, checkpoint.root);
+  if (oldSize !== (last?.size ?? 0) || isOther) return { status: 409, text: `${last?.size ?? 0}\n`, isSize: true };
+  if (last === null ? proof.length > 0 : !isConsistent(last, checkpoint, proof))
+    return { status: 422, text: 'The checkpoint does not continue the last one that this witness cosigned.\n' };
+  if (last === null || checkpoint.size > last.size)
+    writeDataFile(folder, fileOf(origin), formatCheckpoint(checkpoint).trimEnd());
+  return { status: 200, text: signatureLines(opened.text, [signer], Math.floor(now() / 1000)) };
+}
+
+function parseRequest(body: string): { oldSize: number; proof: Hash[]; note: string } | null {
+  const end = body.indexOf('\n\n');
+  const [first = '', ...lines] = body.slice(0, Math.max(end, 0)).split('\n');
+  const oldSize = first.startsWith('old ') ? parseSize(first.slice('old '.length)) : null;
+  const proof = lines.map(decodeHash);
+  if (end < 0 || oldSize === null || proof.length > 63 || !proof.every((hash) => hash !== null)) return null;
+  return { oldSize, proof, note: body.slice(end + 2) };
+}
+
+const fileOf = (origin: string) => `witnessed-${sha256(origin).slice(0, 16)}`;
+
+/** Returns the last checkpoint of a log that this witness cosigned; null before the first. Throws a UserError for a damaged file. */
+function readLast(folder: string, origin: string): Checkpoint | null {
+  const text = readDataFile(folder, fileOf(origin));
+  if (text === undefined) return null;
+  const checkpoint = parseCheckpoint(`${text}\n`);
+  if (checkpoint?.origin !== origin)
+    throw new UserError(
+      'store',
+      `${folder}/${fileOf(origin)} is damaged; restore it before this witness cosigns again.`,
+    );
+  return checkpoint;
+}

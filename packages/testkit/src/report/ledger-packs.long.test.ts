@@ -1,0 +1,114 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { buildGoVerifier } from './go-verifier.ts';
+import { download, pack, unpack } from './packs.ts';
+
+// An auditor's machine: the archives, the public key, and no network.
+
+let fixture: Fixture;
+let folder: string;
+let goVerifier: string;
+const main = fileURLToPath(new URL('../../../../apps/daemon/src/main.ts', import.meta.url));
+const quarter = 'from=2026-01-01&to=2026-03-31';
+const projects = ['quiet-river', 'bold-moon', 'calm-lake'];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'keywarden-offline-'));
+  goVerifier = buildGoVerifier(folder);
+  fixture = await makeFixture(inject('postgresUrl'));
+  const { store, daemon } = fixture;
+  await makeOperationPartitions(daemon.sql, ['2026-01', '2026-02', '2026-03']);
+  const [plane] = await store.sql`select number from keywarden.control_plane`;
+  await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
+    values (${String(plane?.number)}, 'calm-lake', 'acme', 'p', '2026-01-01', now(), now(), '2026-04-10')`;
+  await store.sql`update keywarden.project set created_at = '2026-01-01', walked_at = '2026-04-10', last_seen_at = '2026-04-10'`;
+  for (const [number, id] of projects.entries()) {
+    const [project] = await store.sql`select number from keywarden.project where id = ${id}`;
+    const operations = Array.from({ length: 4000 }, (_, index) => {
+      const at = new Date(Date.UTC(2026, 0, 1) + index * 1_900_000 + number * 1000).toISOString().replace('.000Z', 'Z');
+      return makeWireOperation(number * 10_000 + index, { createdAt: at, updatedAt: at, projectId: id });
+    });
+    await saveOperationPage(daemon.sql, {
+      project: String(project?.number),
+      operations,
+      proof: { from: '2026-01-01T00:00:00Z', isFromIncluded: true, below: '2026-04-10T00:00:00Z' },
+    });
+  }
+  await fixture.ledger.sign();
+}, 300_000);
+afterAll(async () => {
+  await fixture.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs a program in a network namespace of its own: it reaches nothing, not even a database on this machine. */
+function runOffline(command: string, args: string[]): { status: number | null; stdout: string } {
+  const { status, stdout } = spawnSync('unshare', ['-n', command, ...args], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, HOME: folder, KEYWARDEN_DATA: join(folder, 'none') },
+    maxBuffer: 100_000_000,
+  });
+  return { status, stdout };
+}
+
+const keywarden = (file: string) =>
+  runOffline(process.execPath, [...process.execArgv, main, 'verify', file, '--key', fixture.ledger.publicKey]);
+const go = (file: string) => runOffline(goVerifier, [fixture.ledger.publicKey, file]);
+
+test('all operations of three projects in a quarter verify offline, by keywarden and by Go', async () => {
+  const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
+  const file = join(folder, 'operations.zip');
+  writeFileSync(file, bytes);
+  const ours = keywarden(file);
+  expect(ours.stdout).toMatch(
+    /: proven\.\nProven:\n( {2}\S+ \S+: \d+ operations of 90 days are exactly those that were archived\n){3}$/,
+  );
+  expect(ours.status).toBe(0);
+  const theirs = go(file);
+  expect(theirs.stdout).toContain('proven: the operations of 270 days of 3 projects; 0 gaps');
+  expect(theirs.status).toBe(0);
+  const files = unpack(bytes);
+  const changes: [string, (text: string) => string][] = [
+    ['operations/00002.ndjson', (text) => text.replace('"finished"', '"failed"')],
+    ['operations/00002.ndjson', (text) => text.replace(/"created_at" ?: ?"2026-02-0/, '"created_at":"2026-02-1')],
+    ['operations/00003.ndjson', (text) => text.slice(text.indexOf('\n') + 1)],
+    ['operations/00003.ndjson', (text) => text.slice(0, -60)],
+    ['seals/00001.ndjson', (text) => text.replace(/index (\d)/, 'index 1$1')],
+    ['seals/00001.ndjson', (text) => `${text}${text.slice(0, text.indexOf('\n') + 1)}`],
+  ];
+  for (const [name, edit] of changes) {
+    writeFileSync(file, pack({ ...files, [name]: edit(files[name] ?? '') }));
+    expect([keywarden(file).status, go(file).status], `${name} changed`).toEqual([1, 1]);
+  }
+  const seals = files['seals/00001.ndjson'] ?? '';
+  writeFileSync(file, pack({ ...files, 'seals/00001.ndjson': seals.slice(seals.indexOf('\n') + 1) }));
+  expect([keywarden(file).status, go(file).status]).toEqual([3, 3]);
+}, 300_000);
+
+test('the evidence of a quarter verifies offline, and Go agrees on each of its receipts', async () => {
+  const bytes = await download(fixture, `/v1/evidence?${quarter}`);
+  const file = join(folder, 'evidence.zip');
+  writeFileSync(file, bytes);
+  const { status, stdout } = keywarden(file);
+  expect([status, stdout]).toEqual([
+    3,
+    expect.stringMatching(/: proven in part\.\nProven:\n {2}\d+ governance events are in the ledger/),
+  ]);
+  const lines = (unpack(bytes)['ledger/receipts.ndjson'] ?? '').split('\n').filter((line) => line !== '');
+  expect(lines.length).toBeGreaterThan(20);
+  const files = lines.map((line, index) => {
+    const name = join(folder, `${index}.tlog-proof`);
+    writeFileSync(name, (JSON.parse(line) as { receipt: string }).receipt);
+    return name;
+  });
+  const theirs = runOffline(goVerifier, [fixture.ledger.publicKey, ...files]);
+  expect(theirs.stdout.match(/: proven: /g)).toHaveLength(files.length);
+}, 300_000);
