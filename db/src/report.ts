@@ -49,6 +49,7 @@ export { ledgerEventItem, ledgerEventList } from './ledger/list.ts';
 export {
   makeReceipts,
   type PlacedEvent,
+  readLedgerKeys,
   readPlacedEvents,
   readSignedTree,
   type SignedTree,

@@ -94,3 +94,9 @@ async function readPersonalData(
   };
   return Object.fromEntries(Object.entries(data).filter(isRecorded));
 }
+
+/** Lists the public keys that the store has for its ledger. Nothing proves them. */
+export async function readLedgerKeys(db: Reader): Promise<string[]> {
+  const rows = await db.execute(sql`select public_key from keywarden.ledger_key order by number`);
+  return rows.map(({ public_key: key }) => String(key));
+}

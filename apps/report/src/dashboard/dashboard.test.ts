@@ -103,6 +103,8 @@ describe.runIf(hasBrowser)('in a browser', () => {
     '/projects/quiet-river',
     '/coverage',
     '/evidence',
+    '/ledger/events',
+    '/ledger/events/1',
     '/connections',
     '/runs',
     '/access-log',

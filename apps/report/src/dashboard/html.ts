@@ -48,6 +48,8 @@ const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
   signed: 'good',
   overdue: 'bad',
   in_force: 'good',
+  verified: 'good',
+  not_verified: 'bad',
   closed: 'good',
   revoked: 'good',
   missing: 'warn',

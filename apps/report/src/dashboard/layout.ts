@@ -47,6 +47,7 @@ const places: { title: string; places: Place[] }[] = [
     title: 'Audit',
     places: [
       { href: '/evidence', text: 'Exports and evidence', role: 'auditor' },
+      { href: '/ledger/events', text: 'Ledger', role: 'auditor', spans: true },
       { href: '/connections', text: 'Connections', spans: true },
       { href: '/runs', text: 'Sync runs', spans: true },
       { href: '/access-log', text: 'Access log', role: 'auditor', spans: true },

@@ -6,6 +6,7 @@ import { endExemption, grantExemption } from '../actions/exemptions.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { link } from '../dashboard/html.ts';
 import { type Pages, readParameter } from '../dashboard/page.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, instant, lasting, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -54,12 +55,13 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     page: {
       title: 'Exemptions',
       fields: { state: 'State' },
-      columns: ({ principal }) => [
+      columns: (visit) => [
         ...exemptionColumns,
+        ...proofColumn<z.output<typeof exemptionItem>>(visit, 'exemption'),
         {
           label: '',
           cell: ({ id, state }) =>
-            state === 'in_force' && mayAct(principal, 'operator')
+            state === 'in_force' && mayAct(visit.principal, 'operator')
               ? html`<form method="post" action="/exemptions/${id}/end"><button class="quiet" type="submit">End<span class="hidden"> exemption ${id}</span></button></form>`
               : '',
         },

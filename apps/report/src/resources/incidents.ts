@@ -1,13 +1,29 @@
+import type { z } from '@hono/zod-openapi';
 import { incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { time } from '../dashboard/html.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import { digits, range } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 
 const { kind, state } = incidentItem.shape;
 const filters = { kind: kind.optional(), state: state.optional(), key: digits.optional(), ...range };
+
+const incidentColumns = columnsFor(incidentItem, {
+  id: 'Incident',
+  kind: 'Kind',
+  state: 'State',
+  opened_at: 'Opened',
+  key: 'Key',
+  scope: 'Scope',
+  detail: { label: 'Detail', is: 'text', cell: ({ detail }) => html`<code>${JSON.stringify(detail)}</code>` },
+  closed_at: {
+    label: 'Closed',
+    cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
+  },
+});
 
 /** Incidents, which need a person. */
 export const incidents: Resource<typeof incidentItem, typeof filters> = {
@@ -20,19 +36,7 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
   page: {
     title: 'Incidents',
     fields: { state: 'State', kind: 'Kind' },
-    columns: columnsFor(incidentItem, {
-      id: 'Incident',
-      kind: 'Kind',
-      state: 'State',
-      opened_at: 'Opened',
-      key: 'Key',
-      scope: 'Scope',
-      detail: { label: 'Detail', is: 'text', cell: ({ detail }) => html`<code>${JSON.stringify(detail)}</code>` },
-      closed_at: {
-        label: 'Closed',
-        cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
-      },
-    }),
+    columns: (visit) => [...incidentColumns, ...proofColumn<z.output<typeof incidentItem>>(visit, 'incident')],
     empty: 'No matching incidents.',
   },
 };

@@ -1,25 +1,29 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
   ledgerEventItem,
   ledgerEventList,
   listSealedProjects,
   makeReceipts,
+  readLedgerKeys,
   readPlacedEvents,
   readSignedTree,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, allowWhole, nameOf } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { section } from '../dashboard/html.ts';
-import type { Pages } from '../dashboard/page.ts';
+import { facts, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { type Pages, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { originOf, writeSealedOperations } from '../evidence/sealed.ts';
 import { instant, word } from '../parameters.ts';
 import { conflict, notFound, Problem } from '../problem.ts';
 import { addResource } from '../resource.ts';
-import { addRoute, requireItem } from '../route.ts';
+import { addRoute, type Missing, requireItem } from '../route.ts';
 
 const day = z.iso.date();
+const eventNumber = z.string().regex(/^[1-9]\d{0,17}$/);
+const missing: Missing = ['event with this number', '/v1/ledger/events'];
 
 /** Adds the events of the ledger with their receipts, and exports of operations that carry the receipts of their seals. */
 export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
@@ -51,9 +55,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
         leaf_index: {
           label: 'Proof',
           cell: ({ number, leaf_index: index }) =>
-            index === null
-              ? 'waits for the daemon'
-              : html`<a href="/v1/ledger/events/${number}/receipt" download>receipt</a>`,
+            index === null ? 'waits for the daemon' : link(`/ledger/events/${number}`, 'proof'),
         },
       }),
       empty: 'No event matches.',
@@ -76,11 +78,11 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       path: '/v1/ledger/events/{event}/receipt',
       summary: 'The receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof)',
       access: allowWhole('auditor'),
-      params: z.object({ event: z.string().regex(/^[1-9]\d{0,17}$/) }),
+      params: z.object({ event: eventNumber }),
       response: { contentTypes: ['text/plain'] },
     },
     async ({ c, params: { event } }) => {
-      await requireItem(db, ledgerEventList({ number: event }), ['event with this number', '/v1/ledger/events']);
+      await requireItem(db, ledgerEventList({ number: event }), missing);
       // One that a witness cosigned proves more, but the newest event may not be in it yet.
       const receipt = (await receiptOf(event, { isCosigned: true })) ?? (await receiptOf(event));
       if (receipt === undefined)
@@ -95,6 +97,36 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
     const events = await readPlacedEvents(db, { numbers: [event], size: tree.size });
     return (await makeReceipts(db, events, tree))[0];
   };
+  pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
+    const event = readParameter(c, 'event', eventNumber);
+    const found = await requireItem(db, ledgerEventList({ number: event }), missing);
+    const receipt = (await receiptOf(event, { isCosigned: true })) ?? (await receiptOf(event));
+    const keys = (await readLedgerKeys(db)).flatMap((text) => parseVerifier(text) ?? []);
+    const proven = receipt === undefined ? 'it waits for the daemon with the key' : verifyReceipt(receipt, keys);
+    const isProven = typeof proven !== 'string';
+    const shown: [string, Part][] = isProven
+      ? [
+          ['Place', `event ${proven.index} of ${proven.size} in ${proven.origin}`],
+          ['Happened', time(proven.at)],
+          ['Witnesses', proven.witnesses.map(({ name }) => name).join(', ') || 'none'],
+          ...Object.entries({ ...proven.content, ...proven.personal }).map(([name, value]): [string, Part] => [
+            name,
+            typeof value === 'string' ? value : value === null ? '' : 'a hash',
+          ]),
+        ]
+      : [];
+    return {
+      title: `Event ${event}`,
+      body: html`${section(
+        `${found.type} of ${found.subject}`,
+        html`<p>${isProven ? state('verified') : state('not_verified')}
+            ${isProven ? '' : `${proven}.`} This report computed it with the key in its own store. An auditor checks the receipt with <code>keywarden verify</code>
+            and a key from elsewhere.</p>
+          ${facts([['Recorded', time(found.recorded_at)], ...shown])}
+          ${receipt === undefined ? '' : html`<p><a href="/v1/ledger/events/${event}/receipt" download>Download the receipt</a></p><pre>${receipt}</pre>`}`,
+      )}`,
+    };
+  });
   addRoute(
     app,
     {

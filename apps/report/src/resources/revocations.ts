@@ -1,7 +1,9 @@
+import type { z } from '@hono/zod-openapi';
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import { digits, range, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 
@@ -46,7 +48,10 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
       from: 'From',
       to: 'Before',
     },
-    columns: revocationColumns,
+    columns: (visit) => [
+      ...revocationColumns,
+      ...proofColumn<z.output<typeof revocationItem>>(visit, 'revocation_intent'),
+    ],
     empty: 'No matching revocations.',
   },
   file: {

@@ -6,7 +6,7 @@ import {
   parseSigningKey,
   signNote,
 } from '@keywarden/core/ledger';
-import { integrateEvents, sealDays } from '@keywarden/db/daemon';
+import { integrateEvents, noteLedgerKeys, sealDays } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 
 /** The key of a test's ledger. */
@@ -19,7 +19,10 @@ export interface TestLedger {
 }
 
 /** Creates the ledger of a store with a key of its own. `store` has the daemon's role. */
-export function createTestLedger(store: Pick<Store, 'sql'>, privateKey = createSigningKey('test', 'log')): TestLedger {
+export function createTestLedger(
+  store: Pick<Store, 'sql' | 'db'>,
+  privateKey = createSigningKey('test', 'log'),
+): TestLedger {
   const signer = parseSigningKey(privateKey);
   if (signer === null) throw new Error('no key');
   const { verifier } = signer;
@@ -27,6 +30,7 @@ export function createTestLedger(store: Pick<Store, 'sql'>, privateKey = createS
     privateKey,
     publicKey: verifier.text,
     async sign() {
+      await noteLedgerKeys(store.db, [verifier.text]);
       await sealDays(store.sql, { signal: new AbortController().signal });
       const grown = await integrateEvents(store.sql, {
         limit: 100_000,
