@@ -11,7 +11,7 @@ import { type Browser, isTooWide, openBrowser, type Page } from '@keywarden/test
 
 const folder = process.argv[2];
 const pages =
-  '/ /keys /credentials /findings /plans /exemptions /reviews /campaigns /revocations /rotations /incidents /operations /projects /coverage /evidence /connections /runs /access-log /sessions'.split(
+  '/ /keys /credentials /findings /plans /exemptions /reviews /campaigns /revocations /rotations /incidents /operations /projects /coverage /evidence /ledger/events /ledger/events/1 /connections /runs /access-log /sessions'.split(
     ' ',
   );
 const picture = new URL('../docs/images/overview.png', import.meta.url);
