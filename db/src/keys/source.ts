@@ -39,7 +39,7 @@ export const keysNow = (of: Inventoried): SQL => sql`(
 /**
  * Returns the SQL of whether the creator of a key `k` was a member of its organization at a time: member, left or unknown. It is the definition of
  * readCreators, for any time. A user whom no listing has ever shown has left, if two trusted listings are younger than the key. A listing is evidence
- * for a day. When a user went, and when one came back, is unknown in between.
+ * for a day. When a user came, went, or came back is unknown between the listings around it.
  */
 export const creatorState = (
   at: SQL,
@@ -48,6 +48,9 @@ export const creatorState = (
     when m.left_at <= ${at} then 'left'
     when m.first_seen_at <= ${at} then case when m.returned_at > ${at} and (m.away_since < ${at}) is not false or m.missing_since is not null and m.last_seen_at < ${at}
       then 'unknown' else 'member' end
+    when m.first_seen_at > ${at} and l.last < ${at} and not exists (select from keywarden.member_listing o
+        where o.control_plane_number = k.control_plane_number and o.organization_id = k.organization_id and not o.is_sudden
+          and o.listed_at > ${at} and o.listed_at < m.first_seen_at) then 'unknown'
     when l.second > k.created_at then 'left' else 'unknown' end
   from (select max(t.listed_at) as last, case when count(*) > 1 then min(t.listed_at) end as second from (
       select o.listed_at from keywarden.member_listing o where o.control_plane_number = k.control_plane_number

@@ -143,6 +143,15 @@ async function assessed(organizationId: string, measured: Parameters<typeof asse
   return found;
 }
 
+/** The creator of a key joins after one listing and before the next; evidence judges a time in between. */
+const joinedBetweenListings: Company = {
+  keys: [{ created: 0, uses: [], gone: Number.POSITIVE_INFINITY, creator: 1 }],
+  members: [0, 47, 0, 0, 0].map((joined) => ({ joined, left: Number.POSITIVE_INFINITY })),
+  keyListings: [46],
+  memberListings: [0, 46, 46.75, 47.25],
+  asOf: 47,
+};
+
 const idleDays = 30;
 
 test('evidence has no false exception and no false absence: what it cannot know is unknown', async () => {
@@ -196,7 +205,7 @@ test('evidence has no false exception and no false absence: what it cannot know 
         }
       }
     }),
-    { numRuns: sized(1000) },
+    { numRuns: sized(1000), examples: [[joinedBetweenListings]] },
   );
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
 });
