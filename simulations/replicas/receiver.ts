@@ -23,7 +23,7 @@ export async function startReceiver(): Promise<Receiver> {
   const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
   return {
-    channel: { name: 'security', format: 'standard-webhooks', url, secret },
+    channel: { name: 'security', format: 'standard-webhooks', url, secret, checkpoints: false },
     received,
     close: () => new Promise((resolve) => void server.close(() => resolve())),
   };

@@ -10,16 +10,17 @@ export function readCheckpoint(note: string): Checkpoint | null {
 }
 
 /** Returns the last checkpoint that this machine has seen; null before the first. Throws a UserError if the file cannot be read. */
-export function readSeen(folder: string): Checkpoint | null {
-  const note = readDataFile(folder, fileName);
-  if (note === undefined) return null;
-  const checkpoint = readCheckpoint(`${note}\n`);
+export function readSeen(folder: string): (Checkpoint & { note: string }) | null {
+  const text = readDataFile(folder, fileName);
+  if (text === undefined) return null;
+  const note = `${text}\n`;
+  const checkpoint = readCheckpoint(note);
   if (checkpoint === null)
     throw new UserError(
       'store',
       `${folder}/${fileName} has no checkpoint; restore it, or move it away once you know that the ledger is whole (docs/LEDGER.md).`,
     );
-  return checkpoint;
+  return { ...checkpoint, note };
 }
 
 /** Remembers a checkpoint, unless another process of this machine has seen a later one. */

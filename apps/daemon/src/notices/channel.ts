@@ -41,7 +41,7 @@ export async function deliver(
 }
 
 function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>, sentAt: Date) {
-  // Only writeNotices writes it.
+  // Only this folder writes it.
   const known = body as unknown as Body;
   if (format === 'slack') return { body: JSON.stringify(toSlack(known)), headers: {} };
   const text = JSON.stringify(known);

@@ -15,7 +15,7 @@ interface ToldKey {
 }
 
 /** The body of a message, in the shape of Standard Webhooks. */
-export type Body = KeyBody | ReviewBody;
+export type Body = KeyBody | ReviewBody | CheckpointBody;
 
 /** The body of a message about keys of one owner. */
 export interface KeyBody {
@@ -43,6 +43,13 @@ export interface ReviewBody {
       by_default: number;
     }[];
   };
+}
+
+/** The body of a message with the newest checkpoint of the ledger: a signed note (c2sp.org/tlog-checkpoint). */
+export interface CheckpointBody {
+  type: 'ledger.checkpoint';
+  timestamp: string;
+  data: { events: number; checkpoint: string };
 }
 
 /** Returns the message of some notifications. All of one message have the same owner, control plane and step. */
@@ -78,6 +85,7 @@ function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
  * link.
  */
 export function toSlack({ data }: Body): { text: string } {
+  if ('checkpoint' in data) return { text: escapeSlack(checkpointLines(data)) };
   if ('reviews' in data) return { text: escapeSlack(reviewLines(data)) };
   const { owner, control_plane: controlPlane, keys } = data;
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
@@ -87,6 +95,11 @@ export function toSlack({ data }: Body): { text: string } {
   });
   const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
+}
+
+function checkpointLines({ events, checkpoint }: CheckpointBody['data']): string {
+  const note = checkpoint.trimEnd().split('\n').map(tame).join('\n');
+  return `Keywarden: the ledger has ${events} events. Keep its checkpoint.\n\`\`\`\n${note}\n\`\`\``;
 }
 
 function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']): string {

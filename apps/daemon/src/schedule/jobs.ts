@@ -8,6 +8,7 @@ import { type Enforced, enforce, recordState } from '../enforce/enforce.ts';
 import { rememberStore } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { checkLedger, monthsOfDay } from '../ledger/checks.ts';
+import { sendCheckpoints } from '../notices/checkpoints.ts';
 import { enforceRetention } from '../retention.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { syncCredentials } from '../sync/credentials.ts';
@@ -98,6 +99,7 @@ export const jobs: Record<JobKind, JobWork> = {
       await forgetRejectedRows(context.store.db, historyMs);
       const faults = await checkLedger(context, { months: monthsOfDay(context.now()) });
       if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
+      await sendCheckpoints(context);
       await enforceRetention(context);
     },
   },

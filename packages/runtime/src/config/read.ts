@@ -26,6 +26,8 @@ export interface ChannelConfig {
   format: 'standard-webhooks' | 'slack';
   url: string;
   secret: string | null;
+  /** Whether the channel also gets the newest checkpoint of the ledger, once a day. */
+  checkpoints: boolean;
 }
 
 export interface Config {
@@ -136,7 +138,7 @@ export function readCredential(connection: ConnectionConfig): ConnectionConfig {
 }
 
 function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.ProcessEnv): ChannelConfig {
-  const { name, format } = channel;
+  const { name, format, checkpoints } = channel;
   const readUrl = () => {
     const place = { variable: channel.url_env, file: channel.url_file };
     return readOutside({ what: `Channel ${name} takes its address`, setting: 'url_file' }, place, variables);
@@ -150,7 +152,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
       : readOutside({ what: `Channel ${name} takes its secret`, setting: 'secret_file' }, place, variables);
   if (secret !== null && !/^(whsec_)?[A-Za-z0-9+/]{24,}={0,2}$/.test(secret))
     throw usageError(`The secret of channel ${name} is not base64 of at least 18 bytes, as whsec_...; fix it.`);
-  return { name, format, url, secret };
+  return { name, format, url, secret, checkpoints };
 }
 
 /**

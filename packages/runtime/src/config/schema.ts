@@ -69,6 +69,7 @@ const channelSchema = z
     url_file: z.string().optional(),
     secret_env: z.string().optional(),
     secret_file: z.string().optional(),
+    checkpoints: z.boolean().default(false),
   })
   .refine((each) => [each.url, each.url_env, each.url_file].filter((value) => value !== undefined).length === 1, {
     error: 'a channel has exactly one of url, url_env and url_file',

@@ -52,5 +52,6 @@ export const channel = (change: Partial<ChannelConfig> = {}): ChannelConfig => (
   format: 'standard-webhooks',
   url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, // a server that listens on a port has no other address
   secret,
+  checkpoints: false,
   ...change,
 });

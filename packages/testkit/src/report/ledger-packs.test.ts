@@ -2,7 +2,16 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSigningKey } from '@keywarden/core/ledger';
+import {
+  createSigningKey,
+  formatCheckpoint,
+  growTree,
+  hashLeaf,
+  hashRanges,
+  parseSigningKey,
+  signNote,
+  unpackEntries,
+} from '@keywarden/core/ledger';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
@@ -257,6 +266,42 @@ test('the whole ledger, as its routes serve it, is proven; and each change of it
     writeFileSync(file, whole);
   }
   expect(await verifyPath(copy, fixture.ledger.publicKey)).toMatchObject({ rank: 0 });
+});
+
+test('a copy continues earlier checkpoints beside it; one of another history, of more events or of another key is named', async () => {
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  await copyLedger(fixture, copy);
+  const [origin = '', size = '', root = ''] = readFileSync(join(copy, 'checkpoint'), 'utf8').split('\n');
+  const newKey = () => {
+    const signer = parseSigningKey(createSigningKey(origin, 'log'));
+    if (signer === null) throw new Error('no key');
+    return signer;
+  };
+  const key = newKey();
+  const write = (name: string, events: number, hash: Uint8Array, signer = key) =>
+    writeFileSync(
+      join(copy, name),
+      signNote(formatCheckpoint({ origin, size: events, root: hash }), [signer], 1_780_000_000),
+    );
+  const judge = async () => await verifyPath(copy, key.verifier.text);
+  const whole = Buffer.from(root, 'base64');
+  const foreign = Buffer.from(whole).fill(1);
+  write('checkpoint', Number(size), whole);
+  const entries = unpackEntries(readFileSync(join(copy, `tile/entries/000.p/${size}`))) ?? [];
+  const leaves = entries.map(hashLeaf);
+  for (const events of [1, 2, 3, Number(size) - 1, Number(size)]) {
+    const [earlier] = hashRanges([{ from: 0, to: events }], growTree(0, [], leaves.slice(0, events)));
+    write('checkpoint.2026-05-01', events, earlier ?? foreign);
+    const { rank, words } = await judge();
+    expect(words).toContain('it continues checkpoint.2026-05-01');
+    expect(rank).toBe(0);
+    write('checkpoint.2026-05-01', events, foreign);
+    expect((await judge()).rank).toBe(2);
+  }
+  write('checkpoint.2026-05-01', Number(size) + 1, whole);
+  expect((await judge()).words).toContain(`and the copy has only ${size}`);
+  write('checkpoint.2026-05-01', Number(size), whole, newKey());
+  expect((await judge()).words).toContain('checkpoint.2026-05-01 is not signed with one of the given keys');
 });
 
 test('a token below auditor, one of some organizations, and none read no tile; the checkpoint is open if configured', async () => {
