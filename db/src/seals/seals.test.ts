@@ -73,8 +73,8 @@ test('each settled and covered day is sealed once, with the root of its operatio
   };
   const operations = [makeWireOperation(noon(2)), makeWireOperation(noon(3), odd), makeWireOperation(noon(3) + 1)];
   await saveOperationPage(daemon.sql, { project, operations, proof: proofOf(2, 5) });
-  expect(await seal()).toEqual({ projects: 1, days: 4 });
-  expect(await seal()).toEqual({ projects: 0, days: 0 });
+  expect(await seal()).toEqual({ projects: 1, days: 4, failures: [] });
+  expect(await seal()).toEqual({ projects: 0, days: 0, failures: [] });
   const seals = await sealsOf(project);
   expect(seals.map((each) => [each.day, each.operations, each.replaces])).toEqual([
     [day(2), 1, null],
@@ -115,14 +115,14 @@ test('an operation that changed, a late row and coverage that came later seal th
   await seal();
   expect(await sealsOf(project)).toHaveLength(5);
   await waitQuiet();
-  expect(await seal()).toEqual({ projects: 1, days: 2 });
+  expect(await seal()).toEqual({ projects: 1, days: 2, failures: [] });
   expect((await sealsOf(project)).slice(5).map((each) => [each.day, each.operations, each.replaces])).toEqual([
     [day(2), 1, second?.number],
     [day(3), 1, third?.number],
   ]);
   await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 6) });
   await waitQuiet();
-  expect(await seal()).toEqual({ projects: 1, days: 2 });
+  expect(await seal()).toEqual({ projects: 1, days: 2, failures: [] });
   expect((await sealsOf(project)).slice(7).map((each) => [each.day, each.gaps])).toEqual([
     [day(4), '[]'],
     [day(5), '[]'],
@@ -130,7 +130,7 @@ test('an operation that changed, a late row and coverage that came later seal th
   // Writing a page twice changes nothing.
   await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 6) });
   await waitQuiet();
-  expect(await seal()).toEqual({ projects: 0, days: 0 });
+  expect(await seal()).toEqual({ projects: 0, days: 0, failures: [] });
 });
 
 test('a row that a page is writing is in the seal: the seal waits for the page', async () => {
@@ -169,6 +169,26 @@ test('a project without a whole walk is not sealed, and one that is gone is seal
     [day(2), false],
     [day(3), true],
   ]);
+});
+
+test('a project that cannot be sealed keeps no other from it, and is sealed once it can be', async () => {
+  const projects: string[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    const project = await makeWalked(4);
+    await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2))], proof: proofOf(1, 4) });
+    projects.push(project);
+  }
+  const [poison = '', ...others] = projects;
+  await store.sql.unsafe(
+    `alter table keywarden.operation_seal add constraint refuses check (project_number <> ${poison}) not valid`,
+  );
+  const { failures } = await seal();
+  expect(failures.map(({ project }) => project)).toEqual([poison]);
+  for (const project of others) expect((await sealsOf(project)).map((each) => each.day)).toEqual([1, 2, 3].map(day));
+  expect(await sealsOf(poison)).toEqual([]);
+  await store.sql`alter table keywarden.operation_seal drop constraint refuses`;
+  expect((await seal()).failures).toEqual([]);
+  expect((await sealsOf(poison)).map((each) => each.day)).toEqual([1, 2, 3].map(day));
 });
 
 test('retention drops rows and keeps seals, and a dropped day is not sealed again', async () => {

@@ -16,6 +16,8 @@ const quiet = '10 minutes';
 export interface Sealed {
   projects: number;
   days: number;
+  /** Projects that could not be sealed, by their number. The next pass tries again. */
+  failures: { project: string; error: unknown }[];
 }
 
 /** Projects that are sealed in one transaction, and transactions at once. */
@@ -24,19 +26,25 @@ const transactionsAtOnce = 3;
 
 /**
  * Seals each settled day of each project: what the archive has of it, and what it claims to have. Days that changed since are sealed again. A page of a
- * project waits while its days are sealed.
+ * project waits while its days are sealed. A project that cannot be sealed keeps no other from it.
  */
 export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): Promise<Sealed> {
-  const done = { projects: 0, days: 0 };
+  const done: Sealed = { projects: 0, days: 0, failures: [] };
   const waiting = await listProjectsToSeal(sql);
-  const work = async () => {
-    while (waiting.length > 0) {
-      signal.throwIfAborted();
-      const batch = waiting.splice(0, projectsAtOnce);
+  const seal = async (batch: ProjectToSeal[]): Promise<void> => {
+    signal.throwIfAborted();
+    try {
       const seals = await sql.begin(async (tx) => await sealProjects(tx, batch));
       done.projects += new Set(seals.map(({ project }) => project)).size;
       done.days += seals.length;
+    } catch (error) {
+      const [first] = batch;
+      if (first !== undefined && batch.length === 1) done.failures.push({ project: first.number, error });
+      else for (const project of batch) await seal([project]);
     }
+  };
+  const work = async () => {
+    while (waiting.length > 0) await seal(waiting.splice(0, projectsAtOnce));
   };
   await Promise.all(Array.from({ length: transactionsAtOnce }, work));
   return done;

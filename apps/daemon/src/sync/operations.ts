@@ -15,6 +15,15 @@ const namesShown = 5;
 
 /** Runs one pass over the operations of every project that a connection sees, starting with those that have news. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
+  try {
+    return await readOperations(context, connection, steps);
+  } finally {
+    // A project that cannot be read must not keep the days of all others from being sealed.
+    await sealArchive(context);
+  }
+}
+
+async function readOperations(context: Context, connection: Connection, steps: typeof guardedSteps): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
   const requestsBefore = connection.requests();
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
@@ -53,9 +62,20 @@ export async function syncOperations(context: Context, connection: Connection, s
     if (failures.length > 0) throw describeFailures(failures, projects.length);
   });
   part.end(summaryOf(counts));
-  const sealed = await sealDays(context.store.sql, context);
-  if (sealed.days > 0) context.log.info(sealed, 'sealed days of the archive in the ledger');
   return counts;
+}
+
+/** Seals what is settled. A failure is logged: the archive has the operations, and the next pass seals them. */
+async function sealArchive({ store, signal, log }: Context): Promise<void> {
+  try {
+    const { failures, ...sealed } = await sealDays(store.sql, { signal });
+    if (sealed.days > 0) log.info(sealed, 'sealed days of the archive in the ledger');
+    for (const { project, error } of failures)
+      log.error({ project, err: error }, 'the days of a project could not be sealed');
+  } catch (error) {
+    signal.throwIfAborted();
+    log.error({ err: error }, 'the archive could not be sealed; the next pass tries again');
+  }
 }
 
 interface Failure {

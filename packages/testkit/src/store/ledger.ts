@@ -31,7 +31,8 @@ export function createTestLedger(
     publicKey: verifier.text,
     async sign() {
       await noteLedgerKeys(store.db, [verifier.text]);
-      await sealDays(store.sql, { signal: new AbortController().signal });
+      const { failures } = await sealDays(store.sql, { signal: new AbortController().signal });
+      if (failures[0] !== undefined) throw failures[0].error;
       const grown = await integrateEvents(store.sql, {
         limit: 100_000,
         seen: null,
