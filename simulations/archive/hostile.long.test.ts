@@ -51,7 +51,7 @@ test.each<[string, number, ArchiveChange]>([
       await simulate({ seed, store: daemon, databaseUrl: store.url, isShort: true, isHostile: true, ...change });
     expect(await firstHarm(run, number * 1_000_000, falseClaim)).toMatch(falseClaim);
   },
-  600_000,
+  1_800_000,
 );
 
 type GovernChange = Omit<GovernSimulation, 'seed' | 'store'>;
@@ -74,7 +74,7 @@ test.each<[string, number, GovernChange]>([
   [
     'R1: the current members',
     6,
-    { only: ['reordered'], mask: ({ now }) => masks.hideChangesOfMembers(now, 12 * 3_600_000) },
+    { only: ['reordered'], mask: ({ now }) => masks.hideChangesOfMembers(now, 12 * 3_1_800_000) },
   ],
   [
     'R3: calls that may have been carried out',
@@ -103,5 +103,5 @@ test.each<[string, number, GovernChange]>([
     };
     expect(await firstHarm(run, number * 1_000_000, wrongRevocation)).toMatch(wrongRevocation);
   },
-  600_000,
+  1_800_000,
 );
