@@ -1,10 +1,10 @@
-// Verify checks receipts of a Keywarden ledger, and archives of operations with their seals, without any code of Keywarden. It uses only Go's checksum
-// database packages and the standard library.
+// Verify checks receipts of a Keywarden ledger, archives of operations with their seals, and the receipts in archives of evidence, without any code of
+// Keywarden. It uses only Go's checksum database packages and the standard library.
 //
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FILE...
 //
 // Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if every file is proven,
-// 1 if one is not, and 3 if a receipt hides personal data, or a day has gaps or no seal.
+// 1 if one is not, and 3 if a receipt hides personal data, a day has gaps or no seal, or tables are not compared.
 package main
 
 import (
@@ -199,10 +199,11 @@ func checkContent(shown extra, found *event) error {
 	return nil
 }
 
-// verifyArchive compares the operations of each project and day with their seal.
+// verifyArchive compares the operations of each project and day with their seal. Of an archive of evidence it checks the receipts only.
 func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isWhole bool, err error) {
 	var manifest struct {
 		Kind, From, To string
+		Retention      struct{ File string }
 		Projects       []struct {
 			Project           string
 			Seals, Operations struct{ File string }
@@ -212,13 +213,33 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 	if err != nil {
 		return "", false, err
 	}
-	if err := json.NewDecoder(text).Decode(&manifest); err != nil || manifest.Kind != "sealed-operations" {
-		return "", false, errors.New("it is no archive of operations; only keywarden verify checks other archives")
+	if err := json.NewDecoder(text).Decode(&manifest); err != nil {
+		return "", false, err
+	}
+	if manifest.Kind != "sealed-operations" {
+		events := 0
+		err := eachReceipt(archive, "ledger/receipts.ndjson", key, func(event) error {
+			events++
+			return nil
+		})
+		return fmt.Sprintf("proven: its %d receipts; this program does not compare the tables with them", events), false, err
 	}
 	from, err := time.Parse("2006-01-02", manifest.From)
 	to, err2 := time.Parse("2006-01-02", manifest.To)
 	if err != nil || err2 != nil {
 		return "", false, errors.New("it has no period")
+	}
+	dropped := map[string]bool{}
+	err = eachReceipt(archive, manifest.Retention.File, key, func(found event) error {
+		var month, at string
+		if found.Type != "retention.dropped" || json.Unmarshal(found.shown["month"], &month) != nil || json.Unmarshal(found.shown["dropped_at"], &at) != nil || at == "" || len(month) != 10 {
+			return errors.New("it has a receipt of something else than a dropped month")
+		}
+		dropped[month[:7]] = true
+		return nil
+	})
+	if err != nil {
+		return "", false, err
 	}
 	days, missing := 0, 0
 	for _, part := range manifest.Projects {
@@ -236,6 +257,8 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 			root, isSealed := seals[day]
 			if !isSealed {
 				missing++
+			} else if dropped[day[:7]] && len(hashes[day]) == 0 && root != hexOf("") {
+				missing++
 			} else if root != rootOf(hashes[day]) {
 				return "", false, fmt.Errorf("the operations of %s on %s are not those that were sealed", part.Project, day)
 			} else {
@@ -247,21 +270,13 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 			return "", false, errors.New("it has operations outside its period")
 		}
 	}
-	return fmt.Sprintf("proven: the operations of %d days of %d projects; %d gaps and days without a seal", days, len(manifest.Projects), missing), missing == 0 && days > 0, nil
+	return fmt.Sprintf("proven: the operations of %d days of %d projects; %d gaps, and days without a seal or dropped", days, len(manifest.Projects), missing), missing == 0 && days > 0, nil
 }
 
 // readSeals returns the sealed root of each day of a project, and the number of gaps.
 func readSeals(archive *zip.ReadCloser, name, project string, key note.Verifier) (seals map[string]string, gaps int, err error) {
 	seals = map[string]string{}
-	err = eachLine(archive, name, func(line []byte) error {
-		var held struct{ Receipt string }
-		if err := json.Unmarshal(line, &held); err != nil {
-			return err
-		}
-		found, err := verify([]byte(held.Receipt), key)
-		if err != nil {
-			return err
-		}
+	err = eachReceipt(archive, name, key, func(found event) error {
 		var day, root, of, open string
 		for name, to := range map[string]*string{"day": &day, "root": &root, "project": &of, "gaps": &open} {
 			if err := json.Unmarshal(found.shown[name], to); err != nil {
@@ -280,6 +295,21 @@ func readSeals(archive *zip.ReadCloser, name, project string, key note.Verifier)
 		return nil
 	})
 	return seals, gaps, err
+}
+
+// eachReceipt passes on the event of each receipt in a file.
+func eachReceipt(archive *zip.ReadCloser, name string, key note.Verifier, use func(event) error) error {
+	return eachLine(archive, name, func(line []byte) error {
+		var held struct{ Receipt string }
+		if err := json.Unmarshal(line, &held); err != nil {
+			return err
+		}
+		found, err := verify([]byte(held.Receipt), key)
+		if err != nil {
+			return err
+		}
+		return use(found)
+	})
 }
 
 // columns are those of a sealed operation, with PostgreSQL's numbers of their types.

@@ -22,6 +22,11 @@ export const referenceToKey = jsonOf(keyReference, 'k', fields);
 export const shortReference = keyReference.pick({ number: true, id: true, name: true });
 export const shortReferenceToKey = jsonOf(shortReference, 'k', fields);
 
-/** The same with the organization, for items of several organizations. */
-export const listedReference = keyReference.pick({ number: true, id: true, name: true, organization_id: true });
-export const listedReferenceToKey = jsonOf(listedReference, 'k', fields);
+/** The same with the organization, for items of several organizations, and with what names the key in the ledger. */
+export const listedReference = keyReference
+  .pick({ number: true, id: true, name: true, organization_id: true, scope: true })
+  .extend({ control_plane: z.string().meta({ description: 'Its address' }) });
+export const listedReferenceToKey = jsonOf(listedReference, 'k', {
+  ...fields,
+  control_plane: sql`(select p.base_url from keywarden.control_plane p where p.number = k.control_plane_number)`,
+});

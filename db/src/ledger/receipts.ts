@@ -24,14 +24,20 @@ export interface PlacedEvent {
 }
 
 /**
- * Returns the newest checkpoint with its cosignatures; null before the first. With `isCosigned`, the newest one that a witness cosigned, if there is one.
+ * Returns the newest checkpoint with its cosignatures; null before the first. With `cosigned`, the newest one that a witness cosigned, if there is one;
+ * `recent`: if it was signed within the last hour of the ledger, so that a witness that has ended holds nothing back.
  */
-export async function readSignedTree(db: Reader, { isCosigned = false } = {}): Promise<SignedTree | null> {
+export async function readSignedTree(
+  db: Reader,
+  { cosigned }: { cosigned?: 'any' | 'recent' } = {},
+): Promise<SignedTree | null> {
+  const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size)`;
+  const isRecent = sql`c.made_at > (select max(made_at) from keywarden.ledger_checkpoint) - interval '1 hour'`;
+  const preferred = { any: sql`${isCosigned} desc,`, recent: sql`(${isCosigned} and ${isRecent}) desc,` };
   const [row] = await db.execute(sql`
     select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
       as note
-    from keywarden.ledger_checkpoint c order by ${isCosigned ? sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) desc,` : sql``}
-      c.size desc limit 1`);
+    from keywarden.ledger_checkpoint c order by ${cosigned === undefined ? sql`` : preferred[cosigned]} c.size desc limit 1`);
   return row === undefined ? null : { size: Number(row.size), note: String(row.note) };
 }
 

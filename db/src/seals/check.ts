@@ -2,7 +2,7 @@ import { canonicalJson } from '@keywarden/core/values';
 import { listCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 import { addDays, coverageOf } from './days.ts';
-import { hashDays, holdPages, readNewestSeals, readStates } from './read.ts';
+import { hashDays, holdPages, readDroppedMonths, readNewestSeals, readStates } from './read.ts';
 
 /** A day whose operations or coverage are not those of its newest seal, although no page changed them. */
 export interface SealFault {
@@ -22,7 +22,6 @@ export async function checkSeals(
   const rows = await sql`
     select s.project_number::text as project, s.month from (
         select distinct project_number, to_char(day, 'YYYY-MM') as month from keywarden.operation_seal) s
-      where not exists (select from keywarden.operation_drop d where to_char(d.month, 'YYYY-MM') = s.month and d.dropped_at is not null)
     order by s.project_number, s.month`;
   const faults: SealFault[] = [];
   for (const { project, month } of rows) {
@@ -42,6 +41,7 @@ async function checkMonth(tx: Tx, { project, month }: { project: string; month: 
   const changed = (await readStates(tx, [project])).get(project)?.changed ?? [];
   const seals = await readNewestSeals(tx, project, range);
   const hashed = await hashDays(tx, project, range);
+  if ((await readDroppedMonths(tx)).has(month)) return [];
   const differs = ([day, seal]: [string, { operations: number; root: string; covered: string }]) => {
     if (changed.some(({ from, to }) => from <= day && day < to)) return false;
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: seal.root };

@@ -27,16 +27,32 @@ export async function listSealedProjects(
 /** The days of a project whose seals are in one answer. */
 const sealsAtOnce = 500;
 
-/** Yields the events of the newest seal of each day of a project, from one day up to another, which is excluded. */
+/**
+ * Yields the events of the newest seal of each day of a project, from one day up to another, which is excluded. A day that changed since and waits to be
+ * sealed again is left out.
+ */
 export async function* readSealEvents(
   db: Reader,
   { project, from, to, size }: { project: string; from: string; to: string; size: number },
 ): AsyncGenerator<PlacedEvent[]> {
   const rows = await db.execute(sql`
     select distinct on (s.day) s.number::text from keywarden.operation_seal s
-    where s.project_number = ${project}::bigint and s.day >= ${from}::date and s.day < ${to}::date order by s.day, s.number desc`);
+    where s.project_number = ${project}::bigint and s.day >= ${from}::date and s.day < ${to}::date
+      and not exists (select from keywarden.operation_sealing g where g.project_number = ${project}::bigint and g.changed @> s.day)
+    order by s.day, s.number desc`);
   const subjects = rows.map(({ number }) => `operation_seal/${String(number)}`);
   for (let at = 0; at < subjects.length; at += sealsAtOnce) {
     yield await readPlacedEvents(db, { subjects: subjects.slice(at, at + sealsAtOnce), size });
   }
+}
+
+/** Returns the events of the months that retention has dropped, from one day up to another, which is excluded. */
+export async function readDropEvents(
+  db: Reader,
+  { from, to, size }: { from: string; to: string; size: number },
+): Promise<PlacedEvent[]> {
+  const rows = await db.execute(sql`
+    select month::text from keywarden.operation_drop
+    where dropped_at is not null and month >= date_trunc('month', ${from}::date) and month < ${to}::date order by month`);
+  return await readPlacedEvents(db, { subjects: rows.map(({ month }) => `operation_drop/${String(month)}`), size });
 }

@@ -31,6 +31,15 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
+/**
+ * Returns the months, such as `2026-05`, that retention has dropped. Read after the operations: a month that was dropped before they were read is in it.
+ */
+export async function readDroppedMonths(tx: Tx): Promise<Set<string>> {
+  const rows =
+    await tx`select to_char(month, 'YYYY-MM') as month from keywarden.operation_drop where dropped_at is not null`;
+  return new Set(rows.map(({ month }) => String(month)));
+}
+
 /** What a seal says about its day. */
 export interface Sealable {
   operations: number;

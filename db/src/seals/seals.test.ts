@@ -191,15 +191,60 @@ test('a project that cannot be sealed keeps no other from it, and is sealed once
   expect((await sealsOf(poison)).map((each) => each.day)).toEqual([1, 2, 3].map(day));
 });
 
-test('retention drops rows and keeps seals, and a dropped day is not sealed again', async () => {
-  const before = await store.sql`select count(*)::int as n from keywarden.operation_seal`;
+/** Drops a month as retention does, and creates it anew for the next test. */
+async function dropMonth(month: string): Promise<void> {
+  await store.sql`delete from keywarden.operation_retention`;
   await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
   await store.sql`
-    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-01-01', now() - interval '2 days', 0, 0)`;
-  await makeOperationPartitions(daemon.sql, ['2025-01']);
-  await daemon.sql`select keywarden.drop_operation_month('2025-01-01', 'a test')`;
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values (${`${month}-01`}, now() - interval '2 days', 0, 0)`;
+  await daemon.sql`select keywarden.drop_operation_month(${`${month}-01`}, 'a test')`;
+}
+
+/** Creates a project whose month 2025-MONTH has one operation on its second day, and is covered and sealed. */
+async function makeSealedMonth(month: string) {
+  await makeOperationPartitions(daemon.sql, [`2025-${month}`]);
+  const project = await makeProject(daemon.sql, controlPlane);
+  const [from, below] = [`2025-${month}-01T00:00:00Z`, `2025-${month}-05T00:00:00Z`];
+  await store.sql`
+    update keywarden.project set created_at = ${from}, walked_at = ${below}, last_seen_at = ${below} where number = ${project}`;
+  const createdAt = `2025-${month}-02T00:00:00Z`;
+  const operation = makeWireOperation(0, { createdAt, updatedAt: createdAt, status: 'running' });
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [operation],
+    proof: { from, isFromIncluded: true, below },
+  });
   await seal();
-  expect(await store.sql`select count(*)::int as n from keywarden.operation_seal`).toEqual(before);
+  return { project, operation };
+}
+
+test('retention drops rows and keeps seals, also of a day that waited to be sealed again', async () => {
+  const { project, operation } = await makeSealedMonth('01');
+  const before = await sealsOf(project);
+  expect(before.map(({ operations }) => operations)).toEqual([0, 1, 0, 0]);
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [{ ...operation, status: 'finished', updatedAt: '2025-01-02T01:00:00Z' }],
+  });
+  await waitQuiet();
+  await dropMonth('2025-01');
+  expect((await seal()).failures).toEqual([]);
+  expect(await sealsOf(project)).toEqual(before);
+  expect(await checkSeals(daemon.sql, { signal: new AbortController().signal })).toEqual([]);
+});
+
+test('a month that is dropped while its seals are compared is no difference', async () => {
+  const { project } = await makeSealedMonth('02');
+  let checking: Promise<unknown> = Promise.resolve();
+  await store.sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended('operations of project ' || ${project}, 2))`;
+    checking = checkSeals(daemon.sql, { signal: new AbortController().signal, months: (month) => month === '2025-02' });
+    await until(
+      async () => (await store.sql`select from pg_locks where locktype = 'advisory' and not granted`).length === 1,
+    );
+    await dropMonth('2025-02');
+  });
+  expect(await checking).toEqual([]);
 });
 
 test.each([

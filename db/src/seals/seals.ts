@@ -3,7 +3,7 @@ import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { addDays, coverageOf, type DayRange, dayMs, dayOf, intoMonths } from './days.ts';
-import { hashDays, holdPages, readNewestSeals, readStates, type Sealable } from './read.ts';
+import { hashDays, holdPages, readDroppedMonths, readNewestSeals, readStates, type Sealable } from './read.ts';
 
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
 const settledMs = 3_600_000;
@@ -91,6 +91,7 @@ interface Seal extends Sealable {
 async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
+  const droppedBefore = await readDroppedMonths(tx);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
   const seals: Seal[] = [];
@@ -109,8 +110,13 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
       insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
       on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
   }
-  await insertSeals(tx, seals);
-  return seals;
+  const dropped = await readDroppedMonths(tx);
+  // Its operations may be gone, and its coverage not.
+  if (dropped.size !== droppedBefore.size) throw new Error('retention has dropped a month meanwhile');
+  // What was sealed stays.
+  const added = seals.filter(({ day, replaces }) => replaces === null || !dropped.has(day.slice(0, 'YYYY-MM'.length)));
+  await insertSeals(tx, added);
+  return added;
 }
 
 /** Returns the first day with anything that the archive has or claims; null if there is none. */

@@ -1,3 +1,4 @@
+import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { listCosigned, readConsistency, readNewestCheckpoint, saveCosignature } from '@keywarden/db/daemon';
 import { codeOf, type Environment, usageError } from '@keywarden/runtime';
@@ -27,6 +28,8 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
 const isLocal = (url: string) => ['127.0.0.1', '[::1]', 'localhost'].includes(new URL(url).hostname);
 
 const timeoutMs = 10_000;
+/** In bytes. A cosignature has a few hundred. */
+const longestAnswer = 10_000;
 
 /**
  * Sends the newest checkpoint to each witness that has not cosigned it, and stores the cosignatures. A witness that has seen other events, or more, opens an
@@ -56,6 +59,9 @@ interface Asked {
   signal: AbortSignal;
 }
 
+/** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
+const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
+
 async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | null> {
   const { db } = place.store;
   let { oldSize } = asked;
@@ -71,11 +77,13 @@ async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | nu
       redirect: 'manual',
       signal: AbortSignal.any([asked.signal, AbortSignal.timeout(timeoutMs)]),
     });
-    const text = (await response.text()).slice(0, 10_000);
+    const text = await readBody(response, longestAnswer);
     if (response.status === 200) {
       const lines = text.split('\n').filter((line) => line.startsWith('— '));
-      const own = lines.find((line) => openNote(`${note}${line}\n`, [witness.key]) !== null);
-      if (own === undefined) return 'its answer has no valid cosignature';
+      const isOwn = (line: string) =>
+        openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, place.now())) === true;
+      const own = lines.find(isOwn);
+      if (own === undefined) return 'its answer has no valid cosignature of this hour';
       await saveCosignature(db, { size, witness: witness.key.name, lines: `${own}\n` });
       return null;
     }

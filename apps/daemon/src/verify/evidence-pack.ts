@@ -1,6 +1,16 @@
-import type { ProvenEvent } from '@keywarden/core/ledger';
+import { canonicalJson } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
+import {
+  addEvent,
+  type Binding,
+  bindings,
+  compareRow,
+  type EventIndex,
+  findEvent,
+  type Period,
+  type Row,
+} from './evidence-bindings.ts';
 import { readLine } from './operations-pack.ts';
 import { type Judge, judgeReceipt, type Verdict } from './verdict.ts';
 
@@ -20,106 +30,15 @@ const manifestSchema = z.object({
   attachments: z.array(filePart),
 });
 
-type Row = Record<string, unknown>;
-
-/** How the rows of a table are found in the ledger: fields of a row, and the members of an event that they must equal. */
-interface Binding {
-  table: RegExp;
-  events: {
-    type: string;
-    subject: (row: Row) => string | null;
-    fields: Record<string, string>;
-  }[];
-}
-
-/** Returns a value of a row as the ledger records it: as text. */
-const text = (value: unknown): string | null =>
-  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
-
-const bindings: Binding[] = [
-  {
-    table: /-revocations\.ndjson$/,
-    events: [
-      {
-        type: 'revocation.intended',
-        subject: ({ id }) => `revocation_intent/${text(id)}`,
-        fields: {
-          plan_id: 'plan_id',
-          connection: 'connection',
-          policy_sha256: 'policy_sha256',
-          intended_at: 'created_at',
-          judged_at: 'judged_at',
-        },
-      },
-      {
-        type: 'revocation.ended',
-        subject: ({ id, outcome }) => (outcome === 'open' ? null : `revocation_outcome/${text(id)}`),
-        fields: { outcome: 'outcome', ended_at: 'at', used_in_flight: 'used_in_flight' },
-      },
-    ],
-  },
-  {
-    table: /-exemptions\.ndjson$/,
-    events: [
-      {
-        type: 'exemption.granted',
-        subject: ({ id }) => `exemption/${text(id)}`,
-        fields: {
-          granted_at: 'granted_at',
-          until: 'until',
-          pattern: 'pattern',
-          reason: 'reason',
-          granted_by: 'granted_by',
-        },
-      },
-      {
-        type: 'exemption.ended',
-        subject: ({ id, ended_at: at }) => (at === null ? null : `exemption/${text(id)}`),
-        fields: { ended_at: 'ended_at', ended_by: 'ended_by' },
-      },
-    ],
-  },
-  {
-    table: /-incidents\.ndjson$/,
-    events: [
-      {
-        type: 'incident.opened',
-        subject: ({ id }) => `incident/${text(id)}`,
-        fields: { kind: 'kind', opened_at: 'opened_at' },
-      },
-      {
-        type: 'incident.closed',
-        subject: ({ id, closed_at: at }) => (at === null ? null : `incident/${text(id)}`),
-        fields: { closed_at: 'closed_at', closed_by: 'closed_by', note: 'note' },
-      },
-    ],
-  },
-  {
-    table: /^reviews\/signatures\.ndjson$/,
-    events: [
-      {
-        type: 'review.opened',
-        subject: ({ id }) => `review/${text(id)}`,
-        fields: { as_of: 'as_of', plan_id: 'plan_id', opened_at: 'opened_at', title: 'title', opened_by: 'opened_by' },
-      },
-      {
-        type: 'review.signed',
-        subject: ({ id, signed_at: at }) => (at === null ? null : `review_signature/${text(id)}`),
-        fields: { signed_at: 'signed_at', sha256: 'sha256', signed_by: 'signed_by' },
-      },
-    ],
-  },
-];
-
 /**
- * Checks an evidence archive: each file against the manifest, each receipt against the ledger, and the rows of revocations, exemptions, incidents and
- * signed reviews against their events. Everything else is computed from listings, which the ledger does not have.
+ * Checks an evidence archive: each file against the manifest, each receipt against the ledger, and rows, signed reviews and policies against their events.
+ * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, manifest: unknown, judge: Judge): Promise<Verdict> {
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const read = manifestSchema.safeParse(manifest);
   if (!read.success) return { ...verdict, wrong: ['its manifest.json has an unknown form'] };
-  const { files, attachments } = read.data;
+  const { files, attachments, ...period } = read.data;
   const listed = [
     ...files.flatMap(({ file, sha256, csv, not_assessable: unknown }) => [
       { file, sha256 },
@@ -136,21 +55,31 @@ export async function verifyEvidence(archive: Archive, manifest: unknown, judge:
   for (const name of archive.names) if (!names.has(name)) verdict.wrong.push(`${name} is not in manifest.json`);
   if (verdict.wrong.length > 0) return verdict;
   const events = await readReceipts(archive, judge, verdict);
-  const tables = [...files, ...attachments].map(({ file }) => file);
-  for (const file of tables) {
+  const others = new Map<string, string[]>();
+  const tell = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
+  for (const { file, sha256 } of listed) {
     const binding = bindings.find(({ table }) => table.test(file));
-    if (binding !== undefined) await compareRows(archive, { file, binding, events, verdict });
-    else if (file.endsWith('.ndjson') && file !== receiptsFile)
-      verdict.unproven.push(`${file}: the ledger does not have what it is computed from`);
+    const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
+    if (binding !== undefined) {
+      const fields = await compareRows(archive, { file, binding, events, period, verdict });
+      if (fields.length > 0) tell(`the ledger does not have the fields ${fields.join(', ')}`, file);
+    } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
+    else if (/^policies\/.*\.json$/.test(file))
+      comparePolicy({ file, text: await archive.text(file), events, verdict });
+    else if (!file.endsWith('.ndjson')) tell(isRepeated, file);
+    else if (file !== receiptsFile) tell('the ledger does not have what these are computed from', file);
   }
+  for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) tell(isRepeated, name);
+  for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
   return verdict;
 }
 
+const isRepeated = 'these repeat other files, and are not compared with them';
+
 const receiptsFile = 'ledger/receipts.ndjson';
 
-/** Reads the proven events, by type and subject; of several, the newest. */
-async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<Map<string, ProvenEvent>> {
-  const events = new Map<string, ProvenEvent>();
+async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<EventIndex> {
+  const events: EventIndex = new Map();
   if (!archive.names.includes(receiptsFile)) {
     verdict.unproven.push('it has no receipts');
     return events;
@@ -164,49 +93,79 @@ async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): P
     else {
       last = event.index;
       count += 1;
-      events.set(`${event.type} ${event.subject}`, event);
+      addEvent(events, event);
     }
   });
   verdict.proven.push(`${count} governance events are in the ledger, up to event ${last}`);
   return events;
 }
 
-async function compareRows(
-  archive: Archive,
-  {
-    file,
-    binding,
-    events,
-    verdict,
-  }: { file: string; binding: Binding; events: Map<string, ProvenEvent>; verdict: Verdict },
-): Promise<void> {
-  let [rows, unproven] = [0, 0];
-  await archive.eachLine(file, (line) => {
-    const row = JSON.parse(line) as Row;
-    const found = binding.events.map((each) => compareRow(row, each, events));
-    const differing = found.find((each) => each.startsWith('differs'));
-    if (differing !== undefined) verdict.wrong.push(`${file}: the row ${text(row.id) ?? ''} ${differing}`);
-    else if (found.includes('unproven')) unproven += 1;
-    else rows += 1;
-  });
-  if (unproven > 0) verdict.unproven.push(`${file}: ${unproven} rows have no receipt`);
-  verdict.proven.push(`${file}: ${rows} rows are what the ledger recorded`);
+interface Table {
+  file: string;
+  binding: Binding;
+  events: EventIndex;
+  period: Period;
+  verdict: Verdict;
 }
 
-function compareRow(
-  row: Row,
-  { type, subject, fields }: Binding['events'][number],
-  events: Map<string, ProvenEvent>,
-): 'same' | 'unproven' | `differs${string}` {
-  const about = subject(row);
-  if (about === null) return 'same';
-  const event = events.get(`${type} ${about}`);
-  if (event === undefined) return 'unproven';
-  for (const [field, member] of Object.entries(fields)) {
-    const recorded = event.personal[member] ?? event.content[member] ?? null;
-    // Erased personal data is not shown, and nothing can be said about it.
-    if (typeof recorded === 'object' && recorded !== null) continue;
-    if (recorded !== text(row[field])) return `differs from the ledger in ${field}`;
-  }
-  return 'same';
+/** Compares each row of a table with its events, and looks for the rows of the period's events. Returns the fields that no event has. */
+async function compareRows(archive: Archive, { file, binding, events, period, verdict }: Table): Promise<string[]> {
+  const counts = { same: 0, hidden: 0, 'no receipt': 0 };
+  const others = new Set<string>();
+  const [{ type, ofRow }] = binding.sources;
+  const names = new Set<string>();
+  const fields = new Set(['id', ...binding.sources.flatMap((source) => Object.keys(source.fields))]);
+  const typed = new Set(events.get(type)?.values());
+  const missing = new Set([...typed].filter((event) => binding.isDue(event, period, events)));
+  await archive.eachLine(file, (line) => {
+    const row = JSON.parse(line) as Row;
+    const members = ofRow(row, undefined);
+    const event = findEvent(events, type, members);
+    if (event !== undefined) missing.delete(event);
+    const name = [...Object.values(members), ...('decision' in row ? [row.decision] : [])].join(' ');
+    if (names.has(name)) verdict.wrong.push(`${file}: it has the row ${name} twice`);
+    names.add(name);
+    const compared = compareRow(row, binding, events);
+    for (const field of Object.keys(row)) if (!fields.has(field)) others.add(field);
+    if (typeof compared === 'string') counts[compared] += 1;
+    else verdict.wrong.push(`${file}: the row ${name} differs from the ledger in ${compared.differs}`);
+  });
+  for (const { subject } of missing)
+    verdict.wrong.push(`${file}: it has no row of ${subject}, which the ledger has in the period`);
+  if (counts['no receipt'] > 0) verdict.unproven.push(`${file}: ${counts['no receipt']} rows have no receipt`);
+  if (counts.hidden > 0)
+    verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);
+  verdict.proven.push(`${file}: ${counts.same} rows are what the ledger recorded`);
+  return [...others];
+}
+
+interface Document {
+  file: string;
+  events: EventIndex;
+  verdict: Verdict;
+}
+
+function compareReview({ file, review, sha256, events, verdict }: Document & { review: string; sha256: string }): void {
+  const signed = findEvent(events, 'review.signed', { review_number: review })?.content.sha256;
+  if (signed === undefined) verdict.unproven.push(`${file}: its signature has no receipt`);
+  else if (signed === sha256) verdict.proven.push(`${file} is what was signed`);
+  else verdict.wrong.push(`${file} is not what was signed`);
+}
+
+const policySchema = z.strictObject({
+  used_from: z.string(),
+  sha256: z.string(),
+  policy: z.record(z.string(), z.unknown()),
+});
+
+function comparePolicy({ file, text, events, verdict }: Document & { text: string }): void {
+  const { used_from: usedFrom, sha256, policy } = policySchema.parse(JSON.parse(text));
+  const stored = findEvent(events, 'policy.stored', { sha256 })?.content;
+  if (typeof stored?.document !== 'string') verdict.unproven.push(`${file}: the policy has no receipt`);
+  else if (
+    canonicalJson(JSON.parse(stored.document) as object) === canonicalJson(policy) &&
+    stored.first_used_at === usedFrom
+  )
+    verdict.proven.push(`${file} is a policy that the ledger recorded`);
+  else verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
 }

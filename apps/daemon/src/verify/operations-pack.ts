@@ -1,4 +1,4 @@
-import { createDayHasher, type HashedDay, readSeal, type Seal } from '@keywarden/core/ledger';
+import { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Judge, judgeReceipt, type Verdict } from './verdict.ts';
@@ -8,6 +8,7 @@ const manifestSchema = z.object({
   kind: z.literal('sealed-operations'),
   from: z.iso.date(),
   to: z.iso.date(),
+  retention: filePart,
   projects: z.array(z.object({ project: z.string(), seals: filePart, operations: filePart })),
 });
 type Part = z.output<typeof manifestSchema>['projects'][number];
@@ -22,16 +23,29 @@ export async function verifyOperations(archive: Archive, manifest: unknown, judg
   const read = manifestSchema.safeParse(manifest);
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   if (!read.success) return { ...verdict, wrong: ['its manifest.json has an unknown form'] };
-  const { from, to, projects } = read.data;
+  const { from, to, projects, retention } = read.data;
+  const dropped = new Set<string>();
+  await archive.eachLine(retention.file, (line) => {
+    const month = droppedMonthOf(line, judge);
+    if (month === null) verdict.wrong.push(`a line of ${retention.file} proves no month that retention has dropped`);
+    else dropped.add(month);
+  });
   if (projects.length === 0) verdict.unproven.push('it has no project');
-  for (const part of projects) await verifyProject(archive, { part, from, to, judge, verdict });
+  for (const part of projects) await verifyProject(archive, { part, from, to, dropped, judge, verdict });
   return verdict;
 }
 
-async function verifyProject(
-  archive: Archive,
-  { part, from, to, judge, verdict }: { part: Part; from: string; to: string; judge: Judge; verdict: Verdict },
-): Promise<void> {
+interface Asked {
+  part: Part;
+  from: string;
+  to: string;
+  /** The months that retention has dropped. */
+  dropped: Set<string>;
+  judge: Judge;
+  verdict: Verdict;
+}
+
+async function verifyProject(archive: Archive, { part, from, to, dropped, judge, verdict }: Asked): Promise<void> {
   const { project } = part;
   const fail = (why: string) => void verdict.wrong.push(`${project}: ${why}`);
   const seals = new Map<string, Seal>();
@@ -49,12 +63,15 @@ async function verifyProject(
   if (days === null) return;
   let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
+  const gone: string[] = [];
   for (let at = Date.parse(from); at < Date.parse(to); at += dayMs) {
     const day = new Date(at).toISOString().slice(0, 10);
     const seal = seals.get(day);
     const found = days.get(day) ?? { operations: 0, root: emptyRoot };
     days.delete(day);
     if (seal === undefined) unsealed.push(day);
+    else if (found.operations === 0 && seal.operations > 0 && dropped.has(day.slice(0, 'YYYY-MM'.length)))
+      gone.push(day);
     else if (seal.root !== found.root || seal.operations !== found.operations)
       fail(`its ${found.operations} operations of ${day} are not the ${seal.operations} that were sealed`);
     else {
@@ -68,6 +85,8 @@ async function verifyProject(
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
   for (const days of inRanges(unsealed)) verdict.unproven.push(`${project}: ${days} has no seal`);
+  for (const days of inRanges(gone))
+    verdict.unproven.push(`${project}: retention has dropped the operations of ${days}`);
   verdict.proven.push(`${project}: ${operations} operations of ${proven} days are exactly those that were archived`);
 }
 
@@ -79,6 +98,12 @@ function sealOf(line: string, judge: Judge): Seal | string {
   const seal = readSeal(proven);
   if (seal === null) return `a receipt is of ${proven.type}, not of a seal`;
   return Date.parse(seal.sealedAt) < Date.parse(seal.day) + dayMs ? `${seal.day} was sealed before it ended` : seal;
+}
+
+function droppedMonthOf(line: string, judge: Judge): string | null {
+  const receipt = readLine(line);
+  const proven = receipt === null ? 'it is no receipt' : judgeReceipt(receipt, judge);
+  return typeof proven === 'string' ? null : readDroppedMonth(proven);
 }
 
 const lineSchema = z.strictObject({ receipt: z.string() });

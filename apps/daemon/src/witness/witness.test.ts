@@ -1,4 +1,5 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve } from '@hono/node-server';
@@ -88,7 +89,7 @@ test('a witness cosigns each checkpoint that continues the last one, and receipt
     await growLedger(place);
     expect(await askWitnesses(place, signal)).toEqual([]);
   }
-  const tree = await readSignedTree(place.store.db, { isCosigned: true });
+  const tree = await readSignedTree(place.store.db, { cosigned: 'any' });
   if (tree === null) throw new Error('no tree');
   const events = await readPlacedEvents(place.store.db, { subjects: ['pause/1'], size: tree.size });
   const [receipt = ''] = await makeReceipts(place.store.db, events, tree);
@@ -190,6 +191,26 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
   for (const name of readdirSync(witnessFolder)) writeFileSync(join(witnessFolder, name), 'damaged');
   const damaged = await fetch(`${again}/add-checkpoint`, { method: 'POST', body: `old 0\n\n${noteOf(5)}` });
   expect(damaged.status).toBe(503);
+});
+
+test('an endless answer of a witness, and a cosignature of another time, are refused', async () => {
+  const place = await logOf(await startWitness());
+  await growLedger(place);
+  const late = { ...place, now: () => now() + 2 * 3_600_000 };
+  expect(await askWitnesses(late, signal)).toEqual([expect.stringContaining('no valid cosignature of this hour')]);
+  const endless = createServer((_request, response) => {
+    response.on('drain', () => response.write('x'.repeat(100_000)));
+    response.write('x'.repeat(100_000));
+  });
+  await new Promise<void>((resolve) => {
+    endless.listen(0, '127.0.0.1', resolve);
+  });
+  const address = endless.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const asked = await askWitnesses(await logOf(`http://127.0.0.1:${port}`), signal);
+  endless.closeAllConnections();
+  endless.close();
+  expect(asked).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
 });
 
 test('a witness that does not answer is named, and a wrong setting is refused', async () => {

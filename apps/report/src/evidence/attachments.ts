@@ -137,7 +137,7 @@ export async function* attachReceipts(
   zip: Zip,
   fileName: string,
 ): AsyncGenerator<Uint8Array, Attachments> {
-  const tree = await readSignedTree(snapshot, { isCosigned: true });
+  const tree = await readSignedTree(snapshot, { cosigned: 'recent' });
   if (tree === null) return [];
   const batches = async function* () {
     for (let after = -1; ; ) {

@@ -1,6 +1,7 @@
 import {
   makeReceipts,
   operationList,
+  readDropEvents,
   readSealEvents,
   readSignedTree,
   type SealedProject,
@@ -23,9 +24,9 @@ export interface SealedRequest {
   fileName: string;
 }
 
-/** Returns the newest checkpoint, preferably one that a witness cosigned. Throws a Problem (409) before the first. */
+/** Returns the newest checkpoint, preferably one that a witness cosigned in the last hour. Throws a Problem (409) before the first. */
 async function requireTree(snapshot: Snapshot): Promise<SignedTree> {
-  const tree = await readSignedTree(snapshot, { isCosigned: true });
+  const tree = await readSignedTree(snapshot, { cosigned: 'recent' });
   if (tree === null)
     throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
   return tree;
@@ -45,6 +46,8 @@ export async function* writeSealedOperations(
   const zip = createZip(madeAt);
   const files: object[] = [];
   let records = 0;
+  const drops = await readDropEvents(snapshot, { from, to, size: tree.size });
+  const retention = yield* writeReceipts(zip, 'retention.ndjson', oneBatch(await makeReceipts(snapshot, drops, tree)));
   for (const [index, { number, name }] of projects.entries()) {
     const place = String(index + 1).padStart(5, '0');
     const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, { number, from, to, tree }));
@@ -64,6 +67,7 @@ export async function* writeSealedOperations(
     made_by: madeBy,
     from,
     to,
+    retention,
     projects: files,
   };
   const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
@@ -71,6 +75,10 @@ export async function* writeSealedOperations(
   yield zip.take();
   zip.end();
   return { last: zip.take(), records, sha256 };
+}
+
+async function* oneBatch(receipts: string[]): AsyncGenerator<string[]> {
+  yield await Promise.resolve(receipts);
 }
 
 async function* receiptsOf(

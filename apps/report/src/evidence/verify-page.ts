@@ -11,7 +11,7 @@ On any machine, without the database and without a network:
 It prints what is proven and what is not. It exits with 0 if everything is proven, with 1 if something contradicts the ledger, and with 3 if something is
 not proven.
 
-docs/verify/verify.go in Keywarden's source does the same with Go's own packages and has no code of Keywarden:
+docs/verify/verify.go in Keywarden's source checks the receipts, and operations with their seals, with Go's own packages and has no code of Keywarden:
 
     go run verify.go 'PUBLIC KEY' ${name}
 

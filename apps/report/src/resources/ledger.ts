@@ -84,14 +84,14 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
     async ({ c, params: { event } }) => {
       await requireItem(db, ledgerEventList({ number: event }), missing);
       // One that a witness cosigned proves more, but the newest event may not be in it yet.
-      const receipt = (await receiptOf(event, { isCosigned: true })) ?? (await receiptOf(event));
+      const receipt = (await receiptOf(event, { cosigned: 'any' })) ?? (await receiptOf(event));
       if (receipt === undefined)
         throw conflict('The event is not in the signed tree yet; the daemon with its key adds it within a minute.');
       const headers = { 'content-disposition': `attachment; filename="keywarden-event-${event}.tlog-proof"` };
       return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
     },
   );
-  const receiptOf = async (event: string, options: { isCosigned?: boolean } = {}) => {
+  const receiptOf = async (event: string, options: { cosigned?: 'any' } = {}) => {
     const tree = await readSignedTree(db, options);
     if (tree === null) return undefined;
     const events = await readPlacedEvents(db, { numbers: [event], size: tree.size });
@@ -100,7 +100,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
   pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
     const event = readParameter(c, 'event', eventNumber);
     const found = await requireItem(db, ledgerEventList({ number: event }), missing);
-    const receipt = (await receiptOf(event, { isCosigned: true })) ?? (await receiptOf(event));
+    const receipt = (await receiptOf(event, { cosigned: 'any' })) ?? (await receiptOf(event));
     const keys = (await readLedgerKeys(db)).flatMap((text) => parseVerifier(text) ?? []);
     const proven = receipt === undefined ? 'it waits for the daemon with the key' : verifyReceipt(receipt, keys);
     const isProven = typeof proven !== 'string';

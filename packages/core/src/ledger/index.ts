@@ -27,7 +27,7 @@ export {
 } from './note.ts';
 export { hashOperation, readMembers, sealedColumns } from './operations.ts';
 export { type EventContent, formatReceipt, type ProvenEvent, type ReceiptExtra, verifyReceipt } from './receipt.ts';
-export { createDayHasher, type HashedDay, readSeal, type Seal } from './seal.ts';
+export { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from './seal.ts';
 export {
   edgeOf,
   growTree,

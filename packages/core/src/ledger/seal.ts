@@ -39,6 +39,14 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   }
 }
 
+const dropSchema = z.object({ month: z.string().regex(/^\d{4}-\d\d-01$/), dropped_at: z.string() });
+
+/** Reads a month, such as `2026-05`, that retention has dropped; null for any other event. */
+export function readDroppedMonth({ type, content }: Pick<ProvenEvent, 'type' | 'content'>): string | null {
+  const read = dropSchema.safeParse(content);
+  return type === 'retention.dropped' && read.success ? read.data.month.slice(0, 'YYYY-MM'.length) : null;
+}
+
 /** A day of an export: how many operations it has, and their root in hexadecimal digits. */
 export interface HashedDay {
   operations: number;

@@ -111,4 +111,25 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   });
   const theirs = runOffline(goVerifier, [fixture.ledger.publicKey, ...files]);
   expect(theirs.stdout.match(/: proven: /g)).toHaveLength(files.length);
+  const whole = go(file);
+  expect([whole.status, whole.stdout]).toEqual([3, expect.stringContaining(`proven: its ${files.length} receipts`)]);
+  const [first = ''] = lines;
+  const altered = { ...unpack(bytes), 'ledger/receipts.ndjson': first.replace(/index (\d)/, 'index 1$1') };
+  writeFileSync(file, pack(altered));
+  expect(go(file).status).toBe(1);
+}, 300_000);
+
+test('a month that retention has dropped is not proven, and contradicts nothing, by keywarden and by Go', async () => {
+  const { store, daemon, ledger } = fixture;
+  await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+  await store.sql`
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2026-01-01', now() - interval '2 days', 0, 0)`;
+  await daemon.sql`select keywarden.drop_operation_month('2026-01-01', 'a test')`;
+  await ledger.sign();
+  const file = join(folder, 'dropped.zip');
+  const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
+  writeFileSync(file, bytes);
+  expect([keywarden(file).status, go(file).status]).toEqual([3, 3]);
+  writeFileSync(file, pack({ ...unpack(bytes), 'retention.ndjson': '' }));
+  expect([keywarden(file).status, go(file).status]).toEqual([1, 1]);
 }, 300_000);

@@ -12,7 +12,7 @@ import {
   signNote,
   unpackEntries,
 } from '@keywarden/core/ledger';
-import { saveOperationPage } from '@keywarden/db/daemon';
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
@@ -43,10 +43,22 @@ beforeAll(async () => {
   });
   await store.sql`
     insert into keywarden.incident (kind, scope, detail, opened_at) values ('breaker', 'organization:acme', '{"why": "a test"}', '2026-05-10')`;
-  await store.sql`insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('kept', 'ada', '2026-05-02', '2027-01-01')`;
+  await store.sql`
+    with granted as (insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('kept', 'ada', '2026-05-02', '2027-01-01') returning number)
+    insert into keywarden.exemption_key (exemption_number, key_number) select g.number, k.number from granted g, keywarden.credential k where k.id in ('12', '13')`;
+  const post = async (path: string, body?: object) => {
+    const answer = await fixture.ask(path, { as: 'operator', method: 'POST', body });
+    if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    return answer.body;
+  };
+  const { id } = await post('/v1/reviews', { title: 'signed', keys: { organization_id: 'acme' } });
+  const keys = [fixture.keys['12'], fixture.keys['9007199254740993']];
+  await post(`/v1/reviews/${String(id)}/decisions`, { keys, decision: 'keep', reason: 'in use' });
+  await post(`/v1/reviews/${String(id)}/signature`);
   await ledger.sign();
   operations = unpack(await download(fixture, `/v1/exports/sealed-operations?${period}`));
-  evidence = unpack(await download(fixture, '/v1/evidence?from=2026-05-01&to=2026-05-31'));
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  evidence = unpack(await download(fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
 });
 afterAll(async () => {
   await fixture.close();
@@ -212,15 +224,23 @@ test('an archive of evidence proves what the ledger has, and says what it does n
   expect(rank).toBe(1);
   expect(words).toMatch(/\d+ governance events are in the ledger/);
   expect(words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
-  expect(words).toContain('coverage/operations.ndjson: the ledger does not have what it is computed from');
+  for (const of of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])
+    expect(words).toMatch(new RegExp(`-${of}\\.ndjson: [1-9]\\d* rows are what the ledger recorded`));
+  expect(words).toContain('reviews/1.json is what was signed');
+  expect(words).toMatch(/policies\/[^"]+ is a policy that the ledger recorded/);
+  expect(words).toMatch(/does not have what these are computed from: [^"]+coverage\/operations\.ndjson/);
+  expect(words).toMatch(/does not have the fields [^"]*reasons: [^"]+-revocations\.ndjson/);
+  expect(words).not.toContain('have no receipt');
 });
 
-/** Edits a file of an evidence archive, and its hash in the manifest, as somebody who forges it does. */
+/** Edits a file of an evidence archive, each copy of it, and its hash in the manifest, as somebody who forges it does. */
 const forge = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
-  const edited = change(files, name, edit);
-  const found = Object.keys(files).find((each) => name.test(each)) ?? '';
-  const hash = (text = '') => createHash('sha256').update(text).digest('hex');
-  return change(edited, /manifest/, (text) => text.replaceAll(hash(files[found]), hash(edited[found])));
+  const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
+  const edited = edit(text);
+  if (edited === text) throw new Error(`${found} did not change`);
+  const hash = (of: string) => createHash('sha256').update(of).digest('hex');
+  const forged = Object.entries(files).map(([each, of]) => [each, of === text ? edited : of]);
+  return change(Object.fromEntries(forged) as Files, /manifest/, (of) => of.replaceAll(hash(text), hash(edited)));
 };
 test.each<[string, (files: Files) => Files]>([
   ['a file is altered', (files) => change(files, /-incidents\.ndjson$/, (text) => text.replace('breaker', 'orphan'))],
@@ -235,6 +255,50 @@ test.each<[string, (files: Files) => Files]>([
     forge(/-incidents\.ndjson$/, (text) => text.replace(/"opened_at" ?: ?"20\d\d/, '"opened_at":"2020')),
   ],
   [
+    'a revocation is of another key',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"id" ?: ?"13"/, '"id":"12"')),
+  ],
+  [
+    'a revocation was approved by somebody else',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"approved_by" ?: ?"ada"/, '"approved_by":"eve"')),
+  ],
+  [
+    'a revocation hides its outcome',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"outcome" ?: ?"failed"/, '"outcome":"open"')),
+  ],
+  [
+    'an exemption covers fewer keys',
+    forge(/-exemptions\.ndjson$/, (text) => text.replace(/,\s*\{[^{}]*"id" ?: ?"13"[^{}]*\}/, '')),
+  ],
+  ['an exemption has another reason', forge(/-exemptions\.ndjson$/, (text) => text.replace('"kept"', '"harmless"'))],
+  ['an approval is by somebody else', forge(/-decisions\.ndjson$/, (text) => text.replace('"ada"', '"eve"'))],
+  [
+    'an approval is shown as a rejection',
+    forge(/-decisions\.ndjson$/, (text) => text.replace('"approved"', '"denied"')),
+  ],
+  ['a decision of a review is altered', forge(/-reviewed_keys\.ndjson$/, (text) => text.replace('"keep"', '"revoke"'))],
+  [
+    'the document of a signed review is altered',
+    forge(/^reviews\/1\.json$/, (text) => text.replace('in use', 'unused')),
+  ],
+  ['a policy is altered', forge(/^policies\//, (text) => text.replace('never-used', 'always-used'))],
+  ...['revocations', 'exemptions', 'decisions', 'incidents', 'reviewed_keys'].map(
+    (of): [string, (files: Files) => Files] => [
+      `a row of ${of} is deleted`,
+      forge(
+        new RegExp(`-${of}\\.ndjson$`),
+        editLines((lines) => lines.slice(1)),
+      ),
+    ],
+  ),
+  [
+    'a row is there twice',
+    forge(
+      /-incidents\.ndjson$/,
+      editLines((lines) => [...lines, ...lines.slice(-1)]),
+    ),
+  ],
+  [
     'a receipt is altered, and its hash too',
     forge(/receipts\.ndjson$/, (text) => text.replace(/index (\d)/, 'index 1$1')),
   ],
@@ -247,6 +311,23 @@ test.each<[string, (files: Files) => Files]>([
   ],
 ])('archive of evidence: if %s, keywarden verify refuses it', async (_what, edit) => {
   expect((await verify(edit(evidence))).rank).toBe(2);
+});
+
+test('a state for which there is no receipt is not proven', async () => {
+  const moved = forge(/-rotations\.ndjson$/, (text) => text.replace(/"state" ?: ?"\w+"/, '"state":"done"'))(evidence);
+  const { rank, words } = await verify(moved);
+  expect(rank).toBe(1);
+  expect(words).toMatch(/-rotations\.ndjson: 1 rows have no receipt/);
+});
+
+test('a witness that has ended long ago holds nothing back', async () => {
+  const { sql } = fixture.store;
+  await sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours' where size = (select min(size) from keywarden.ledger_checkpoint)`;
+  await sql`
+    insert into keywarden.ledger_cosignature (size, witness, lines) select min(size), 'ended', ${'\u2014 ended AAAA\n'} from keywarden.ledger_checkpoint`;
+  const { rank } = await verify(unpack(await download(fixture, `/v1/exports/sealed-operations?${period}`)));
+  await sql`delete from keywarden.ledger_cosignature`;
+  expect(rank).toBe(0);
 });
 
 test('the whole ledger, as its routes serve it, is proven; and each change of it is refused', async () => {
@@ -315,4 +396,43 @@ test('a token below auditor, one of some organizations, and none read no tile; t
   expect((await verifyBytes(folder, receipt.text, fixture.ledger.publicKey)).words).toContain(
     '"type":"incident.opened"',
   );
+});
+
+test('a day that changed since its seal, and a month that retention dropped, are not proven, and contradict nothing', async () => {
+  const { store, daemon, ledger } = fixture;
+  const path = '/v1/exports/sealed-operations?from=2025-03-01&to=2025-03-03&project_id=late-lake';
+  await makeOperationPartitions(daemon.sql, ['2025-03']);
+  const [project] = await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at, walked_at)
+    select number, 'late-lake', 'acme', 'p', '2025-03-01', now(), now(), '2025-03-05', '2025-03-05' from keywarden.control_plane returning number`;
+  const running = makeWireOperation(1, { createdAt: '2025-03-02T00:00:00Z', status: 'running' });
+  const proof = { from: '2025-03-01T00:00:00Z', isFromIncluded: true, below: '2025-03-05T00:00:00Z' };
+  const save = async (operation: typeof running) => {
+    await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [operation], proof });
+  };
+  await save(running);
+  await ledger.sign();
+  expect((await verify(unpack(await download(fixture, path)))).words).toContain('1 operations of 3 days are exactly');
+  await save({ ...running, status: 'finished', updatedAt: '2026-05-02T00:00:00Z' });
+  const changed = await verify(unpack(await download(fixture, path)));
+  expect([changed.rank, changed.words]).toEqual([1, expect.stringContaining('2025-03-02 has no seal')]);
+
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour'`;
+  await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+  await store.sql`
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-03-01', now() - interval '2 days', 0, 0)`;
+  await ledger.sign();
+  const whole = unpack(await download(fixture, path));
+  await daemon.sql`select keywarden.drop_operation_month('2025-03-01', 'a test')`;
+  await ledger.sign();
+  const cut = unpack(await download(fixture, path));
+  const dropped = await verify(cut);
+  expect([dropped.rank, dropped.words]).toEqual([
+    1,
+    expect.stringContaining('retention has dropped the operations of 2025-03-02'),
+  ]);
+  // Without the receipt of the drop, the operations were cut.
+  expect((await verify({ ...cut, 'retention.ndjson': '' })).rank).toBe(2);
+  expect((await verify({ ...whole, 'operations/00001.ndjson': '' })).rank).toBe(2);
+  expect((await verify({ ...cut, 'retention.ndjson': cut['seals/00001.ndjson'] ?? '' })).rank).toBe(2);
 });

@@ -1663,6 +1663,9 @@ export interface components {
                 id: string;
                 name: string;
                 organization_id: string | null;
+                scope: string;
+                /** @description Its address */
+                control_plane: string;
             }[];
         };
         NewExemption: {
