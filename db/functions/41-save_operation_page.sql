@@ -11,6 +11,7 @@ declare
   terminal constant text[] := '{finished,cancelled,skipped}';
   replacements int;
   touched datemultirange := '{}';
+  present timestamptz := now();
   had tstzmultirange;
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
@@ -97,8 +98,8 @@ begin
     insert into operation_coverage as c values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
   end if;
-  -- The ledger seals the changed days again. A day that it has not sealed yet needs no mark.
-  update operation_sealing s set changed = s.changed + touched * datemultirange(daterange(null, s.sealed_to)), changed_at = now()
+  -- The ledger seals the changed days again, some minutes after the first change. A day that it has not sealed yet needs no mark.
+  update operation_sealing s set changed = s.changed + touched * datemultirange(daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, present)
   where s.project_number = project and s.sealed_to > lower(touched);
   if began is null then
     return;

@@ -1,5 +1,6 @@
--- Returns the rows that differ from the ledger. altered: the row is not what its newest event says. removed: the row of an event is gone. added: a row has
--- no event. Personal data counts as long as its salt is there; once the salt is deleted, the data may be erased.
+-- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
+-- changes. removed: the row of an event is gone. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
+-- its salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -7,27 +8,34 @@ declare
 begin
   for k in select * from keywarden.ledger_kinds() loop
     return query execute format('
-      with newest as (
-        select distinct on (e.subject) e.subject, e.content, e.leaf, s.salt from keywarden.ledger_event e
-          left join keywarden.ledger_salt s on s.event_number = e.number
-        where e.type = %1$L order by e.subject, e.number desc
+      with events as (
+        select e.subject, e.content, e.leaf, s.salt, e.number = max(e.number) over w as is_newest, count(*) over w as events
+        from keywarden.ledger_event e left join keywarden.ledger_salt s on s.event_number = e.number
+        where e.type = %1$L window w as (partition by e.subject)
       ), present as (
         select %6$L || %4$s as subject, r as record, %5$s as is_due from keywarden.%3$I r
       )
-      select %1$L, c.subject, c.fault from (
+      select distinct %1$L, c.subject, c.fault from (
         select subject, case
-          when p.subject is null then case when n.content <> ''{"deleted":"true"}'' then ''removed'' end
-          when n.subject is null then case when p.is_due then ''added'' end
-          when n.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(n.content, ''UTF8'')), ''hex'') then ''altered''
-          when n.salt is not null or %7$L = ''{}'' then case when (keywarden.%2$I(p.record, n.salt))[4] is distinct from n.content then ''altered'' end
-          when ((keywarden.%2$I(p.record, ''''))[4])::jsonb - %7$L::text[] is distinct from n.content::jsonb - %7$L::text[] then ''altered''
+          when p.subject is null then case when e.is_newest and e.content <> ''{"deleted":"true"}'' then ''removed'' end
+          when e.subject is null then case when p.is_due then ''added'' end
+          when e.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(e.content, ''UTF8'')), ''hex'') then ''altered''
+          when e.events > 1 and %8$L = ''{}'' then ''repeated''
+          when e.is_newest and not p.is_due then case when e.content::jsonb ->> %9$L is not null then ''altered'' end
+          when e.salt is null and exists (select from unnest(%7$L::text[]) personal(name)
+            where to_jsonb(p.record) ->> personal.name !~ ''^[^[:alnum:]]*erased'') then ''altered''
+          when e.is_newest and (e.salt is not null or %7$L = ''{}'') then
+            case when (keywarden.%2$I(p.record, e.salt))[4] is distinct from e.content then ''altered'' end
+          when e.content <> ''{"deleted":"true"}'' then
+            case when ((keywarden.%2$I(p.record, coalesce(e.salt, '''')))[4])::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
-        from newest n full join present p using (subject)) c
+        from events e full join present p using (subject) cross join lateral (select
+          case when e.is_newest then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
       case when k.ends is null then 'true' else format('r.%I is not null', k.ends) end,
-      k.relation || '/', k.personal);
+      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed);
   end loop;
 end
 $$;

@@ -28,6 +28,7 @@ grant select (number, token_number, created_at, last_seen_at, expires_at, addres
 -- The sequencer places events in the tree. It can neither make nor change one.
 grant insert, update on keywarden.ledger_tile to keywarden_daemon;
 grant insert on keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.operation_seal to keywarden_daemon;
+grant update (lines) on keywarden.ledger_cosignature to keywarden_daemon;
 grant insert, update on keywarden.operation_sealing to keywarden_daemon;
 grant execute on function keywarden.place_events to keywarden_daemon;
 grant insert on keywarden.ledger_key to keywarden_daemon;

@@ -45,6 +45,7 @@ export {
   listLedgerKeys,
   noteLedgerKeys,
   readNewestCheckpoint,
+  readNewestCosignature,
   readOldestWaiting,
   type StoredCheckpoint,
   saveCosignature,

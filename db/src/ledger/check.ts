@@ -27,25 +27,60 @@ export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal 
     if (row !== undefined && note === null) return ['the newest checkpoint is no signed note'];
     const fault = note === null ? null : await compareTree(tx, note, signal);
     if (fault !== null) return [fault];
+    const unlike = await findUnlikeWaiting(tx);
+    if (unlike !== null) return [unlike];
     const [outside] = await tx`
       select subject from keywarden.ledger_event where leaf_index >= ${note?.size ?? 0} order by leaf_index limit 1`;
     return outside === undefined ? null : [`the event of ${String(outside.subject)} has a place outside the tree`];
   });
 }
 
+/** Compares the events that wait with their entries, which will be in the tree. */
+async function findUnlikeWaiting(tx: Tx): Promise<string | null> {
+  const events = tx`
+    select type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event where leaf_index is null order by number`.cursor(
+    tilesAtOnce * 256,
+  );
+  for await (const rows of events) for (const row of rows) if (!isEntryOf(row)) return unlike(row);
+  return null;
+}
+
+const recorded = (tx: Tx) => tx`(to_json(recorded_at at time zone 'UTC') #>> '{}') || 'Z'`;
+
+/** Returns whether the entry of the log is that of the event's columns. */
+function isEntryOf({ type, subject, leaf, content, recorded: at }: Record<string, unknown>): boolean {
+  const entry = parseEntry(String(leaf));
+  return (
+    entry?.type === type &&
+    entry?.subject === subject &&
+    entry?.recorded === at &&
+    entry?.content === sha256(String(content))
+  );
+}
+
+function parseEntry(leaf: string): Record<string, unknown> | null {
+  try {
+    return JSON.parse(leaf) as Record<string, unknown>;
+  } catch {
+    // It was changed.
+    return null;
+  }
+}
+
+const unlike = ({ subject }: Record<string, unknown>) => `the event of ${String(subject)} is not what its entry says`;
+
 async function compareTree(tx: Tx, { size, root }: Checkpoint, signal: AbortSignal): Promise<string | null> {
   let edge: Tile[] = [];
   let at = 0;
   const events = tx`
-    select leaf_index, leaf, content, subject from keywarden.ledger_event where leaf_index < ${size} order by leaf_index`.cursor(
+    select leaf_index, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event where leaf_index < ${size} order by leaf_index`.cursor(
     tilesAtOnce * 256,
   );
   for await (const rows of events) {
     signal.throwIfAborted();
-    for (const [offset, { leaf_index: index, leaf, content, subject }] of rows.entries()) {
-      if (Number(index) !== at + offset) return `the event at place ${at + offset} of the tree is missing`;
-      if (!String(leaf).includes(`"content":"${sha256(String(content))}"`))
-        return `the content of the event of ${String(subject)} is not the one that its leaf has`;
+    for (const [offset, row] of rows.entries()) {
+      if (Number(row.leaf_index) !== at + offset) return `the event at place ${at + offset} of the tree is missing`;
+      if (!isEntryOf(row)) return unlike(row);
     }
     const changed = growTree(
       at,

@@ -1,4 +1,4 @@
-import { asc, desc, gt, isNull, sql } from 'drizzle-orm';
+import { asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
 import { ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
@@ -83,6 +83,21 @@ export async function listCosigned(db: Db): Promise<Map<string, number>> {
   return new Map(rows.map((row) => [row.witness, Number(row.size)]));
 }
 
+/** Returns the newest checkpoint for which there are signature lines of a witness; null if there is none. Nothing says that they are valid. */
+export async function readNewestCosignature(
+  db: Db,
+  witness: string,
+): Promise<{ size: number; note: string; lines: string } | null> {
+  const [row] = await db
+    .select({ size: ledgerCosignature.size, note: ledgerCheckpoint.note, lines: ledgerCosignature.lines })
+    .from(ledgerCosignature)
+    .innerJoin(ledgerCheckpoint, eq(ledgerCheckpoint.size, ledgerCosignature.size))
+    .where(eq(ledgerCosignature.witness, witness))
+    .orderBy(desc(ledgerCosignature.size))
+    .limit(1);
+  return row === undefined ? null : { ...row, size: Number(row.size) };
+}
+
 /** Stores a witness's signature lines on a checkpoint. */
 export async function saveCosignature(
   db: Db,
@@ -91,5 +106,5 @@ export async function saveCosignature(
   await db
     .insert(ledgerCosignature)
     .values({ size: String(size), witness, lines })
-    .onConflictDoNothing();
+    .onConflictDoUpdate({ target: [ledgerCosignature.size, ledgerCosignature.witness], set: { lines } });
 }

@@ -161,9 +161,32 @@ test('the keys of an exemption and the items of a review belong to their events'
   expect(await faultsAfter(`update keywarden.review_item set findings = '[]'`)).toEqual(['review.opened altered']);
 });
 
+test('an event that is added to hide a change is found', async () => {
+  const again = (kind: string, relation: string) =>
+    `select keywarden.append_event('${kind}', keywarden.describe_${kind.replace('.', '_')}(r, 'abc'), 'abc') from keywarden.${relation} r`;
+  const change = `update keywarden.plan_approval set approved_by = 'mallory'`;
+  expect(await faultsAfter(change, again('plan.approved', 'plan_approval'))).toContain('plan.approved repeated');
+  // A kind of event that a row can have twice: only in the columns that change.
+  const kind = `update keywarden.incident set kind = 'orphan'`;
+  expect(await faultsAfter(kind, again('incident.opened', 'incident'))).toContain('incident.opened altered');
+  const name = `update keywarden.report_token set name = 'another'`;
+  expect(await faultsAfter(name, again('token.created', 'report_token'))).toContain('token.created altered');
+  // Before the newest event.
+  expect(
+    await faultsAfter(
+      `insert into keywarden.ledger_event (number, type, subject, leaf, content, recorded_at) overriding system value
+        select -number, type, subject, leaf, content, recorded_at from keywarden.ledger_event where type = 'plan.rejected'`,
+    ),
+  ).toContain('plan.rejected repeated');
+});
+
 test('personal data can be erased with its salt, and everything else is still proven', async () => {
-  const erase = 'delete from keywarden.ledger_salt';
+  const erase = `
+    delete from keywarden.ledger_salt where event_number in (select number from keywarden.ledger_event where type = 'plan.approved')`;
   expect(await faultsAfter(erase, `update keywarden.plan_approval set approved_by = 'erased'`)).toEqual([]);
+  expect(await faultsAfter(erase, `update keywarden.plan_approval set approved_by = 'mallory'`)).toContain(
+    'plan.approved altered',
+  );
   const alsoVia = `update keywarden.plan_approval set approved_by = 'erased', via = 'report'`;
   expect(await faultsAfter(erase, alsoVia)).toEqual(['plan.approved altered']);
   expect(await faultsAfter(`update keywarden.plan_approval set approved_by = 'another'`)).toEqual([
@@ -177,6 +200,8 @@ test('what the product changes in a governed row is an event, also when an end i
     // The same part of two plans, a month of an extended retention that is announced again, and a retention that is ended.
     await tx`update keywarden.plan set derived_from = null, held_count = held_count + 1`;
     await tx`update keywarden.operation_drop set dropped_at = null, dropped_by = null`;
+    expect(await faults()).toEqual([]);
+    await tx`update keywarden.operation_drop set operations = operations + 1`;
     expect(await faults()).toEqual([]);
     await tx`delete from keywarden.operation_drop`;
     await tx`delete from keywarden.operation_retention`;

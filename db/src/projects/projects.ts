@@ -2,6 +2,7 @@ import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { project } from '../schema/projects.ts';
+import { markReturnedProjects } from '../seals/returned.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
@@ -32,6 +33,7 @@ export async function saveProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
+    await markReturnedProjects(tx, { controlPlane, ids: rows.map(({ id }) => id) });
     await tx`
       insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
         updated_at, extra, first_seen_at, last_seen_at)

@@ -4,24 +4,35 @@ import { type DayRange, dayNumbered, startOf } from './days.ts';
 
 // What sealing and checking the seals read of a project.
 
-/** Makes pages of these projects wait until the transaction ends, so that none is between what is read and what is concluded from it. */
+/**
+ * Makes pages of these projects wait until the transaction ends, so that none is between what is read and what is concluded from it. Retention drops no month
+ * meanwhile.
+ */
 export async function holdPages(tx: Tx, numbers: string[]): Promise<void> {
   await tx`
     select pg_advisory_xact_lock(hashtextextended('operations of project ' || n, 2)) from (
       select n from unnest(${numbers}::bigint[]) n order by n offset 0) ordered`;
+  await tx`lock table keywarden.operation in access share mode`;
 }
 
-/** Returns until when each project is sealed, and the days that changed since. Projects that were never sealed are absent. */
-export async function readStates(
-  tx: Tx,
-  numbers: string[],
-): Promise<Map<string, { sealedTo: string; changed: DayRange[] }>> {
+/** Until when a project is sealed. */
+export interface SealingState {
+  sealedTo: string;
+  /** The days that changed since. */
+  changed: DayRange[];
+  /** Whether the oldest of these changes is less than a day old. */
+  isRecent: boolean;
+}
+
+/** Returns the state of each project. Projects that were never sealed are absent. */
+export async function readStates(tx: Tx, numbers: string[]): Promise<Map<string, SealingState>> {
   const rows = await tx`
-    select project_number::text as number, sealed_to::text, changed::text from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
+    select project_number::text as number, sealed_to::text, changed::text, changed_at > now() - interval '1 day' and changed_at <= now() as is_recent
+    from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
   return new Map(
-    rows.map(({ number, sealed_to: sealedTo, changed }) => [
+    rows.map(({ number, sealed_to: sealedTo, changed, is_recent: isRecent }) => [
       String(number),
-      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)) },
+      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)), isRecent: isRecent === true },
     ]),
   );
 }
@@ -31,14 +42,15 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
-/**
- * Returns the months, such as `2026-05`, that retention has dropped. Read after the operations: a month that was dropped before they were read is in it.
- */
-export async function readDroppedMonths(tx: Tx): Promise<Set<string>> {
-  const rows =
-    await tx`select to_char(month, 'YYYY-MM') as month from keywarden.operation_drop where dropped_at is not null`;
-  return new Set(rows.map(({ month }) => String(month)));
+/** Returns which of these months, such as `2026-05`, retention has ever dropped. Rows may have come back since. */
+export async function readDroppedMonths(tx: Tx, months: string[]): Promise<Set<string>> {
+  const rows = await tx`
+    select distinct subject from keywarden.ledger_event
+    where type = 'retention.dropped' and subject = any(${months.map((month) => `operation_drop/${month}-01`)})`;
+  return new Set(rows.map(({ subject }) => String(subject).slice('operation_drop/'.length, -'-01'.length)));
 }
+
+export const monthOf = (day: string) => day.slice(0, 'YYYY-MM'.length);
 
 /** What a seal says about its day. */
 export interface Sealable {
@@ -77,7 +89,7 @@ const columns = Object.keys(sealedColumns).join(', ');
 
 /**
  * Returns the root of each day of a project that has operations, computed from the rows of one month. The rows come as one value, each its day and its hash,
- * in the order of the index: Postgres sorts nothing. That holds 29 million operations of a month.
+ * in the order of the index: Postgres sorts nothing. That holds seven million operations of a project in a month; with more, it throws an error.
  */
 export async function hashDays(
   tx: Tx,

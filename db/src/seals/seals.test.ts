@@ -3,7 +3,7 @@ import { until } from '@keywarden/testkit';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
+import { makeOperationPartitions, saveOperationPage, saveProjects } from '../daemon.ts';
 import { readPage } from '../list.ts';
 import { operationList } from '../operations/list.ts';
 import type { Store } from '../store.ts';
@@ -289,3 +289,57 @@ test.each([
     expect(await faults((month) => month === '2026-06')).toEqual([]);
   },
 );
+
+test('sealing hides nothing: a day that lost operations is not sealed again, and a state that is removed makes no second chain', async () => {
+  const project = await makeWalked(6);
+  const operations = [makeWireOperation(noon(2) + 30), makeWireOperation(noon(2) + 31)];
+  await saveOperationPage(daemon.sql, { project, operations, proof: proofOf(1, 6) });
+  await seal();
+  const before = await sealsOf(project);
+  const faults = async () =>
+    (await checkSeals(daemon.sql, { signal: new AbortController().signal })).filter((each) => each.project === project);
+  const lose = 'delete from keywarden.operation where project_number = PROJECT and id::text like $1';
+  await store.sql.unsafe(lose.replace('PROJECT', project), [`%${String(noon(2) + 31)}`]);
+  const mark = async (changedAt: string) =>
+    await store.sql.unsafe(
+      `insert into keywarden.operation_sealing (project_number, sealed_to, changed, changed_at) values (${project}, '2026-05-06', '{[2026-05-02,2026-05-03)}', ${changedAt})
+        on conflict (project_number) do update set changed = excluded.changed, changed_at = excluded.changed_at`,
+    );
+  await mark("now() - interval '1 hour'");
+  expect((await seal()).failures.map((each) => each.project)).toEqual([project]);
+  // The mark is recent: the comparison waits for a day.
+  expect(await faults()).toEqual([]);
+  for (const changedAt of ["now() - interval '2 days'", "'infinity'"]) {
+    await mark(changedAt);
+    expect(await faults()).toEqual([{ project, day: day(2) }]);
+  }
+  await store.sql`delete from keywarden.operation_sealing where project_number = ${project}`;
+  expect((await seal()).failures.map((each) => each.project)).toEqual([project]);
+  expect(await sealsOf(project)).toEqual(before);
+  expect(await faults()).toEqual([{ project, day: day(2) }]);
+  // Somebody's own seal of what is left, beside the chain.
+  await store.sql`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, 1, ${await rootOfDay(project, 2)}, covered, gaps, null from keywarden.operation_seal
+    where project_number = ${project} and day = ${day(2)}`;
+  expect(await faults()).toEqual([{ project, day: day(2) }]);
+});
+
+test('a project that is back after a day of absence has that day sealed again', async () => {
+  const project = await makeWalked(20);
+  const [{ id } = {}] = await store.sql`
+    update keywarden.project set missing_since = '2026-05-03T10:00:00Z' where number = ${project} returning id`;
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2))], proof: proofOf(2, 4) });
+  await seal();
+  expect((await sealsOf(project)).at(-1)).toMatchObject({ day: day(3), gaps: '[]' });
+  await store.sql`update keywarden.operation_coverage set known = '{[2026-05-02,2026-05-03T10:00:00Z)}' where project_number = ${project}`;
+  const place = { controlPlane, seenAt: at(21), organizationId: 'o', unavailableIds: [], isWhole: false };
+  const back = { id: String(id), name: 'p', createdAt: at(1), updatedAt: at(1), extra: null };
+  await saveProjects(daemon.sql, place, [
+    { ...back, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: undefined, deletedAt: undefined },
+  ]);
+  await waitQuiet();
+  await seal();
+  const [last] = (await sealsOf(project)).filter((each) => each.day === day(3) && each.replaces !== null);
+  expect(JSON.parse(last?.gaps ?? '')).toEqual([expect.objectContaining({ from: '2026-05-03T10:00:00Z', to: at(4) })]);
+});

@@ -3,13 +3,13 @@ import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { addDays, coverageOf, type DayRange, dayMs, dayOf, intoMonths } from './days.ts';
-import { hashDays, holdPages, readDroppedMonths, readNewestSeals, readStates, type Sealable } from './read.ts';
+import { hashDays, holdPages, monthOf, readDroppedMonths, readNewestSeals, readStates, type Sealable } from './read.ts';
 
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
 const settledMs = 3_600_000;
 /** A day that has gaps is sealed with them so long after its end. Until then, a walk may still fill them. */
 const patienceMs = 2 * dayMs;
-/** A sealed day that changed is sealed again when it has not changed for so long. */
+/** A sealed day that changed is sealed again so long after the first change. */
 const quiet = '10 minutes';
 
 /** What a pass did. */
@@ -91,7 +91,6 @@ interface Seal extends Sealable {
 async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
-  const droppedBefore = await readDroppedMonths(tx);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
   const seals: Seal[] = [];
@@ -104,19 +103,13 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
     let sealedTo = first;
     while (sealedTo < settledTo && isSealable(sealedTo)) sealedTo = addDays(sealedTo, 1);
     for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }])
-      for (const month of intoMonths(range))
-        seals.push(...(await sealRange(tx, { coverage, range: month, isFirst: state === undefined })));
+      for (const month of intoMonths(range)) seals.push(...(await sealRange(tx, { coverage, range: month })));
     await tx`
       insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
       on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
   }
-  const dropped = await readDroppedMonths(tx);
-  // Its operations may be gone, and its coverage not.
-  if (dropped.size !== droppedBefore.size) throw new Error('retention has dropped a month meanwhile');
-  // What was sealed stays.
-  const added = seals.filter(({ day, replaces }) => replaces === null || !dropped.has(day.slice(0, 'YYYY-MM'.length)));
-  await insertSeals(tx, added);
-  return added;
+  await insertSeals(tx, seals);
+  return seals;
 }
 
 /** Returns the first day with anything that the archive has or claims; null if there is none. */
@@ -128,21 +121,26 @@ async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage |
   return days.toSorted()[0] ?? null;
 }
 
-/** Returns seals of the days of a range that differ from their newest seal. */
-async function sealRange(
-  tx: Tx,
-  { coverage, range, isFirst }: { coverage: ListedCoverage; range: DayRange; isFirst: boolean },
-): Promise<Seal[]> {
+/**
+ * Returns seals of the days of a range within a month that differ from their newest seal. What was sealed of a month that retention has dropped stays. Throws
+ * an Error for a day with fewer operations than its seal: pages delete none.
+ */
+async function sealRange(tx: Tx, { coverage, range }: { coverage: ListedCoverage; range: DayRange }): Promise<Seal[]> {
   const { number: project } = coverage;
+  const month = monthOf(range.from);
+  const isDropped = (await readDroppedMonths(tx, [month])).has(month);
   const hashed = await hashDays(tx, project, range);
-  const newest = isFirst ? new Map<string, never>() : await readNewestSeals(tx, project, range);
+  const newest = await readNewestSeals(tx, project, range);
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
   for (let day = range.from; day < range.to; day = addDays(day, 1)) {
+    const before = newest.get(day);
+    if (isDropped && before !== undefined) continue;
     const { covered, gaps } = coverageOf(coverage, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };
-    const before = newest.get(day);
+    if (before !== undefined && operations < before.operations)
+      throw new Error(`${day} has ${operations} operations, and ${before.operations} were sealed`);
     if (before === undefined || !isSame(before, seal))
       seals.push({ ...seal, project, name, day, replaces: before?.number ?? null });
   }

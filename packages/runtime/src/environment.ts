@@ -10,6 +10,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -149,7 +150,13 @@ export function requireDataFolder(folder: string): void {
  * folder if needed.
  */
 export function writeDataFile(folder: string, name: string, text: string): void {
-  renameSync(writePartial(folder, name, text), join(folder, name));
+  const partial = writePartial(folder, name, text);
+  try {
+    renameSync(partial, join(folder, name));
+  } catch (error) {
+    unlinkSync(partial);
+    throw error;
+  }
   syncPath(folder);
 }
 
@@ -171,7 +178,13 @@ export function createDataFile(folder: string, name: string, text: string): bool
 function writePartial(folder: string, name: string, text: string): string {
   ensureDataFolder(folder);
   const partial = join(folder, `${name}.${randomUUID()}`);
-  writeFileSync(partial, `${text}\n`, { mode: 0o600, flush: true });
+  try {
+    writeFileSync(partial, `${text}\n`, { mode: 0o600, flush: true });
+  } catch (error) {
+    // A full disk: nothing of a secret stays in a file that nobody reads.
+    rmSync(partial, { force: true });
+    throw error;
+  }
   return partial;
 }
 

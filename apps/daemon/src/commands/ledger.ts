@@ -42,10 +42,13 @@ export async function ledgerCommand({
       requireDataFolder(environment.KEYWARDEN_DATA);
       if (rotateKey) addLedgerKey(environment);
       if (end) {
-        const ended = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null);
+        const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
+        const listed = await listLedgerKeys(store.db);
+        // An earlier run may have ended between the file and the store.
+        const ended = listed.filter(({ publicKey, endedAt }) => endedAt === null && publicKey !== kept);
         await endLedgerKeys(
           store.db,
-          ended.map(({ text }) => text),
+          ended.map(({ publicKey }) => publicKey),
         );
       }
       const grown = await growLedger(context, { createsKey: createKey });

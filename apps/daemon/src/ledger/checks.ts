@@ -6,6 +6,7 @@ import {
   listLedgerRowFaults,
   openIncident,
   readOldestWaiting,
+  sealDays,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { growLedger, type LedgerPlace, reasons, reportInconsistent } from './ledger.ts';
@@ -42,6 +43,8 @@ export async function checkLedger(
   { store, signal }: Pick<Context, 'store' | 'signal'>,
   { months }: { months?: (month: string) => boolean } = {},
 ): Promise<LedgerFaults> {
+  // What changed while no daemon ran is sealed first. A project that cannot be sealed shows in the comparison.
+  await sealDays(store.sql, { signal });
   const faults = [
     ...nameSome(
       'rows differ from their events',

@@ -52,18 +52,19 @@ export function addLedgerKey(place: SigningPlace): void {
 }
 
 /**
- * Removes all keys but the newest, and returns the public keys of the others. The former file stays beside it. Throws a UserError unless the newest key has
+ * Removes all keys but the newest, and returns the public key of that one. The former file stays beside it. Throws a UserError unless the newest key has
  * signed this checkpoint: the ledger would be lost.
  */
-export function endFormerKeys(place: SigningPlace, newestNote: string | null): Verifier[] {
+export function endFormerKeys(place: SigningPlace, newestNote: string | null): Verifier {
   const signers = requireFile(place);
   const [last] = signers.slice(-1);
   if (last === undefined || newestNote === null || openNote(newestNote, [last.verifier]) === null)
     throw usageError('The newest key has not signed the ledger yet; run keywarden ledger, then try again.');
   const text = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
-  writeDataFile(place.KEYWARDEN_DATA, `${fileName}.former`, text);
+  // A second run ends nothing more, and keeps the file of the first.
+  if (signers.length > 1) writeDataFile(place.KEYWARDEN_DATA, `${fileName}.former`, text);
   writeDataFile(place.KEYWARDEN_DATA, fileName, text.split('\n').at(-1) ?? '');
-  return signers.slice(0, -1).map(({ verifier }) => verifier);
+  return last.verifier;
 }
 
 function requireFile(place: SigningPlace): Signer[] {

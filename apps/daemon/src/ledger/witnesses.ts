@@ -1,6 +1,6 @@
 import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
-import { listCosigned, readConsistency, readNewestCheckpoint, saveCosignature } from '@keywarden/db/daemon';
+import { readConsistency, readNewestCheckpoint, readNewestCosignature, saveCosignature } from '@keywarden/db/daemon';
 import { codeOf, type Environment, usageError } from '@keywarden/runtime';
 import { type LedgerPlace, reportInconsistent } from './ledger.ts';
 
@@ -36,15 +36,13 @@ const longestAnswer = 10_000;
  * incident. Returns why witnesses did not cosign, as sentences.
  */
 export async function askWitnesses(place: LedgerPlace, signal: AbortSignal): Promise<string[]> {
-  const witnesses = readWitnesses(place.environment);
-  const newest = await readNewestCheckpoint(place.store.db);
-  if (witnesses.length === 0 || newest === null) return [];
-  const cosigned = await listCosigned(place.store.db);
   const failures: string[] = [];
-  for (const witness of witnesses) {
-    const last = cosigned.get(witness.key.name) ?? 0;
-    if (last >= newest.size) continue;
-    const failure = await askWitness(place, { witness, oldSize: last, checkpoint: newest, signal }).catch(
+  for (const witness of readWitnesses(place.environment)) {
+    const checkpoint = await readNewestCheckpoint(place.store.db);
+    if (checkpoint === null) break;
+    const cosigned = await readCosigned(place, witness.key);
+    if (cosigned >= checkpoint.size) continue;
+    const failure = await askWitness(place, { witness, cosigned, checkpoint, signal }).catch(
       (error: unknown) => `it does not answer (${codeOf(error)})`,
     );
     if (failure !== null) failures.push(`witness ${witness.key.name}: ${failure}`);
@@ -52,9 +50,16 @@ export async function askWitnesses(place: LedgerPlace, signal: AbortSignal): Pro
   return failures;
 }
 
+/** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
+async function readCosigned({ store }: LedgerPlace, key: Verifier): Promise<number> {
+  const newest = await readNewestCosignature(store.db, key.name);
+  return newest === null || openNote(newest.note + newest.lines, [key]) === null ? 0 : newest.size;
+}
+
 interface Asked {
   witness: WitnessPlace;
-  oldSize: number;
+  /** The size of the newest checkpoint that the store has with its cosignature. */
+  cosigned: number;
   checkpoint: { size: number; note: string };
   signal: AbortSignal;
 }
@@ -64,43 +69,51 @@ const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(
 
 async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | null> {
   const { db } = place.store;
-  let { oldSize } = asked;
-  const { witness, checkpoint } = asked;
+  const { witness, cosigned, checkpoint } = asked;
   const { size, note } = checkpoint;
+  const { name } = witness.key;
+  let oldSize = cosigned;
   // The second time, with the size that the witness names.
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const proof = oldSize === 0 ? [] : await readConsistency(db, { oldSize, size });
     const body = [`old ${oldSize}`, ...proof.map(encodeHash), '', note].join('\n');
-    const response = await fetch(`${witness.url}/add-checkpoint`, {
-      method: 'POST',
-      body,
-      redirect: 'manual',
-      signal: AbortSignal.any([asked.signal, AbortSignal.timeout(timeoutMs)]),
-    });
-    const text = await readBody(response, longestAnswer);
-    if (response.status === 200) {
-      const lines = text.split('\n').filter((line) => line.startsWith('— '));
+    const { status, text } = await post(asked, body);
+    if (status === 200) {
       const isOwn = (line: string) =>
         openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, place.now())) === true;
-      const own = lines.find(isOwn);
+      const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
       if (own === undefined) return 'its answer has no valid cosignature of this hour';
-      await saveCosignature(db, { size, witness: witness.key.name, lines: `${own}\n` });
+      await saveCosignature(db, { size, witness: name, lines: `${own}\n` });
       return null;
     }
-    const known = /^(\d{1,15})\n$/.exec(text)?.[1];
-    if (response.status === 409 && known !== undefined && Number(known) !== oldSize) {
-      oldSize = Number(known);
-      if (oldSize > size) {
-        const why = `witness ${witness.key.name} has seen ${oldSize} events, and the store has ${size}`;
-        return (await reportInconsistent(place, why)).why;
-      }
-      continue;
+    // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.
+    const named = status === 409 ? /^(\d{1,15})\n$/.exec(text)?.[1] : undefined;
+    const known = named === undefined ? null : Number(named);
+    const isRefused = status === 422 && oldSize > 0 && (attempt > 0 || cosigned > 0);
+    if (isRefused || known === oldSize)
+      return await reportWitness(place, name, 'has seen other events than the store has');
+    if (known === null) return `it answers ${status}`;
+    if (known > size) {
+      // Another machine with the key may have sent a newer checkpoint.
+      const newest = await readNewestCheckpoint(db);
+      if (newest !== null && known <= newest.size) return null;
+      return await reportWitness(place, name, `has seen ${known} events, and the store has ${newest?.size ?? 0}`);
     }
-    if (response.status === 409 || response.status === 422) {
-      const why = `witness ${witness.key.name} has seen other events than the store has`;
-      return (await reportInconsistent(place, why)).why;
-    }
-    return `it answers ${response.status}`;
+    oldSize = known;
   }
   return 'its state changes while it is asked';
+}
+
+async function post({ witness, signal }: Asked, body: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${witness.url}/add-checkpoint`, {
+    method: 'POST',
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+  });
+  return { status: response.status, text: await readBody(response, longestAnswer) };
+}
+
+async function reportWitness(place: LedgerPlace, name: string, why: string): Promise<string> {
+  return (await reportInconsistent(place, `witness ${name} ${why}`)).why;
 }

@@ -95,15 +95,32 @@ export const jobs: Record<JobKind, JobWork> = {
     per: 'store',
     isResumable: false,
     async run(context) {
-      await forgetOldJobs(context.store.sql, historyMs);
-      await forgetRejectedRows(context.store.db, historyMs);
-      const faults = await checkLedger(context, { months: monthsOfDay(context.now()) });
-      if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
-      await sendCheckpoints(context);
-      await enforceRetention(context);
+      await runEach(context, [
+        async () => await forgetOldJobs(context.store.sql, historyMs),
+        async () => await forgetRejectedRows(context.store.db, historyMs),
+        async () => await compareWithLedger(context),
+        async () => await sendCheckpoints(context),
+        async () => await enforceRetention(context),
+      ]);
     },
   },
 };
+
+/** Runs steps one after another. One that fails keeps no other from running; the first error is thrown at the end. */
+async function runEach({ signal, log }: Context, steps: (() => Promise<unknown>)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const step of steps) {
+    signal.throwIfAborted();
+    await step().catch((error: unknown) => errors.push(error));
+  }
+  for (const error of errors.slice(1)) log.error({ err: error }, 'another step failed');
+  if (errors.length > 0) throw errors[0];
+}
+
+async function compareWithLedger(context: Context): Promise<void> {
+  const faults = await checkLedger(context, { months: monthsOfDay(context.now()) });
+  if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
+}
 
 function logEnforced({ log }: Context, { plan, announced, approved, byItself, why }: Enforced): void {
   const revoked = [...approved, ...(byItself === null ? [] : [byItself])]

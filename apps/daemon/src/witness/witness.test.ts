@@ -1,5 +1,5 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve } from '@hono/node-server';
@@ -171,6 +171,10 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
     `old 4\n\n${noteOf(3)}`,
   ])
     expect((await post(body))[0], `the body ${JSON.stringify(body.slice(0, 10))}`).toBe(400);
+  // An empty tree has one root.
+  const empty = signNote(formatCheckpoint({ origin: log.verifier.name, size: 0, root: hashLeaf('x') }), [log], 0);
+  for (const note of [empty, 'no note', noteOf(3).replace('3', 'three')])
+    expect((await post(`old 0\n\n${note}`))[0]).toBe(400);
   // A proof where there must be none.
   expect((await post(`old 0\n${encodeHash(hashLeaf('x'))}\n\n${noteOf(3)}`))[0]).toBe(422);
   const [status, type, text] = await post(`old 0\n\n${noteOf(3)}`);
@@ -193,23 +197,71 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
   expect(damaged.status).toBe(503);
 });
 
+/** Starts a server that answers each request in the same way. */
+async function startAnswer(answer: (response: ServerResponse, asked: number) => Promise<void> | void): Promise<string> {
+  let asked = 0;
+  const server = createServer((_request, response) => {
+    asked += 1;
+    void answer(response, asked);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  closing.push(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => {
+      server.close(resolve);
+    });
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+}
+
+test.each([
+  [409, 'Conflict', 'it answers 409'],
+  [422, 'Unprocessable', 'it answers 422'],
+  [302, '', 'it answers 302'],
+])('a proxy that answers %i opens no incident', async (status, text, why) => {
+  const place = await logOf(await startAnswer((response) => void response.writeHead(status).end(text)));
+  await growLedger(place);
+  expect(await askWitnesses(place, signal)).toEqual([expect.stringContaining(why)]);
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
+});
+
+test('a witness that another machine has sent a newer checkpoint is no contradiction', async () => {
+  // The other machine signs while this one waits for the answer.
+  const url = await startAnswer(async (response) => {
+    await addEvent();
+    await growLedger(place);
+    const [newest] = await owner.sql`select max(size) as size from keywarden.ledger_checkpoint`;
+    response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end(`${String(newest?.size)}\n`);
+  });
+  const place = await logOf(url);
+  await growLedger(place);
+  expect(await askWitnesses(place, signal)).toEqual([]);
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
+});
+
+test('an invented cosignature in the store keeps no witness from being asked', async () => {
+  const place = await logOf(await startWitness());
+  await growLedger(place);
+  await owner.sql`
+    insert into keywarden.ledger_cosignature (size, witness, lines) select max(size), 'witness.example/one', ${'— witness.example/one AAAA\n'} from keywarden.ledger_checkpoint`;
+  expect(await askWitnesses(place, signal)).toEqual([]);
+  const [stored] = await owner.sql`select lines from keywarden.ledger_cosignature`;
+  expect(stored?.lines).not.toBe('— witness.example/one AAAA\n');
+});
+
 test('an endless answer of a witness, and a cosignature of another time, are refused', async () => {
   const place = await logOf(await startWitness());
   await growLedger(place);
   const late = { ...place, now: () => now() + 2 * 3_600_000 };
   expect(await askWitnesses(late, signal)).toEqual([expect.stringContaining('no valid cosignature of this hour')]);
-  const endless = createServer((_request, response) => {
+  const url = await startAnswer((response) => {
     response.on('drain', () => response.write('x'.repeat(100_000)));
     response.write('x'.repeat(100_000));
   });
-  await new Promise<void>((resolve) => {
-    endless.listen(0, '127.0.0.1', resolve);
-  });
-  const address = endless.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const asked = await askWitnesses(await logOf(`http://127.0.0.1:${port}`), signal);
-  endless.closeAllConnections();
-  endless.close();
+  const asked = await askWitnesses(await logOf(url), signal);
   expect(asked).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
 });
 

@@ -1,6 +1,7 @@
 import {
   type Checkpoint,
   decodeHash,
+  emptyRoot,
   formatCheckpoint,
   type Hash,
   isConsistent,
@@ -10,6 +11,7 @@ import {
   parseSize,
   type Signer,
   signatureLines,
+  splitNote,
   type Verifier,
 } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
@@ -54,13 +56,15 @@ function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): An
   const request = parseRequest(body);
   if (request === null) return { status: 400, text: 'The request has another form than c2sp.org/tlog-witness.\n' };
   const { oldSize, proof, note } = request;
-  const origin = note.slice(0, note.indexOf('\n'));
+  const split = splitNote(note);
+  const checkpoint = split === null ? null : parseCheckpoint(split.text);
+  if (checkpoint === null || (checkpoint.size === 0 && !isSameHash(checkpoint.root, emptyRoot)))
+    return { status: 400, text: 'The request has no checkpoint of c2sp.org/tlog-checkpoint.\n' };
+  const { origin } = checkpoint;
   const keys = logs.filter(({ name }) => name === origin);
   if (keys.length === 0) return { status: 404, text: 'This witness does not know the log.\n' };
   const opened = openNote(note, keys);
-  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
-  if (opened === null || checkpoint === null)
-    return { status: 403, text: 'The checkpoint is not signed with a key of the log.\n' };
+  if (opened === null) return { status: 403, text: 'The checkpoint is not signed with a key of the log.\n' };
   if (oldSize > checkpoint.size) return { status: 400, text: 'The old size is larger than that of the checkpoint.\n' };
   const last = readLast(folder, origin);
   const isOther = oldSize === checkpoint.size && last !== null && !isSameHash(last.root, checkpoint.root);
