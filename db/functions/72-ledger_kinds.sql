@@ -45,5 +45,6 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     ('archive.sealed', 'operation_seal', '{number}', '{number,project,day,operations,root,covered,gaps,replaces,sealed_at}', '{}', '{}', 'sealed_at', null, '{}', null),
     ('ledger.key_added', 'ledger_key', '{number}', '{number,public_key,added_at}', '{}', '{}', 'added_at', null, '{}', null),
     ('ledger.key_ended', 'ledger_key', '{number}', '{number,ended_at}', '{}', '{}', 'ended_at', null, '{ended_at}', 'ended_at'),
+    ('ledger.begun_anew', 'ledger_beginning', '{number}', '{number,former_checkpoint,seen_checkpoint,begun_at}', '{}', '{reason,begun_by}', 'begun_at', 'begun_by', '{}', null),
     ('store.migrated', 'migration', '{id}', '{id,hash,created_at}', '{}', '{}', null, null, '{}', null);
 $$;

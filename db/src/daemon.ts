@@ -47,6 +47,7 @@ export {
   readNewestCheckpoint,
   readNewestCosignature,
   readOldestWaiting,
+  recordBeginning,
   type StoredCheckpoint,
   saveCosignature,
 } from './ledger/checkpoints.ts';

@@ -53,7 +53,10 @@ const helpOf: Record<string, Help> = {
   backtest: { examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'] },
   coverage: { examples: ['', '--project misty-tree-5c2091d2', '--keys'] },
   retention: { examples: ['', '--drop'] },
-  ledger: { examples: ['', '--check', '--rotate-key'], needsPerson: 'the ledger or a row is not what was recorded' },
+  ledger: {
+    examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
+    needsPerson: 'the ledger or a row is not what was recorded',
+  },
   receipt: { examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'] },
   verify: {
     examples: [

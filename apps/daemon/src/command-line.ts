@@ -207,6 +207,7 @@ export function describe(done: (code: number) => void): Command {
     .option('--create-key', 'create the key of a new ledger, as the first daemon does')
     .option('--rotate-key', 'add a key; checkpoints are signed with both keys from now on')
     .option('--end-former-keys', 'sign with the newest key only')
+    .option('--begin-anew <reason>', 'begin a new ledger with a new key, after a restore or without the former key')
     .action(async (options: LedgerOptions) => done(await ledgerCommand(options)));
   program
     .command('receipt')

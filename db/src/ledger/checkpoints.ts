@@ -1,5 +1,5 @@
 import { asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
-import { ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
+import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
 export interface StoredCheckpoint {
@@ -60,6 +60,11 @@ export async function noteLedgerKeys(db: Db, publicKeys: string[]): Promise<void
       .insert(ledgerKey)
       .values(fresh.map((publicKey) => ({ publicKey })))
       .onConflictDoNothing();
+}
+
+/** Records that a person begins the ledger anew. */
+export async function recordBeginning(db: Db, beginning: typeof ledgerBeginning.$inferInsert): Promise<void> {
+  await db.insert(ledgerBeginning).values(beginning);
 }
 
 /** Records that public keys sign no more. */

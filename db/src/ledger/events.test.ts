@@ -115,6 +115,7 @@ const kindNames = [
   'archive.sealed',
   'ledger.key_added',
   'ledger.key_ended',
+  'ledger.begun_anew',
   'store.migrated',
 ];
 

@@ -31,9 +31,12 @@ export async function readSignedTree(
   db: Reader,
   { cosigned }: { cosigned?: 'any' | 'recent' } = {},
 ): Promise<SignedTree | null> {
-  const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size)`;
+  // A ledger that was begun anew has another name.
+  const origin = (note: SQL) => sql`split_part(${note}, E'\\n', 1)`;
+  const isOfNewest = sql`${origin(sql`c.note`)} = (select ${origin(sql`n.note`)} from keywarden.ledger_checkpoint n order by n.size desc limit 1)`;
+  const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) and ${isOfNewest}`;
   const isRecent = sql`c.made_at > (select max(made_at) from keywarden.ledger_checkpoint) - interval '1 hour'`;
-  const preferred = { any: sql`${isCosigned} desc,`, recent: sql`(${isCosigned} and ${isRecent}) desc,` };
+  const preferred = { any: sql`(${isCosigned}) desc,`, recent: sql`(${isCosigned} and ${isRecent}) desc,` };
   const [row] = await db.execute(sql`
     select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
       as note

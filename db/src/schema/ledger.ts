@@ -95,6 +95,19 @@ export const ledgerKey = keywarden.table('ledger_key', {
   endedAt: instant('ended_at'),
 });
 
+/**
+ * A ledger that a person began anew, after a restore or without its key, with the newest checkpoint in the store and the last one that the machine had seen of
+ * the former ledger.
+ */
+export const ledgerBeginning = keywarden.table('ledger_beginning', {
+  number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+  formerCheckpoint: text('former_checkpoint'),
+  seenCheckpoint: text('seen_checkpoint'),
+  reason: text('reason').notNull(),
+  begunBy: text('begun_by').notNull(),
+  begunAt: instant('begun_at').notNull().default(sql`clock_timestamp()`),
+});
+
 /** A witness's signature lines on a checkpoint. */
 export const ledgerCosignature = keywarden.table(
   'ledger_cosignature',

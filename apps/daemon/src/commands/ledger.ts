@@ -12,11 +12,13 @@ import {
 } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
+import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
+import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, withContext } from './session.ts';
 
@@ -25,6 +27,7 @@ export interface LedgerOptions extends OutputOptions {
   createKey?: boolean;
   rotateKey?: boolean;
   endFormerKeys?: boolean;
+  beginAnew?: string;
 }
 
 /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
@@ -33,6 +36,7 @@ export async function ledgerCommand({
   createKey = false,
   rotateKey = false,
   endFormerKeys: end = false,
+  beginAnew: reason,
   json,
 }: LedgerOptions): Promise<number> {
   return await withContext(
@@ -40,6 +44,7 @@ export async function ledgerCommand({
       const { store, environment } = context;
       // The key and the last checkpoint are there.
       requireDataFolder(environment.KEYWARDEN_DATA);
+      if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
       if (rotateKey) addLedgerKey(environment);
       if (end) {
         const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;

@@ -24,7 +24,8 @@ import { acceptKeys } from './public-keys.ts';
 import { readCheckpoint, readSeen, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-keys.ts';
 
-const eventsAtOnce = 5000;
+/** The most events that are added in one transaction. */
+export const eventsAtOnce = 5000;
 
 export type LedgerPlace = Pick<Context, 'store' | 'environment' | 'now'>;
 
@@ -134,7 +135,7 @@ function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
   return checkpoint?.origin === signers[0]?.verifier.name ? checkpoint : null;
 }
 
-function signCheckpoint(head: Pick<Checkpoint, 'size' | 'root'>, signers: Signer[], nowMs: number): string {
+export function signCheckpoint(head: Pick<Checkpoint, 'size' | 'root'>, signers: Signer[], nowMs: number): string {
   const origin = signers[0]?.verifier.name ?? '';
   return signNote(formatCheckpoint({ origin, ...head }), signers, Math.floor(nowMs / 1000));
 }

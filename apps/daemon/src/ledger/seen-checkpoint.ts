@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Checkpoint, parseCheckpoint, splitNote } from '@keywarden/core/ledger';
-import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { createDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 
 /** The file with the last checkpoint that this machine has seen. It is outside the database, so that nobody can take back the ledger unseen. */
 const fileName = 'ledger-checkpoint';
@@ -21,6 +23,14 @@ export function readSeen(folder: string): (Checkpoint & { note: string }) | null
       `${folder}/${fileName} has no checkpoint; restore it, or move it away once you know that the ledger is whole (docs/LEDGER.md).`,
     );
   return { ...checkpoint, note };
+}
+
+/** Puts the file with the last checkpoint aside, because a new ledger begins. */
+export function putSeenAside(folder: string, suffix: string): void {
+  const seen = readDataFile(folder, fileName);
+  if (seen === undefined) return;
+  createDataFile(folder, `${fileName}.${suffix}`, seen);
+  rmSync(join(folder, fileName));
 }
 
 /** Remembers a checkpoint, unless another process of this machine has seen a later one. */

@@ -38,6 +38,20 @@ export function createLedgerKey({ KEYWARDEN_DATA }: SigningPlace): boolean {
   return createDataFile(KEYWARDEN_DATA, fileName, key);
 }
 
+/** Puts the file of the key aside, because a new ledger begins, and creates the key of that one. Throws a UserError if the key is in LEDGER_KEY. */
+export function replaceLedgerKey(place: SigningPlace, suffix: string): void {
+  if (place.LEDGER_KEY !== undefined)
+    throw usageError(
+      'LEDGER_KEY has the key of the former ledger; run this without it, and set it to the new file ledger-key afterwards.',
+    );
+  const former = readDataFile(place.KEYWARDEN_DATA, fileName);
+  if (former !== undefined) {
+    createDataFile(place.KEYWARDEN_DATA, `${fileName}.${suffix}`, former);
+    rmSync(join(place.KEYWARDEN_DATA, fileName));
+  }
+  createLedgerKey(place);
+}
+
 /** Removes the key that this machine has just created, because another machine signed first. */
 export function discardLedgerKey({ KEYWARDEN_DATA }: SigningPlace): void {
   rmSync(join(KEYWARDEN_DATA, fileName));

@@ -113,6 +113,8 @@ test('T2: a store restored from before a response does not treat a key in its si
   await exempt('survivor');
   await pass();
   const secret = secretOf(bot.id);
+  // A restore would take back the events too.
+  store.isTampered();
   await store.sql`update keywarden.rotation_mint set key_id = null, outcome = null, delivered_at = null, place = null`;
   await store.sql`delete from keywarden.rotation_event where state in ('minted', 'delivered')`;
   await pass();

@@ -8,6 +8,7 @@ import {
   encodeHash,
   formatCheckpoint,
   hashLeaf,
+  openNote,
   parseSigningKey,
   rootOfLeaves,
   type Signer,
@@ -18,6 +19,7 @@ import { hasOpenIncident, makeReceipts, readPlacedEvents, readSignedTree } from 
 import { readEnvironment } from '@keywarden/runtime';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { beginAnew } from '../ledger/begin-anew.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses, readWitnesses } from '../ledger/witnesses.ts';
@@ -52,8 +54,8 @@ afterEach(async () => {
 });
 
 /** Starts the witness, and returns its address. */
-async function startWitness(): Promise<string> {
-  const app = createWitness({ signer: witnessKey, logs: [log.verifier], folder: witnessFolder, now });
+async function startWitness(logs = [log.verifier]): Promise<string> {
+  const app = createWitness({ signer: witnessKey, logs, folder: witnessFolder, now });
   app.onError((_error, c) => c.text('cannot\n', 503));
   const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 });
   await new Promise((resolve) => {
@@ -97,6 +99,28 @@ test('a witness cosigns each checkpoint that continues the last one, and receipt
   expect(verifyReceipt(receipt, keys)).toMatchObject({
     witnesses: [{ name: 'witness.example/one', time: now() / 1000 }],
   });
+});
+
+test('a ledger that was begun anew is cosigned by a witness that knows its new key, and receipts have the new name', async () => {
+  const place = await logOf(await startWitness());
+  await growLedger(place);
+  expect(await askWitnesses(place, signal)).toEqual([]);
+  const environment = { ...place.environment, LEDGER_KEY: undefined };
+  const anew = { ...place, environment };
+  await beginAnew(anew, { reason: 'restored', by: 'ada' });
+  expect(await askWitnesses(anew, signal)).toEqual([expect.stringContaining('it answers 404')]);
+  const own = readSigningKeys(environment).map(({ verifier }) => verifier);
+  const stale = await readSignedTree(place.store.db, { cosigned: 'any' });
+  expect(stale?.note.split('\n')[0]).toBe(own[0]?.name);
+  const url = await startWitness([log.verifier, ...own]);
+  const witnessed = {
+    ...anew,
+    environment: { ...environment, LEDGER_WITNESSES: `${witnessKey.verifier.text} ${url}` },
+  };
+  expect(await askWitnesses(witnessed, signal)).toEqual([]);
+  const tree = await readSignedTree(place.store.db, { cosigned: 'any' });
+  expect(openNote(tree?.note ?? '', own)).not.toBeNull();
+  expect(tree?.note).toContain('— witness.example/one');
 });
 
 test('a witness that has the state of another time is asked again with the size that it names', async () => {

@@ -1,0 +1,63 @@
+import { isSameHash } from '@keywarden/core/ledger';
+import {
+  endLedgerKeys,
+  integrateEvents,
+  listLedgerKeys,
+  noteLedgerKeys,
+  readNewestCheckpoint,
+  readRoot,
+  recordBeginning,
+} from '@keywarden/db/daemon';
+import { usageError } from '@keywarden/runtime';
+import { eventsAtOnce, type LedgerPlace, reasons, signCheckpoint } from './ledger.ts';
+import { putSeenAside, readCheckpoint, readSeen, writeSeen } from './seen-checkpoint.ts';
+import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
+
+/**
+ * Begins a new ledger with a new name and key, because a restored store can never continue what machines and witnesses have seen, or because the key is lost.
+ * The new ledger has all events of the store, and then one with the last checkpoints of the former ledger. The former files stay beside the new ones. A run
+ * that was interrupted can be repeated. Throws a UserError if there is no ledger, or if the tree in the store is not the one of its own last checkpoint.
+ */
+export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: string; by: string }): Promise<void> {
+  const { store, environment } = place;
+  const folder = environment.KEYWARDEN_DATA;
+  const [newest, seen] = [await readNewestCheckpoint(store.db), readSeen(folder)];
+  const former = newest === null ? seen : readCheckpoint(newest.note);
+  if (former === null) throw usageError('There is no ledger that could begin anew; the daemon begins the first one.');
+  const root = newest === null ? null : await readRoot(store.db, newest.size);
+  if (newest !== null && (root === null || !isSameHash(root, former.root)))
+    throw usageError(
+      'The hashes in this store are not those of its own last checkpoint: it was changed, not restored. Restore a backup first.',
+    );
+  const own = readSigningKeys(environment)[0]?.verifier.name;
+  // An interrupted run has created the key already.
+  if (own === undefined || own === former.origin || own === seen?.origin)
+    replaceLedgerKey(environment, suffixOf(former.origin));
+  const signers = readSigningKeys(environment);
+  const keys = signers.map(({ verifier }) => verifier.text);
+  const checkpoints = { formerCheckpoint: newest?.note ?? null, seenCheckpoint: seen?.note ?? null };
+  await recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
+  await noteLedgerKeys(store.db, keys);
+  const others = (await listLedgerKeys(store.db)).filter(
+    ({ publicKey, endedAt }) => endedAt === null && !keys.includes(publicKey),
+  );
+  await endLedgerKeys(
+    store.db,
+    others.map(({ publicKey }) => publicKey),
+  );
+  putSeenAside(folder, suffixOf(former.origin));
+  for (let hasMore = true; hasMore; ) {
+    const result = await integrateEvents(store.sql, {
+      limit: eventsAtOnce,
+      seen: null,
+      open: readCheckpoint,
+      sign: (head) => signCheckpoint(head, signers, place.now()),
+    });
+    if (typeof result === 'string') throw usageError(`The new ledger cannot begin: ${reasons[result]}.`);
+    if (result.note !== null) writeSeen(folder, result.note);
+    ({ hasMore } = result);
+  }
+}
+
+/** Returns the end of a file's name for a former ledger. */
+const suffixOf = (origin: string) => `of-${origin.replaceAll(/[^\w.-]/g, '_')}`;
