@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -325,7 +326,8 @@ func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][
 	return days, eachLine(archive, name, func(line []byte) error {
 		var row map[string]json.RawMessage
 		var of, at string
-		if json.Unmarshal(line, &row) != nil || json.Unmarshal(row["project_id"], &of) != nil || of != project || json.Unmarshal(row["created_at"], &at) != nil || len(at) < 10 {
+		names, err := namesOf(line)
+		if err != nil || json.Unmarshal(line, &row) != nil || len(row) != len(names) || json.Unmarshal(row["project_id"], &of) != nil || of != project || json.Unmarshal(row["created_at"], &at) != nil || len(at) < 10 {
 			return errors.New("a line is no operation of its project")
 		}
 		record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
@@ -346,6 +348,11 @@ func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][
 	})
 }
 
+var (
+	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
+)
+
 // encode returns a value as PostgreSQL's binary format has it; nil for a missing one.
 func encode(kind uint32, value json.RawMessage) ([]byte, error) {
 	if string(value) == "null" {
@@ -364,8 +371,14 @@ func encode(kind uint32, value json.RawMessage) ([]byte, error) {
 	}
 	switch kind {
 	case 2950:
+		if !uuid.MatchString(text) {
+			return nil, errors.New("an id has another form")
+		}
 		return hex.DecodeString(strings.ReplaceAll(text, "-", ""))
 	case 1184:
+		if !instant.MatchString(text) {
+			return nil, errors.New("a time has another form")
+		}
 		at, err := time.Parse(time.RFC3339, text)
 		return binary.BigEndian.AppendUint64(nil, uint64(at.UnixMicro()-time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro())), err
 	}
@@ -399,12 +412,19 @@ func rootOf(hashes []tlog.Hash) string {
 }
 
 func fs(archive *zip.ReadCloser, name string) (io.Reader, error) {
+	var found *zip.File
 	for _, file := range archive.File {
+		if file.Name == name && found != nil {
+			return nil, errors.New("it has the file " + name + " twice")
+		}
 		if file.Name == name {
-			return file.Open()
+			found = file
 		}
 	}
-	return nil, errors.New("it has no file " + name)
+	if found == nil {
+		return nil, errors.New("it has no file " + name)
+	}
+	return found.Open()
 }
 
 func eachLine(archive *zip.ReadCloser, name string, use func([]byte) error) error {
