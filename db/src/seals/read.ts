@@ -42,15 +42,12 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
-/** Returns which of these months, such as `2026-05`, retention has ever dropped. Rows may have come back since. */
-export async function readDroppedMonths(tx: Tx, months: string[]): Promise<Set<string>> {
+/** Returns whether retention has ever dropped a month, such as `2026-05`. Rows may have come back since. */
+export async function isDroppedMonth(tx: Tx, month: string): Promise<boolean> {
   const rows = await tx`
-    select distinct subject from keywarden.ledger_event
-    where type = 'retention.dropped' and subject = any(${months.map((month) => `operation_drop/${month}-01`)})`;
-  return new Set(rows.map(({ subject }) => String(subject).slice('operation_drop/'.length, -'-01'.length)));
+    select from keywarden.ledger_event where type = 'retention.dropped' and subject = ${`operation_drop/${month}-01`} limit 1`;
+  return rows.length > 0;
 }
-
-export const monthOf = (day: string) => day.slice(0, 'YYYY-MM'.length);
 
 /** What a seal says about its day. */
 export interface Sealable {
@@ -60,6 +57,14 @@ export interface Sealable {
   /** Canonical JSON. */
   covered: string;
   gaps: string;
+}
+
+/** Returns which of these projects have a seal. */
+export async function readSealedProjects(tx: Tx, numbers: string[]): Promise<Set<string>> {
+  const rows = await tx`
+    select n::text as number from unnest(${numbers}::bigint[]) n
+    where exists (select from keywarden.operation_seal s where s.project_number = n)`;
+  return new Set(rows.map(({ number }) => String(number)));
 }
 
 /** Returns the newest seal of each day of a range. */

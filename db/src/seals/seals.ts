@@ -3,7 +3,15 @@ import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { addDays, coverageOf, type DayRange, dayMs, dayOf, intoMonths } from './days.ts';
-import { hashDays, holdPages, monthOf, readDroppedMonths, readNewestSeals, readStates, type Sealable } from './read.ts';
+import {
+  hashDays,
+  holdPages,
+  isDroppedMonth,
+  readNewestSeals,
+  readSealedProjects,
+  readStates,
+  type Sealable,
+} from './read.ts';
 
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
 const settledMs = 3_600_000;
@@ -93,6 +101,7 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
   await holdPages(tx, numbers);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
+  const sealed = await readSealedProjects(tx, numbers);
   const seals: Seal[] = [];
   for (const { number, settledTo, patientTo } of projects) {
     const coverage = coverages.find((each) => each.number === number);
@@ -103,7 +112,8 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
     let sealedTo = first;
     while (sealedTo < settledTo && isSealable(sealedTo)) sealedTo = addDays(sealedTo, 1);
     for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }])
-      for (const month of intoMonths(range)) seals.push(...(await sealRange(tx, { coverage, range: month })));
+      for (const month of intoMonths(range))
+        seals.push(...(await sealRange(tx, { coverage, range: month, hasSeals: sealed.has(number) })));
     await tx`
       insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
       on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
@@ -125,12 +135,14 @@ async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage |
  * Returns seals of the days of a range within a month that differ from their newest seal. What was sealed of a month that retention has dropped stays. Throws
  * an Error for a day with fewer operations than its seal: pages delete none.
  */
-async function sealRange(tx: Tx, { coverage, range }: { coverage: ListedCoverage; range: DayRange }): Promise<Seal[]> {
+async function sealRange(
+  tx: Tx,
+  { coverage, range, hasSeals }: { coverage: ListedCoverage; range: DayRange; hasSeals: boolean },
+): Promise<Seal[]> {
   const { number: project } = coverage;
-  const month = monthOf(range.from);
-  const isDropped = (await readDroppedMonths(tx, [month])).has(month);
+  const isDropped = hasSeals && (await isDroppedMonth(tx, range.from.slice(0, 'YYYY-MM'.length)));
   const hashed = await hashDays(tx, project, range);
-  const newest = await readNewestSeals(tx, project, range);
+  const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
   for (let day = range.from; day < range.to; day = addDays(day, 1)) {
