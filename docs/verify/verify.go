@@ -248,7 +248,7 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 		if err != nil {
 			return "", false, err
 		}
-		hashes, err := hashOperations(archive, part.Operations.File, part.Project[strings.Index(part.Project, " ")+1:])
+		hashes, err := hashOperations(archive, part.Operations.File, part.Project[strings.LastIndex(part.Project, " ")+1:])
 		if err != nil {
 			return "", false, err
 		}

@@ -13,8 +13,8 @@ import { sha256 } from '@keywarden/core/values';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
-/** Tiles that are compared at once, each of 256 leaves. */
-const tilesAtOnce = 20;
+/** Events that are compared at once: those of twenty tiles. */
+const eventsAtOnce = 20 * 256;
 
 /**
  * Computes the whole tree from the events, and compares it with the stored tiles and the newest checkpoint. Returns the first difference, as a sentence
@@ -30,19 +30,22 @@ export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal 
     const unlike = await findUnlikeWaiting(tx);
     if (unlike !== null) return [unlike];
     const [outside] = await tx`
-      select subject from keywarden.ledger_event where leaf_index >= ${note?.size ?? 0} order by leaf_index limit 1`;
+      select subject from keywarden.ledger_event where leaf_index >= ${note?.size ?? 0} or leaf_index < 0 order by leaf_index limit 1`;
     return outside === undefined ? null : [`the event of ${String(outside.subject)} has a place outside the tree`];
   });
 }
 
 /** Compares the events that wait with their entries, which will be in the tree. */
 async function findUnlikeWaiting(tx: Tx): Promise<string | null> {
-  const events = tx`
-    select type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event where leaf_index is null order by number`.cursor(
-    tilesAtOnce * 256,
-  );
-  for await (const rows of events) for (const row of rows) if (!isEntryOf(row)) return unlike(row);
-  return null;
+  for (let after = '0'; ; ) {
+    const rows = await tx`
+      select number::text, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event
+      where leaf_index is null and number > ${after} order by number limit ${eventsAtOnce}`;
+    for (const row of rows) if (!isEntryOf(row)) return unlike(row);
+    const last = rows.at(-1);
+    if (last === undefined) return null;
+    after = String(last.number);
+  }
 }
 
 const recorded = (tx: Tx) => tx`(to_json(recorded_at at time zone 'UTC') #>> '{}') || 'Z'`;
@@ -72,12 +75,13 @@ const unlike = ({ subject }: Record<string, unknown>) => `the event of ${String(
 async function compareTree(tx: Tx, { size, root }: Checkpoint, signal: AbortSignal): Promise<string | null> {
   let edge: Tile[] = [];
   let at = 0;
-  const events = tx`
-    select leaf_index, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event where leaf_index < ${size} order by leaf_index`.cursor(
-    tilesAtOnce * 256,
-  );
-  for await (const rows of events) {
+  while (at < size) {
     signal.throwIfAborted();
+    // No cursor: the tiles are read on the same connection, which a cursor would hold.
+    const rows = await tx`
+      select leaf_index, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event
+      where leaf_index >= ${at} and leaf_index < ${size} order by leaf_index limit ${eventsAtOnce}`;
+    if (rows.length === 0) break;
     for (const [offset, row] of rows.entries()) {
       if (Number(row.leaf_index) !== at + offset) return `the event at place ${at + offset} of the tree is missing`;
       if (!isEntryOf(row)) return unlike(row);

@@ -278,6 +278,19 @@ test('nothing is enforced while events wait for a machine that signs', async () 
   expect(await whyLedgerDiffers(second)).toBeNull();
 });
 
+test('a ledger of many tiles is compared, and a fault in any of them is found', async () => {
+  const first = await machine();
+  await owner.sql`insert into keywarden.pause (paused_by, resumed_at) select 'ada', now() from generate_series(1, 6000)`;
+  await grow(first);
+  expect(readSeen(first.folder)?.size).toBeGreaterThan(12_000);
+  await addEvent();
+  expect(await checkLedger(first)).toEqual([]);
+  await behindTriggers(
+    `update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0 and index = 40`,
+  );
+  expect(await checkLedger(first)).toEqual(['tile/0/040 is not the tile of its events']);
+});
+
 test('the report’s role cannot stop the sequencer', async () => {
   const first = await machine();
   const report = await owner.as('keywarden_report');

@@ -47,8 +47,7 @@ const isWithin = (at: EventContent[string] | undefined, { from, to }: Period) =>
 /** Compares the reference to a key with the address of its control plane, its scope and its id. */
 const isKey: Comparison = (recorded, shown) => {
   const { scope, id } = shown as { scope?: unknown; id?: unknown };
-  const named = recorded.slice(recorded.indexOf(' '));
-  return typeof scope === 'string' ? named === ` ${scope} ${textOf(id)}` : named.endsWith(` ${textOf(id)}`);
+  return recorded.endsWith(` ${typeof scope === 'string' ? `${scope} ` : ''}${textOf(id)}`);
 };
 const key = { member: 'key', isSame: isKey };
 

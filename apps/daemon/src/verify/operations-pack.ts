@@ -120,7 +120,7 @@ export function readLine(line: string): string | null {
 const emptyRoot = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 async function hashDays(archive: Archive, { project, operations }: Part): Promise<Map<string, HashedDay>> {
-  const hasher = createDayHasher(project.slice(project.indexOf(' ') + 1));
+  const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1));
   await archive.eachLine(operations.file, (line) => hasher.add(line));
   return hasher.end();
 }

@@ -6,7 +6,8 @@ import type { Sql } from '@keywarden/db/store';
 export async function makeControlPlane(sql: Sql): Promise<string> {
   return await saveConnection(sql, {
     name: 'main',
-    baseUrl: 'https://host.example/api/v2',
+    // As a sandbox is named: with a space.
+    baseUrl: 'sandbox 1a2b3c4d',
     accountId: 'ada',
     authMethod: 'api_key_user',
     ownKeyId: '1',
