@@ -83,6 +83,7 @@ export {
   operationList,
   operationVersion,
   operationVersionList,
+  sealedOperationList,
 } from './operations/list.ts';
 export { pingStore, readTotals, type Totals } from './operations/totals.ts';
 export { organizationItem, organizationList } from './organizations/list.ts';

@@ -72,6 +72,11 @@ func main() {
 func verifyFile(file string, key note.Verifier) (said string, isWhole bool, err error) {
 	if archive, err := zip.OpenReader(file); err == nil {
 		defer archive.Close()
+		for _, file := range archive.File {
+			if !ascii.MatchString(file.Name) || bytes.Contains(file.Extra, []byte("up")) {
+				return "", false, errors.New("the name of a file is not plain ASCII")
+			}
+		}
 		return verifyArchive(archive, key)
 	}
 	text, err := os.ReadFile(file)
@@ -227,8 +232,22 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 	}
 	from, err := time.Parse("2006-01-02", manifest.From)
 	to, err2 := time.Parse("2006-01-02", manifest.To)
-	if err != nil || err2 != nil {
+	if err != nil || err2 != nil || !from.Before(to) {
 		return "", false, errors.New("it has no period")
+	}
+	listed := map[string]bool{"manifest.json": true, "VERIFY.md": true, manifest.Retention.File: true}
+	projects := map[string]bool{}
+	for _, part := range manifest.Projects {
+		if projects[part.Project] {
+			return "", false, errors.New("it has a project twice")
+		}
+		projects[part.Project] = true
+		listed[part.Seals.File], listed[part.Operations.File] = true, true
+	}
+	for _, file := range archive.File {
+		if !listed[file.Name] {
+			return "", false, fmt.Errorf("%q is not in its manifest", file.Name)
+		}
 	}
 	dropped := map[string]bool{}
 	err = eachReceipt(archive, manifest.Retention.File, key, func(found event) error {
@@ -327,7 +346,7 @@ func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][
 		var row map[string]json.RawMessage
 		var of, at string
 		names, err := namesOf(line)
-		if err != nil || json.Unmarshal(line, &row) != nil || len(row) != len(names) || json.Unmarshal(row["project_id"], &of) != nil || of != project || json.Unmarshal(row["created_at"], &at) != nil || len(at) < 10 {
+		if err != nil || json.Unmarshal(line, &row) != nil || len(names) != len(columns)+1 || len(row) != len(names) || json.Unmarshal(row["project_id"], &of) != nil || of != project || json.Unmarshal(row["created_at"], &at) != nil || len(at) < 10 {
 			return errors.New("a line is no operation of its project")
 		}
 		record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
@@ -350,6 +369,7 @@ func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][
 
 var (
 	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	ascii   = regexp.MustCompile(`^[\x20-\x7e]+$`)
 	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
 )
 

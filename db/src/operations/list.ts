@@ -114,6 +114,18 @@ export function operationList(
   };
 }
 
+const sealedOperation = operationItem.omit({ organization_id: true, last_seen_upstream_at: true });
+
+/** Lists operations of a project with the fields that seals prove, newest first. */
+export function sealedOperationList(
+  filter: Pick<OperationFilter, 'from' | 'to'>,
+  projectNumber: string,
+): List<typeof sealedOperation> {
+  const { item, ...list } = operationList(filter, [projectNumber]);
+  const { organization_id: _organization, last_seen_upstream_at: _last, ...sealed } = item;
+  return { ...list, schema: sealedOperation, item: sealed };
+}
+
 /** Lists the observed versions of an operation, newest first. The first is the current one. */
 export function operationVersionList(projects: string[], id: string): List<typeof operationVersion> {
   const bound = sql`project_number = any(${sql.param(projects)}::bigint[]) and id = ${id}::uuid`;

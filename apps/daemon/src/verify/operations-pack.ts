@@ -24,6 +24,16 @@ export async function verifyOperations(archive: Archive, manifest: unknown, judg
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   if (!read.success) return { ...verdict, wrong: ['its manifest.json has an unknown form'] };
   const { from, to, projects, retention } = read.data;
+  if (!(from < to)) return { ...verdict, wrong: ['its period has no day'] };
+  if (new Set(projects.map(({ project }) => project)).size < projects.length)
+    return { ...verdict, wrong: ['its manifest.json has a project twice'] };
+  const names = [
+    'manifest.json',
+    'VERIFY.md',
+    retention.file,
+    ...projects.flatMap(({ seals, operations }) => [seals.file, operations.file]),
+  ];
+  for (const name of archive.names) if (!names.includes(name)) verdict.wrong.push(`${name} is not in manifest.json`);
   const dropped = new Set<string>();
   await archive.eachLine(retention.file, (line) => {
     const month = droppedMonthOf(line, judge);
@@ -87,7 +97,8 @@ async function verifyProject(archive: Archive, { part, from, to, dropped, judge,
   for (const days of inRanges(unsealed)) verdict.unproven.push(`${project}: ${days} has no seal`);
   for (const days of inRanges(gone))
     verdict.unproven.push(`${project}: retention has dropped the operations of ${days}`);
-  verdict.proven.push(`${project}: ${operations} operations of ${proven} days are exactly those that were archived`);
+  if (proven > 0)
+    verdict.proven.push(`${project}: ${operations} operations of ${proven} days are exactly those that were archived`);
 }
 
 function sealOf(line: string, judge: Judge): Seal | string {

@@ -1,12 +1,12 @@
 import {
   makeReceipts,
-  operationList,
   readDropEvents,
   readSealEvents,
   readSignedTree,
   type SealedProject,
   type SignedTree,
   type Snapshot,
+  sealedOperationList,
 } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
 import { conflict } from '../problem.ts';
@@ -53,7 +53,7 @@ export async function* writeSealedOperations(
     const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, { number, from, to, tree }));
     const lines = writeLines(zip, `operations/${place}.ndjson`);
     const range = { from: `${from}T00:00:00Z`, to: `${to}T00:00:00Z` };
-    for await (const items of snapshot.stream(operationList(range, [number]))) {
+    for await (const items of snapshot.stream(sealedOperationList(range, number))) {
       lines.write(items);
       yield zip.take();
     }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Hash, rootOfLeaves } from './merkle.ts';
-import { hashOperation, readMembers } from './operations.ts';
+import { hashOperation, readMembers, sealedColumns } from './operations.ts';
 import type { ProvenEvent } from './receipt.ts';
 
 const interval = z.object({ from: z.string(), to: z.string(), reason: z.string().optional() });
@@ -72,6 +72,8 @@ export function createDayHasher(projectId: string): { add: (line: string) => voi
     add(line) {
       const members = readMembers(line);
       if (members.get('project_id') !== projectId) throw new TypeError('an operation is of another project');
+      const other = [...members.keys()].find((name) => name !== 'project_id' && !(name in sealedColumns));
+      if (other !== undefined) throw new TypeError(`seals do not prove the field ${other}`);
       const at = (members.get('created_at') ?? '').slice(0, 'YYYY-MM-DD'.length);
       if (at !== day) endDay();
       day = at;

@@ -16,6 +16,7 @@ import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { strToU8, unzipSync, zipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { copyLedger, download, type Files, pack, unpack, verifyBytes, verifyPath } from './packs.ts';
 
@@ -140,6 +141,10 @@ test.each<[string, (files: Files) => Files]>([
     (files) => change(files, rows, (text) => text.replace('quiet-river', 'bold-moon')),
   ],
   [
+    'an operation has a field that no seal has',
+    (files) => change(files, rows, (text) => text.replace('{', '{"actor":"eve",')),
+  ],
+  [
     'an operation has a field twice',
     (files) => change(files, rows, (text) => text.replace('{', '{"status":"failed",')),
   ],
@@ -165,6 +170,15 @@ test.each<[string, (files: Files) => Files]>([
   [
     'the manifest names another project',
     (files) => change(files, /manifest/, (text) => text.replaceAll('quiet-river', 'bold-moon')),
+  ],
+  ['a file is not in the manifest', (files) => ({ ...files, 'Operations/00001.ndjson': 'forged' })],
+  [
+    'the manifest names a project twice',
+    (files) => change(files, /manifest/, (text) => text.replace(/"projects": \[([^]+)\]/, '"projects": [$1, $1]')),
+  ],
+  [
+    'the period is empty',
+    (files) => change(files, /manifest/, (text) => text.replace('"to": "2026-05-04"', '"to": "2026-05-01"')),
   ],
   ['a file is missing', ({ 'seals/00001.ndjson': _seals, ...files }) => files],
   ['the manifest is no JSON', (files) => change(files, /manifest/, (text) => text.slice(1))],
@@ -196,6 +210,28 @@ test('another key, no archive, and a cut archive prove nothing', async () => {
     /is an export without receipts/,
   );
   expect((await verifyBytes(folder, 'garbage', other)).rank).toBe(2);
+});
+
+test('an archive that programs read in different ways is refused', async () => {
+  const whole = Buffer.from(pack(operations));
+  const directory = whole.readUInt32LE(whole.length - 6);
+  const [files, rest, end] = [whole.subarray(0, directory), whole.subarray(directory, -22), whole.subarray(-22)];
+  // Another archive between the directory and the end, which some programs read instead.
+  const twice = Buffer.concat([files, rest, files, rest, end]);
+  const moved = Buffer.from(end);
+  moved.writeUInt32LE(directory + 4, 16);
+  const between = Buffer.concat([files, Buffer.from('junk'), rest, moved]);
+  const renamed = Buffer.from(whole);
+  renamed.write('manifesT', whole.indexOf('manifest.json'));
+  const unicode = zipSync({
+    ...unzipSync(whole),
+    'other.txt': [strToU8('forged'), { extra: { 0x7075: strToU8('\u0001....operations/00001.ndjson') } }],
+  });
+  for (const bytes of [twice, between, renamed, unicode])
+    await expect(verifyBytes(folder, bytes, fixture.ledger.publicKey)).rejects.toThrow(
+      /is read in different ways by different programs/,
+    );
+  expect((await verifyBytes(folder, whole, fixture.ledger.publicKey)).rank).toBe(0);
 });
 
 test('what was recorded in the future is not proven', async () => {
