@@ -27,14 +27,16 @@ interface Source {
   mayBeNewer?: true;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
   fields: Record<string, string | { member: string; isSame: Comparison }>;
+  /** Values of these fields in a row without the event; missing by default. */
+  absent?: Row;
+  /** Returns whether the table must have a row of an event. */
+  isDue?: (event: ProvenEvent, period: Period, events: EventIndex) => boolean;
 }
 
 export interface Binding {
   table: RegExp;
   /** The first one is about the row itself, and the others about what became of it. */
   sources: [Source, ...Source[]];
-  /** Returns whether the table must have a row of an event of the first source. */
-  isDue: (event: ProvenEvent, period: Period, events: EventIndex) => boolean;
 }
 
 /** Returns a value of a row as the ledger records it: as text. */
@@ -118,10 +120,10 @@ const is =
 export const bindings: Binding[] = [
   {
     table: /-revocations\.ndjson$/,
-    isDue: ({ content }, period) => isWithin(content.judged_at ?? content.created_at, period),
     sources: [
       {
         type: 'revocation.intended',
+        isDue: ({ content }, period) => isWithin(content.judged_at ?? content.created_at, period),
         ofRow: ofId,
         isClaimed: always,
         fields: {
@@ -134,6 +136,7 @@ export const bindings: Binding[] = [
         type: 'revocation.ended',
         ofRow: ({ id }) => ({ intent_number: id }),
         isClaimed: ({ outcome }) => outcome !== 'open',
+        absent: { outcome: 'open', used_in_flight: false },
         fields: { ...same('outcome', 'used_in_flight'), ended_at: 'at' },
       },
       {
@@ -152,21 +155,21 @@ export const bindings: Binding[] = [
   },
   {
     table: /-exemptions\.ndjson$/,
-    isDue({ content }, period, events) {
-      const ended = findEvent(events, 'exemption.ended', { number: content.number })?.content.ended_at;
-      const isBefore = (at: EventContent[string] | undefined, limit: string) =>
-        typeof at === 'string' && compareInstants(at, limit) < 0;
-      const hasKeys = !areKeys(hashOf(content.keys) ?? '', []);
-      return (
-        hasKeys &&
-        isBefore(content.granted_at, period.to) &&
-        !isBefore(content.until, period.from) &&
-        !isBefore(ended, period.from)
-      );
-    },
     sources: [
       {
         type: 'exemption.granted',
+        isDue({ content }, period, events) {
+          const ended = findEvent(events, 'exemption.ended', { number: content.number })?.content.ended_at;
+          const isBefore = (at: EventContent[string] | undefined, limit: string) =>
+            typeof at === 'string' && compareInstants(at, limit) < 0;
+          const hasKeys = !areKeys(hashOf(content.keys) ?? '', []);
+          return (
+            hasKeys &&
+            isBefore(content.granted_at, period.to) &&
+            !isBefore(content.until, period.from) &&
+            !isBefore(ended, period.from)
+          );
+        },
         ofRow: ofId,
         isClaimed: always,
         fields: {
@@ -184,10 +187,10 @@ export const bindings: Binding[] = [
   },
   {
     table: /-incidents\.ndjson$/,
-    isDue: ({ content }, period) => isWithin(content.opened_at, period),
     sources: [
       {
         type: 'incident.opened',
+        isDue: ({ content }, period) => isWithin(content.opened_at, period),
         ofRow: ofId,
         isClaimed: always,
         fields: { ...same('kind', 'opened_at'), key },
@@ -209,10 +212,10 @@ export const bindings: Binding[] = [
   },
   {
     table: /-decisions\.ndjson$/,
-    isDue: ({ content }, period) => isWithin(content.approved_at, period),
     sources: [
       {
         type: 'plan.approved',
+        isDue: ({ content }, period) => isWithin(content.approved_at, period),
         ofRow: ({ plan_id: plan, at }) => ({ plan_id: plan, approved_at: at }),
         isClaimed: ({ decision }) => decision === 'approved',
         fields: {
@@ -230,12 +233,14 @@ export const bindings: Binding[] = [
       },
       {
         type: 'plan.rejected',
+        isDue: ({ content }, period) => isWithin(content.rejected_at, period),
         ofRow: ({ plan_id: plan, at }) => ({ plan_id: plan, rejected_at: at }),
         isClaimed: ({ decision }) => decision === 'rejected',
         fields: {
           ...same('plan_id', 'reason'),
           at: 'rejected_at',
           by: 'rejected_by',
+          via: { member: 'number', isSame: is('report') },
           decision: { member: 'number', isSame: is('rejected') },
         },
       },
@@ -243,11 +248,11 @@ export const bindings: Binding[] = [
   },
   {
     table: /-rotations\.ndjson$/,
-    isDue: ({ content }, period, events) =>
-      isWithin(findEvent(events, 'rotation.moved', { rotation_number: content.number })?.content.at, period),
     sources: [
       {
         type: 'rotation.begun',
+        isDue: ({ content }, period, events) =>
+          isWithin(findEvent(events, 'rotation.moved', { rotation_number: content.number })?.content.at, period),
         ofRow: ({ id }) => ({ id }),
         isClaimed: always,
         fields: { ...same('rule', 'sink', 'via', 'opened_at', 'requested_by'), key },
@@ -263,17 +268,20 @@ export const bindings: Binding[] = [
         type: 'rotation.given_up',
         ofRow: ofFirst('number'),
         isClaimed: has('given_up_by'),
-        fields: same('given_up_by', 'ended_at'),
+        fields: same('given_up_by'),
       },
     ],
   },
   {
     table: /-reviewed_keys\.ndjson$/,
-    isDue: ({ content }, period, events) =>
-      isWithin(findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at, period),
     sources: [
       {
         type: 'review.decided',
+        isDue: ({ content }, period, events) =>
+          isWithin(
+            findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at,
+            period,
+          ),
         ofRow: ({ review_id: review, key: of }) => ({ review_number: review, key_number: (of as Row).number }),
         isClaimed: has('decision'),
         fields: { ...same('decision', 'reason', 'decided_by', 'decided_at'), review_id: 'review_number', key },
@@ -282,10 +290,10 @@ export const bindings: Binding[] = [
   },
   {
     table: /^reviews\/signatures\.ndjson$|-reviews\.ndjson$/,
-    isDue: ({ content }, period) => isWithin(content.signed_at, period),
     sources: [
       {
         type: 'review.signed',
+        isDue: ({ content }, period) => isWithin(content.signed_at, period),
         ofRow: ({ id }) => ({ review_number: id }),
         isClaimed: has('signed_at'),
         fields: same('signed_at', 'sha256', 'signed_by'),
@@ -310,22 +318,37 @@ const hashOf = (value: EventContent[string] | undefined) =>
  */
 export type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
 
+/** What a comparison of a row found, and the events that it is about. */
+export interface ComparedRow {
+  compared: Compared;
+  found: ProvenEvent[];
+}
+
 /** Compares a row with its events. `differs` is the first field that is not what was recorded. */
-export function compareRow(row: Row, { sources }: Binding, events: EventIndex): Compared {
+export function compareRow(row: Row, { sources }: Binding, events: EventIndex): ComparedRow {
+  const found: ProvenEvent[] = [];
+  const results: Compared[] = [];
+  const covered = new Set<string>();
   let first: ProvenEvent | undefined;
-  const found: Compared[] = [];
   for (const source of sources) {
     const event = findEvent(events, source.type, source.ofRow(row, first));
     if (source === sources[0]) first = event;
-    const compared = event === undefined ? undefined : compareFields(row, source, event);
-    if (compared !== undefined)
-      found.push(source.mayBeNewer === true && typeof compared === 'object' ? 'no receipt' : compared);
-    else if (source.isClaimed(row)) found.push('no receipt');
+    if (event === undefined && !source.isClaimed(row)) continue;
+    for (const field of Object.keys(source.fields)) covered.add(field);
+    const compared = event === undefined ? 'no receipt' : compareFields(row, source, event);
+    if (event !== undefined) found.push(event);
+    results.push(source.mayBeNewer === true && typeof compared === 'object' ? 'no receipt' : compared);
   }
-  const differing = found.find((each) => typeof each === 'object');
-  if (differing !== undefined) return differing;
-  if (found.length === 0 || found.includes('no receipt')) return 'no receipt';
-  return found.includes('hidden') ? 'hidden' : 'same';
+  const claimed = sources.flatMap(({ fields, absent }) =>
+    Object.keys(fields).filter((field) => !covered.has(field) && textOf(row[field]) !== textOf(absent?.[field])),
+  );
+  const differing = results.find((each) => typeof each === 'object');
+  if (results.length === 0) return { compared: 'no receipt', found };
+  if (differing !== undefined) return { compared: differing, found };
+  // It says something of an event that it does not have.
+  if (claimed[0] !== undefined) return { compared: { differs: claimed[0] }, found };
+  const compared = results.includes('no receipt') ? 'no receipt' : results.includes('hidden') ? 'hidden' : 'same';
+  return { compared, found };
 }
 
 function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {

@@ -112,20 +112,21 @@ interface Table {
 async function compareRows(archive: Archive, { file, binding, events, period, verdict }: Table): Promise<string[]> {
   const counts = { same: 0, hidden: 0, 'no receipt': 0 };
   const others = new Set<string>();
-  const [{ type, ofRow }] = binding.sources;
+  const [{ ofRow }] = binding.sources;
   const names = new Set<string>();
   const fields = new Set(['id', ...binding.sources.flatMap((source) => Object.keys(source.fields))]);
-  const typed = new Set(events.get(type)?.values());
-  const missing = new Set([...typed].filter((event) => binding.isDue(event, period, events)));
+  const missing = new Set(
+    binding.sources.flatMap(({ type, isDue }) =>
+      [...(events.get(type)?.values() ?? [])].filter((event) => isDue?.(event, period, events) === true),
+    ),
+  );
   await archive.eachLine(file, (line) => {
     const row = JSON.parse(line) as Row;
-    const members = ofRow(row, undefined);
-    const event = findEvent(events, type, members);
-    if (event !== undefined) missing.delete(event);
-    const name = [...Object.values(members), ...('decision' in row ? [row.decision] : [])].join(' ');
+    const { compared, found } = compareRow(row, binding, events);
+    for (const event of found) missing.delete(event);
+    const name = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
     if (names.has(name)) verdict.wrong.push(`${file}: it has the row ${name} twice`);
     names.add(name);
-    const compared = compareRow(row, binding, events);
     for (const field of Object.keys(row)) if (!fields.has(field)) others.add(field);
     if (typeof compared === 'string') counts[compared] += 1;
     else verdict.wrong.push(`${file}: the row ${name} differs from the ledger in ${compared.differs}`);

@@ -52,6 +52,7 @@ beforeAll(async () => {
     if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
     return answer.body;
   };
+  await post(`/v1/plans/${fixture.planId}/rejections`, { reason: 'not now' });
   const { id } = await post('/v1/reviews', { title: 'signed', keys: { organization_id: 'acme' } });
   const keys = [fixture.keys['12'], fixture.keys['9007199254740993']];
   await post(`/v1/reviews/${String(id)}/decisions`, { keys, decision: 'keep', reason: 'in use' });
@@ -301,6 +302,10 @@ test.each<[string, (files: Files) => Files]>([
   [
     'a revocation hides its outcome',
     forge(/-revocations\.ndjson$/, (text) => text.replace(/"outcome" ?: ?"failed"/, '"outcome":"open"')),
+  ],
+  [
+    'an incident that is open has a note of its end',
+    forge(/-incidents\.ndjson$/, (text) => text.replace(/"note" ?: ?null/, '"note":"checked"')),
   ],
   [
     'an exemption covers fewer keys',
