@@ -316,7 +316,7 @@ const hashOf = (value: EventContent[string] | undefined) =>
  * - hidden: one is personal data that the receipt does not show.
  * - no receipt: an event that the row is about is not in the signed tree, or not yet.
  */
-export type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
+type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
 
 /** What a comparison of a row found, and the events that it is about. */
 export interface ComparedRow {
