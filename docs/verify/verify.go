@@ -1,14 +1,15 @@
 // Verify checks receipts of a Keywarden ledger, archives of operations with their seals, and the receipts in archives of evidence, without any code of
-// Keywarden. It uses only Go's checksum database packages and the standard library.
+// Keywarden. It uses only Go's checksum database packages and the standard library. It reads archives from the folders into which they were unpacked, so that
+// it checks the very files that are read.
 //
-//	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FILE...
+//	unzip -d FOLDER keywarden-operations.zip
+//	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FOLDER approval.tlog-proof
 //
-// Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if every file is proven,
-// 1 if one is not, and 3 if a receipt hides personal data, a day has gaps or no seal, or tables are not compared.
+// Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if everything is proven,
+// 1 if something is not, and 3 if a receipt hides personal data, a day has gaps or no seal, or tables are not compared. It reads no cosignatures.
 package main
 
 import (
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"crypto/sha256"
@@ -20,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -31,22 +33,30 @@ import (
 
 // extra is what a receipt shows beside its proof.
 type extra struct {
-	Content  string            `json:"content"`
-	Leaf     string            `json:"leaf"`
-	Personal map[string]string `json:"personal"`
-	Salt     *string           `json:"salt"`
+	content, leaf string
+	personal      map[string]string
+	salt          *string
 }
 
-// event is the entry of the log with its content.
+// event is the entry of the log with its content, its place, and the text of the signed tree.
 type event struct {
-	At, Content, Recorded, Subject, Type string
-	shown                                map[string]json.RawMessage
-	hidden                               int
+	at, content, recorded, subject, kind, tree string
+	index                                      int64
+	shown                                      map[string]json.RawMessage
+	hidden                                     int
+}
+
+// pack is an unpacked archive: its folder, and the names of its files.
+type pack struct {
+	folder string
+	files  map[string]bool
+	key    note.Verifier
+	tree   string
 }
 
 func main() {
 	if len(os.Args) < 3 {
-		fail("usage: verify KEY FILE...")
+		fail("usage: verify KEY FILE_OR_FOLDER...")
 	}
 	key, err := note.NewVerifier(os.Args[1])
 	if err != nil {
@@ -70,21 +80,22 @@ func main() {
 }
 
 func verifyFile(file string, key note.Verifier) (said string, isWhole bool, err error) {
-	if archive, err := zip.OpenReader(file); err == nil {
-		defer archive.Close()
-		for _, file := range archive.File {
-			if !ascii.MatchString(file.Name) || bytes.Contains(file.Extra, []byte("up")) {
-				return "", false, errors.New("the name of a file is not plain ASCII")
-			}
-		}
-		return verifyArchive(archive, key)
+	about, err := os.Stat(file)
+	if err != nil {
+		return "", false, err
+	}
+	if about.IsDir() {
+		return verifyPack(&pack{folder: file, files: map[string]bool{}, key: key})
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", false, err
 	}
+	if bytes.HasPrefix(text, []byte("PK")) {
+		return "", false, errors.New("it is an archive: unpack it, and name the folder")
+	}
 	found, err := verify(text, key)
-	return fmt.Sprintf("proven: %q of %q, at %q, recorded %q", found.Type, found.Subject, found.At, found.Recorded), found.hidden == 0, err
+	return fmt.Sprintf("proven: %q of %q, at %q, recorded %q", found.kind, found.subject, found.at, found.recorded), found.hidden == 0, err
 }
 
 // verify returns the event that a receipt proves.
@@ -118,13 +129,18 @@ func verify(text []byte, key note.Verifier) (found event, err error) {
 	if err != nil {
 		return found, err
 	}
-	if err := tlog.CheckRecord(proof, tree.N, tree.Hash, index, tlog.RecordHash([]byte(shown.Leaf))); err != nil {
+	if err := tlog.CheckRecord(proof, tree.N, tree.Hash, index, tlog.RecordHash([]byte(shown.leaf))); err != nil {
 		return found, err
 	}
-	if err := json.Unmarshal([]byte(shown.Leaf), &found); err != nil {
+	leaf, err := object([]byte(shown.leaf), "actor", "at", "content", "recorded", "subject", "type", "v")
+	if err != nil {
 		return found, err
 	}
-	if recorded, err := time.Parse(time.RFC3339, found.Recorded); err != nil || recorded.After(time.Now().Add(time.Hour)) {
+	found.index, found.tree = index, opened.Text
+	if err := texts(leaf, map[string]*string{"at": &found.at, "content": &found.content, "recorded": &found.recorded, "subject": &found.subject, "type": &found.kind}); err != nil {
+		return found, err
+	}
+	if recorded, err := time.Parse(time.RFC3339, found.recorded); err != nil || recorded.After(time.Now().Add(time.Hour)) {
 		return found, errors.New("it is of a time in the future")
 	}
 	return found, checkContent(shown, &found)
@@ -137,27 +153,50 @@ func readExtra(line string) (shown extra, err error) {
 	if err != nil || encoded == line || base64.StdEncoding.EncodeToString(text) != encoded {
 		return shown, errors.New("it has no event")
 	}
-	if err := json.Unmarshal(text, &shown); err != nil {
-		return shown, err
-	}
 	top, err := namesOf(text)
 	if err != nil || strings.Join(top, " ") != "content leaf personal salt" {
 		return shown, errors.New("its event has other members")
 	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil {
+	parts, err := object(text)
+	if err != nil {
 		return shown, err
 	}
 	personal, err := namesOf(parts["personal"])
-	if err != nil {
-		return shown, err
+	if err != nil || json.Unmarshal(parts["personal"], &shown.personal) != nil || json.Unmarshal(parts["salt"], &shown.salt) != nil {
+		return shown, errors.New("its personal data has another form")
 	}
 	for index := 1; index < len(personal); index++ {
 		if personal[index-1] >= personal[index] {
 			return shown, errors.New("its personal data is not in order")
 		}
 	}
-	return shown, nil
+	return shown, texts(parts, map[string]*string{"content": &shown.content, "leaf": &shown.leaf})
+}
+
+// object reads an object whose members have different names: exactly these names, if some are given. JSON's own decoder takes names of other cases too.
+func object(text []byte, names ...string) (members map[string]json.RawMessage, err error) {
+	found, err := namesOf(text)
+	if err != nil || json.Unmarshal(text, &members) != nil || len(members) != len(found) || len(names) > 0 && len(names) != len(found) {
+		return nil, errors.New("an object has another form")
+	}
+	for _, name := range names {
+		if _, isThere := members[name]; !isThere {
+			return nil, errors.New("an object has no " + name)
+		}
+	}
+	return members, nil
+}
+
+// texts reads members that are texts.
+func texts(members map[string]json.RawMessage, wanted map[string]*string) error {
+	for name, to := range wanted {
+		var text *string
+		if json.Unmarshal(members[name], &text) != nil || text == nil {
+			return errors.New(name + " is no text")
+		}
+		*to = *text
+	}
+	return nil
 }
 
 // namesOf returns the names of an object's members as they are written.
@@ -181,22 +220,25 @@ func namesOf(text []byte) (names []string, err error) {
 }
 
 // checkContent compares the content with the leaf, and the personal data with its salted hashes.
-func checkContent(shown extra, found *event) error {
-	if hexOf(shown.Content) != found.Content {
+func checkContent(shown extra, found *event) (err error) {
+	if hexOf(shown.content) != found.content {
 		return errors.New("its content is not the one that was recorded")
 	}
-	if err := json.Unmarshal([]byte(shown.Content), &found.shown); err != nil {
+	if found.shown, err = object([]byte(shown.content)); err != nil {
 		return err
 	}
 	salted := map[string]string{}
 	for name, value := range found.shown {
-		var held struct{ Salted string }
-		if json.Unmarshal(value, &held) == nil && held.Salted != "" {
-			salted[name] = held.Salted
+		if held, err := object(value, "salted"); err == nil {
+			var hash string
+			if err := texts(held, map[string]*string{"salted": &hash}); err != nil {
+				return err
+			}
+			salted[name] = hash
 		}
 	}
-	for name, value := range shown.Personal {
-		if shown.Salt == nil || salted[name] != hexOf(*shown.Salt+":"+name+":"+value) {
+	for name, value := range shown.personal {
+		if shown.salt == nil || salted[name] != hexOf(*shown.salt+":"+name+":"+value) {
 			return errors.New("its " + name + " is not the one that was recorded")
 		}
 		delete(salted, name)
@@ -205,54 +247,65 @@ func checkContent(shown extra, found *event) error {
 	return nil
 }
 
-// verifyArchive compares the operations of each project and day with their seal. Of an archive of evidence it checks the receipts only.
-func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isWhole bool, err error) {
-	var manifest struct {
-		Kind, From, To string
-		Retention      struct{ File string }
-		Projects       []struct {
-			Project           string
-			Seals, Operations struct{ File string }
+// verifyPack compares the operations of each project and day with their seal. Of an archive of evidence it checks the receipts only.
+func verifyPack(archive *pack) (said string, isWhole bool, err error) {
+	err = filepath.WalkDir(archive.folder, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
-	}
-	text, err := fs(archive, "manifest.json")
+		name, err := filepath.Rel(archive.folder, path)
+		if err != nil || !entry.Type().IsRegular() {
+			return fmt.Errorf("%q is no file", path)
+		}
+		archive.files[filepath.ToSlash(name)] = true
+		return nil
+	})
 	if err != nil {
 		return "", false, err
 	}
-	if err := json.NewDecoder(text).Decode(&manifest); err != nil {
+	text, err := os.ReadFile(filepath.Join(archive.folder, "manifest.json"))
+	if err != nil {
 		return "", false, err
 	}
-	if manifest.Kind != "sealed-operations" {
-		events := 0
-		err := eachReceipt(archive, "ledger/receipts.ndjson", key, func(event) error {
-			events++
-			return nil
-		})
-		return fmt.Sprintf("proven: its %d receipts; this program does not compare the tables with them", events), false, err
+	manifest, err := object(text)
+	if err != nil {
+		return "", false, err
 	}
-	from, err := time.Parse("2006-01-02", manifest.From)
-	to, err2 := time.Parse("2006-01-02", manifest.To)
-	if err != nil || err2 != nil || !from.Before(to) {
-		return "", false, errors.New("it has no period")
+	if _, isSealed := manifest["kind"]; isSealed {
+		return verifyOperations(archive, text)
 	}
-	listed := map[string]bool{"manifest.json": true, "VERIFY.md": true, manifest.Retention.File: true}
-	projects := map[string]bool{}
-	for _, part := range manifest.Projects {
-		if projects[part.Project] {
-			return "", false, errors.New("it has a project twice")
-		}
-		projects[part.Project] = true
-		listed[part.Seals.File], listed[part.Operations.File] = true, true
+	events := 0
+	err = eachReceipt(archive, "ledger/receipts.ndjson", func(event) error {
+		events++
+		return nil
+	})
+	return fmt.Sprintf("proven: its %d receipts; this program does not compare the tables with them", events), false, err
+}
+
+func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, err error) {
+	manifest, err := object(text, "kind", "made_at", "made_by", "from", "to", "retention", "projects")
+	if err != nil {
+		return "", false, err
 	}
-	for _, file := range archive.File {
-		if !listed[file.Name] {
-			return "", false, fmt.Errorf("%q is not in its manifest", file.Name)
-		}
+	var kind, first, end string
+	if err := texts(manifest, map[string]*string{"kind": &kind, "from": &first, "to": &end}); err != nil {
+		return "", false, err
+	}
+	from, err := time.Parse("2006-01-02", first)
+	to, err2 := time.Parse("2006-01-02", end)
+	var projects []json.RawMessage
+	if err != nil || err2 != nil || !from.Before(to) || kind != "sealed-operations" || json.Unmarshal(manifest["projects"], &projects) != nil {
+		return "", false, errors.New("it has no period, or no projects")
+	}
+	listed := map[string]bool{"manifest.json": true, "VERIFY.md": true}
+	retention, err := archive.part(manifest["retention"], listed)
+	if err != nil {
+		return "", false, err
 	}
 	dropped := map[string]bool{}
-	err = eachReceipt(archive, manifest.Retention.File, key, func(found event) error {
+	err = eachReceipt(archive, retention, func(found event) error {
 		var month, at string
-		if found.Type != "retention.dropped" || json.Unmarshal(found.shown["month"], &month) != nil || json.Unmarshal(found.shown["dropped_at"], &at) != nil || at == "" || len(month) != 10 {
+		if found.kind != "retention.dropped" || texts(found.shown, map[string]*string{"month": &month, "dropped_at": &at}) != nil || len(month) != 10 {
 			return errors.New("it has a receipt of something else than a dropped month")
 		}
 		dropped[month[:7]] = true
@@ -261,28 +314,47 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 	if err != nil {
 		return "", false, err
 	}
-	days, missing := 0, 0
-	for _, part := range manifest.Projects {
-		seals, gaps, err := readSeals(archive, part.Seals.File, part.Project, key)
+	names := map[string]bool{}
+	days, missing, again := 0, 0, 0
+	for _, each := range projects {
+		part, err := object(each, "project", "seals", "operations")
 		if err != nil {
 			return "", false, err
 		}
-		hashes, err := hashOperations(archive, part.Operations.File, part.Project[strings.LastIndex(part.Project, " ")+1:])
+		var project string
+		if err := texts(part, map[string]*string{"project": &project}); err != nil || names[project] {
+			return "", false, errors.New("it has a project twice, or one without a name")
+		}
+		names[project] = true
+		file, err := archive.part(part["seals"], listed)
 		if err != nil {
 			return "", false, err
 		}
-		missing += gaps
+		seals, resealed, unknown, err := readSeals(archive, file, project)
+		if err != nil {
+			return "", false, err
+		}
+		missing, again = missing+unknown, again+resealed
+		file, err = archive.part(part["operations"], listed)
+		if err != nil {
+			return "", false, err
+		}
+		hashes, err := hashOperations(archive, file, project[strings.LastIndex(project, " ")+1:])
+		if err != nil {
+			return "", false, err
+		}
 		for at := from; at.Before(to); at = at.AddDate(0, 0, 1) {
 			day := at.Format("2006-01-02")
-			root, isSealed := seals[day]
+			sealed, isSealed := seals[day]
 			if !isSealed {
 				missing++
-			} else if dropped[day[:7]] && len(hashes[day]) == 0 && root != hexOf("") {
+			} else if dropped[day[:7]] && len(hashes[day]) == 0 && sealed.operations != "0" {
 				missing++
-			} else if root != rootOf(hashes[day]) {
-				return "", false, fmt.Errorf("the operations of %s on %s are not those that were sealed", part.Project, day)
+			} else if sealed.root != rootOf(hashes[day]) || sealed.operations != strconv.Itoa(len(hashes[day])) {
+				return "", false, fmt.Errorf("the operations of %s on %s are not those that were sealed", project, day)
 			} else {
 				days++
+				missing += sealed.gaps
 			}
 			delete(hashes, day)
 		}
@@ -290,44 +362,101 @@ func verifyArchive(archive *zip.ReadCloser, key note.Verifier) (said string, isW
 			return "", false, errors.New("it has operations outside its period")
 		}
 	}
-	return fmt.Sprintf("proven: the operations of %d days of %d projects; %d gaps, and days without a seal or dropped", days, len(manifest.Projects), missing), missing == 0 && days > 0, nil
+	for name := range archive.files {
+		if !listed[name] {
+			return "", false, fmt.Errorf("%q is not in its manifest", name)
+		}
+	}
+	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, and days without a seal or dropped; %d days were sealed again",
+		days, len(projects), first, end, strings.Join(strings.Split(archive.tree, "\n")[:2], " "), missing, again), missing == 0 && days > 0, nil
 }
 
-// readSeals returns the sealed root of each day of a project, and the number of gaps.
-func readSeals(archive *zip.ReadCloser, name, project string, key note.Verifier) (seals map[string]string, gaps int, err error) {
-	seals = map[string]string{}
-	err = eachReceipt(archive, name, key, func(found event) error {
-		var day, root, of, open string
-		for name, to := range map[string]*string{"day": &day, "root": &root, "project": &of, "gaps": &open} {
-			if err := json.Unmarshal(found.shown[name], to); err != nil {
-				return err
-			}
-		}
-		var list []json.RawMessage
-		if err := json.Unmarshal([]byte(open), &list); err != nil {
-			return err
-		}
-		if _, isTwice := seals[day]; isTwice || found.Type != "archive.sealed" || of != project {
+// part returns the name of a file as the manifest describes it.
+func (archive *pack) part(text json.RawMessage, listed map[string]bool) (string, error) {
+	described, err := object(text, "file", "records", "sha256")
+	if err != nil {
+		return "", err
+	}
+	var name, sum string
+	if err := texts(described, map[string]*string{"file": &name, "sha256": &sum}); err != nil {
+		return "", err
+	}
+	listed[name] = true
+	file, err := archive.open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil || hex.EncodeToString(hash.Sum(nil)) != sum {
+		return "", fmt.Errorf("%q is not the file that its manifest names", name)
+	}
+	return name, nil
+}
+
+// seal is the newest seal of a day.
+type seal struct {
+	number, root, operations string
+	index                    int64
+	gaps                     int
+}
+
+// readSeals returns the newest seal of each day of a project, how often days were sealed again, and how many former seals are missing. The seals of a day name
+// each other.
+func readSeals(archive *pack, name, project string) (seals map[string]seal, again, missing int, err error) {
+	seals = map[string]seal{}
+	err = eachReceipt(archive, name, func(found event) error {
+		var day, of, open, at string
+		read := seal{index: found.index}
+		wanted := map[string]*string{"day": &day, "project": &of, "gaps": &open, "sealed_at": &at, "number": &read.number, "root": &read.root, "operations": &read.operations}
+		if err := texts(found.shown, wanted); err != nil || found.kind != "archive.sealed" || of != project {
 			return errors.New("it has a seal of something else")
 		}
-		seals[day] = root
-		gaps += len(list)
-		return nil
-	})
-	return seals, gaps, err
-}
-
-// eachReceipt passes on the event of each receipt in a file.
-func eachReceipt(archive *zip.ReadCloser, name string, key note.Verifier, use func(event) error) error {
-	return eachLine(archive, name, func(line []byte) error {
-		var held struct{ Receipt string }
-		if err := json.Unmarshal(line, &held); err != nil {
+		begun, err := time.Parse("2006-01-02", day)
+		sealed, err2 := time.Parse(time.RFC3339, at)
+		var gaps []struct{ From, To time.Time }
+		if err != nil || err2 != nil || sealed.Before(begun.AddDate(0, 0, 1)) || json.Unmarshal([]byte(open), &gaps) != nil {
+			return errors.New("it has a seal of no day that had ended")
+		}
+		read.gaps = len(gaps)
+		var replaces *string
+		if err := json.Unmarshal(found.shown["replaces"], &replaces); err != nil {
 			return err
 		}
-		found, err := verify([]byte(held.Receipt), key)
+		before, isAgain := seals[day]
+		switch {
+		case isAgain && (replaces == nil || *replaces != before.number || before.index >= read.index):
+			return errors.New("the seals of " + day + " do not follow each other")
+		case isAgain:
+			again++
+		case replaces != nil:
+			missing++
+		}
+		seals[day] = read
+		return nil
+	})
+	return seals, again, missing, err
+}
+
+// eachReceipt passes on the event of each receipt in a file. All are of one signed tree.
+func eachReceipt(archive *pack, name string, use func(event) error) error {
+	return eachLine(archive, name, func(line []byte) error {
+		held, err := object(line, "receipt")
 		if err != nil {
 			return err
 		}
+		var receipt string
+		if err := texts(held, map[string]*string{"receipt": &receipt}); err != nil {
+			return err
+		}
+		found, err := verify([]byte(receipt), archive.key)
+		if err != nil {
+			return err
+		}
+		if archive.tree != "" && archive.tree != found.tree {
+			return errors.New("it has receipts of several trees")
+		}
+		archive.tree = found.tree
 		return use(found)
 	})
 }
@@ -340,13 +469,12 @@ var columns = []struct {
 	{"retry_at", 1184}, {"updated_at", 1184}, {"total_duration_ms", 20}, {"extra", 3802}, {"seen_at", 1184}}
 
 // hashOperations returns the hashes of a project's operations by day, newest first.
-func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][]tlog.Hash, error) {
+func hashOperations(archive *pack, name, project string) (map[string][]tlog.Hash, error) {
 	days := map[string][]tlog.Hash{}
 	return days, eachLine(archive, name, func(line []byte) error {
-		var row map[string]json.RawMessage
 		var of, at string
-		names, err := namesOf(line)
-		if err != nil || json.Unmarshal(line, &row) != nil || len(names) != len(columns)+1 || len(row) != len(names) || json.Unmarshal(row["project_id"], &of) != nil || of != project || json.Unmarshal(row["created_at"], &at) != nil || len(at) < 10 {
+		row, err := object(line)
+		if err != nil || len(row) != len(columns)+1 || texts(row, map[string]*string{"project_id": &of, "created_at": &at}) != nil || of != project || len(at) < 10 {
 			return errors.New("a line is no operation of its project")
 		}
 		record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
@@ -369,7 +497,6 @@ func hashOperations(archive *zip.ReadCloser, name, project string) (map[string][
 
 var (
 	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	ascii   = regexp.MustCompile(`^[\x20-\x7e]+$`)
 	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
 )
 
@@ -431,27 +558,19 @@ func rootOf(hashes []tlog.Hash) string {
 	return hex.EncodeToString(root[:])
 }
 
-func fs(archive *zip.ReadCloser, name string) (io.Reader, error) {
-	var found *zip.File
-	for _, file := range archive.File {
-		if file.Name == name && found != nil {
-			return nil, errors.New("it has the file " + name + " twice")
-		}
-		if file.Name == name {
-			found = file
-		}
+func (archive *pack) open(name string) (*os.File, error) {
+	if !archive.files[name] {
+		return nil, fmt.Errorf("it has no file %q", name)
 	}
-	if found == nil {
-		return nil, errors.New("it has no file " + name)
-	}
-	return found.Open()
+	return os.Open(filepath.Join(archive.folder, filepath.FromSlash(name)))
 }
 
-func eachLine(archive *zip.ReadCloser, name string, use func([]byte) error) error {
-	file, err := fs(archive, name)
+func eachLine(archive *pack, name string, use func([]byte) error) error {
+	file, err := archive.open(name)
 	if err != nil {
 		return err
 	}
+	defer file.Close()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 16_000_000)
 	for lines.Scan() {

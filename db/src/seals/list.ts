@@ -28,18 +28,18 @@ export async function listSealedProjects(
 const sealsAtOnce = 500;
 
 /**
- * Yields the events of the newest seal of each day of a project, from one day up to another, which is excluded. A day that changed since and waits to be
- * sealed again is left out.
+ * Yields the events of all seals of each day of a project, from one day up to another, which is excluded; those of one day in their order. A day that changed
+ * since and waits to be sealed again is left out.
  */
 export async function* readSealEvents(
   db: Reader,
   { project, from, to, size }: { project: string; from: string; to: string; size: number },
 ): AsyncGenerator<PlacedEvent[]> {
   const rows = await db.execute(sql`
-    select distinct on (s.day) s.number::text from keywarden.operation_seal s
+    select s.number::text from keywarden.operation_seal s
     where s.project_number = ${project}::bigint and s.day >= ${from}::date and s.day < ${to}::date
       and not exists (select from keywarden.operation_sealing g where g.project_number = ${project}::bigint and g.changed @> s.day)
-    order by s.day, s.number desc`);
+    order by s.day, s.number`);
   const subjects = rows.map(({ number }) => `operation_seal/${String(number)}`);
   for (let at = 0; at < subjects.length; at += sealsAtOnce) {
     yield await readPlacedEvents(db, { subjects: subjects.slice(at, at + sealsAtOnce), size });

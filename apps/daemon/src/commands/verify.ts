@@ -1,6 +1,7 @@
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { exitCode, print, printableCell, usageError } from '@keywarden/runtime';
-import { type Result, rankOf, verifyFile } from '../verify/verify-file.ts';
+import { instantOf, type ReceiptResult, type Result, rankOf } from '../verify/verdict.ts';
+import { verifyFiles } from '../verify/verify-file.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
 
@@ -13,8 +14,7 @@ export async function verifyCommand(
   { key, json }: OutputOptions & { key: string[] },
 ): Promise<number> {
   const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
-  const results: { file: string; result: Result }[] = [];
-  for (const file of files) results.push({ file, result: await verifyFile(file, judge) });
+  const results = await verifyFiles(files, judge);
   if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
   else print(results.map(({ file, result }) => `${printableCell(file)}: ${inWords(result)}`).join('\n\n'));
   return Math.max(...results.map(({ result }) => rankOf(result))) === 2
@@ -26,7 +26,8 @@ export async function verifyCommand(
 
 function asJson(result: Result): object {
   if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };
-  return typeof result.event === 'string' ? { proven: false, why: result.event } : { proven: true, ...result.event };
+  const { event, unproven } = result;
+  return typeof event === 'string' ? { proven: false, why: event } : { proven: true, ...event, unproven };
 }
 
 function readVerifier(text: string): Verifier {
@@ -38,41 +39,44 @@ function readVerifier(text: string): Verifier {
 
 function inWords(result: Result): string {
   if (result.kind === 'receipt')
-    return typeof result.event === 'string' ? `NOT PROVEN: ${result.event}.` : eventInWords(result.event);
+    return typeof result.event === 'string'
+      ? `NOT PROVEN: ${printableCell(result.event)}.`
+      : eventInWords(result.event, result);
   const { proven, unproven, wrong: mistakes } = result.verdict;
   const lines = (heading: string, all: string[]) =>
     all.length === 0
       ? []
       : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
   return [
-    ['proven.', 'proven in part.', 'NOT PROVEN.'][rankOf(result)] ?? '',
+    headings[rankOf(result)],
     ...lines('Contradicts the ledger:', mistakes),
     ...lines('Proven:', proven),
     ...lines('Not proven:', unproven),
   ].join('\n');
 }
 
+const headings = ['proven.', 'proven in part.', 'NOT PROVEN.'] as const;
 const mostShown = 50;
 const more = (all: string[]) =>
   all.length > mostShown ? [`  and ${all.length - mostShown} more (--json has all)`] : [];
 
-function eventInWords(result: ProvenEvent): string {
-  const { type, subject, at, recorded, content, personal, hidden, index, size, origin, witnesses } = result;
-  // A text may have lines that look like ours.
+function eventInWords(event: ProvenEvent, result: ReceiptResult): string {
+  const { unproven } = result;
+  const { type, subject, at, recorded, content, personal, hidden, index, size, origin, witnesses } = event;
   const values = Object.entries(content).flatMap(([name, value]) =>
-    value === null || typeof value === 'string' ? [`  ${name}: ${value === null ? 'none' : printableCell(value)}`] : [],
+    value === null || typeof value === 'string' ? [`${name}: ${value ?? 'none'}`] : [],
   );
-  return [
-    'proven.',
-    `  ${type} of ${printableCell(subject)} is event ${index} of ${size} in the ledger ${origin}.`,
-    `  It happened at ${at}, and the database recorded it at ${recorded}, by its own clock.`,
+  const lines = [
+    `${type} of ${subject} is event ${index} of ${size} in the ledger ${origin}.`,
+    `It happened at ${at}, and the database recorded it at ${recorded}, by its own clock.`,
     ...values,
-    ...Object.entries(personal).map(([name, value]) => `  ${name}: ${printableCell(value)}`),
-    ...hidden.map((name) => `  ${name}: not shown; only its salted hash is proven`),
-    witnesses.length === 0
-      ? '  No witness has cosigned: the ledger’s own key is the only proof of the time.'
-      : witnesses
-          .map(({ name, time }) => `  Cosigned by ${name} at ${new Date(time * 1000).toISOString()}.`)
-          .join('\n'),
-  ].join('\n');
+    ...Object.entries(personal).map(([name, value]) => `${name}: ${value}`),
+    ...hidden.map((name) => `${name}: not shown; only its salted hash is proven`),
+    ...(witnesses.length === 0
+      ? ['No witness of the given keys has cosigned: the ledger’s own key is the only proof of the time.']
+      : witnesses.map(({ name, time }) => `Cosigned by ${name} at ${instantOf(time)}.`)),
+    ...unproven.map((each) => `Not proven: ${each}.`),
+  ];
+  // A text may have lines that look like ours.
+  return [headings[rankOf(result)], ...lines.map((line) => `  ${printableCell(line)}`)].join('\n');
 }

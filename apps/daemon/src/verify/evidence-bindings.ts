@@ -15,7 +15,16 @@ export interface Period {
 }
 
 /** Compares a value of a row with what an event recorded. Returns whether they are the same. */
-type Comparison = (recorded: string, shown: unknown) => boolean;
+type Comparison = (recorded: string, shown: unknown, event: ProvenEvent) => boolean;
+
+/** How a field of a row is compared. */
+interface Compare {
+  /** The member of the event. */
+  member: string;
+  isSame: Comparison;
+  /** Of an object, or of each object of a list: the members that are compared. All by default. */
+  parts?: string[];
+}
 
 interface Source {
   type: string;
@@ -26,7 +35,7 @@ interface Source {
   /** Whether the row may be of a later state than the newest event of the signed tree. */
   mayBeNewer?: true;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
-  fields: Record<string, string | { member: string; isSame: Comparison }>;
+  fields: Record<string, string | Compare>;
   /** Values of these fields in a row without the event; missing by default. */
   absent?: Row;
   /** Returns whether the table must have a row of an event. */
@@ -46,12 +55,15 @@ const textOf = (value: unknown): string | null =>
 const isWithin = (at: EventContent[string] | undefined, { from, to }: Period) =>
   typeof at === 'string' && compareInstants(at, from) >= 0 && compareInstants(at, to) < 0;
 
-/** Compares the reference to a key with the address of its control plane, its scope and its id. */
-const isKey: Comparison = (recorded, shown) => {
-  const { scope, id } = shown as { scope?: unknown; id?: unknown };
-  return recorded.endsWith(` ${typeof scope === 'string' ? `${scope} ` : ''}${textOf(id)}`);
+/** Compares what a reference to a key shows: its number, and the address of its control plane, its scope and its id. */
+const isKey: Comparison = (recorded, shown, { content }) => {
+  const { number, control_plane: plane, scope, id } = shown as Row;
+  // The address may have spaces.
+  const [, ...names] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
+  const isSame = [plane, scope, id].every((each, index) => each === undefined || each === names[index]);
+  return isSame && id !== undefined && (number === undefined || number === content.key_number);
 };
-const key = { member: 'key', isSame: isKey };
+const key: Compare = { member: 'key', isSame: isKey, parts: ['number', 'control_plane', 'scope', 'id'] };
 
 /** Compares the keys of an exemption with the hash of their names. */
 const areKeys: Comparison = (recorded, shown) => {
@@ -162,7 +174,7 @@ export const bindings: Binding[] = [
           const ended = findEvent(events, 'exemption.ended', { number: content.number })?.content.ended_at;
           const isBefore = (at: EventContent[string] | undefined, limit: string) =>
             typeof at === 'string' && compareInstants(at, limit) < 0;
-          const hasKeys = !areKeys(hashOf(content.keys) ?? '', []);
+          const hasKeys = hashOf(content.keys) !== sha256('');
           return (
             hasKeys &&
             isBefore(content.granted_at, period.to) &&
@@ -174,7 +186,7 @@ export const bindings: Binding[] = [
         isClaimed: always,
         fields: {
           ...same('rules', 'granted_at', 'until', 'pattern', 'reason', 'granted_by'),
-          keys: { member: 'keys', isSame: areKeys },
+          keys: { member: 'keys', isSame: areKeys, parts: ['control_plane', 'scope', 'id'] },
         },
       },
       {
@@ -308,6 +320,19 @@ export const bindings: Binding[] = [
   },
 ];
 
+/** Returns the names of a row's fields, and of members of these, that are not compared with any event. */
+export function unboundOf(row: Row, { sources }: Binding): string[] {
+  const fields = new Map(sources.flatMap((source) => Object.entries(source.fields)));
+  return Object.entries(row).flatMap(([field, value]) => {
+    const bound = fields.get(field);
+    if (bound === undefined) return field === 'id' ? [] : [field];
+    if (typeof bound === 'string' || bound.parts === undefined) return [];
+    const { parts } = bound;
+    const members = [value].flat().flatMap((each) => Object.keys(each ?? {}));
+    return members.filter((member) => !parts.includes(member)).map((member) => `${field}.${member}`);
+  });
+}
+
 const hashOf = (value: EventContent[string] | undefined) =>
   typeof value === 'object' && value !== null && 'sha256' in value ? value.sha256 : null;
 
@@ -354,13 +379,13 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex): 
 function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
   let result: Compared = 'same';
   for (const [field, named] of Object.entries(fields)) {
-    const { member, isSame } = typeof named === 'string' ? { member: named, isSame: undefined } : named;
+    const { member, isSame } = typeof named === 'string' ? { member: named } : named;
     const recorded = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
     const shown = row[field] ?? null;
     if (typeof recorded === 'object' && recorded !== null) result = 'hidden';
     else if (recorded === null || shown === null || isSame === undefined) {
       if (recorded !== textOf(shown)) return { differs: field };
-    } else if (!isSame(recorded, shown)) return { differs: field };
+    } else if (!isSame(recorded, shown, event)) return { differs: field };
   }
   return result;
 }

@@ -1,4 +1,4 @@
-import { canonicalJson } from '@keywarden/core/values';
+import { canonicalJson, compareInstants, isInstant } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import {
@@ -10,14 +10,24 @@ import {
   findEvent,
   type Period,
   type Row,
+  unboundOf,
 } from './evidence-bindings.ts';
 import { readLine } from './operations-pack.ts';
-import { type Judge, judgeReceipt, type Verdict } from './verdict.ts';
+import {
+  type ArchiveResult,
+  createReceiptJudge,
+  type Judge,
+  type SignedHead,
+  tell,
+  tellHead,
+  type Verdict,
+  wrong,
+} from './verdict.ts';
 
 const filePart = z.object({ file: z.string(), records: z.int(), sha256: z.string() });
 const manifestSchema = z.object({
-  from: z.string(),
-  to: z.string(),
+  from: z.string().refine(isInstant),
+  to: z.string().refine(isInstant),
   files: z.array(
     z.object({
       ...filePart.shape,
@@ -34,11 +44,18 @@ const manifestSchema = z.object({
  * Checks an evidence archive: each file against the manifest, each receipt against the ledger, and rows, signed reviews and policies against their events.
  * Everything else is computed from listings, which the ledger does not have.
  */
-export async function verifyEvidence(archive: Archive, manifest: unknown, judge: Judge): Promise<Verdict> {
+export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
+  const result = (verdict: Verdict, head: SignedHead | null = null): ArchiveResult => ({
+    kind: 'archive',
+    verdict,
+    head,
+    seals: new Map(),
+  });
+  const read = manifestSchema.safeParse(given);
+  if (!read.success) return result(wrong('its manifest.json has an unknown form'));
+  const { files, attachments, from, to } = read.data;
+  if (compareInstants(from, to) >= 0) return result(wrong('its period ends before it begins'));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
-  const read = manifestSchema.safeParse(manifest);
-  if (!read.success) return { ...verdict, wrong: ['its manifest.json has an unknown form'] };
-  const { files, attachments, ...period } = read.data;
   const listed = [
     ...files.flatMap(({ file, sha256, csv, not_assessable: unknown }) => [
       { file, sha256 },
@@ -49,55 +66,64 @@ export async function verifyEvidence(archive: Archive, manifest: unknown, judge:
   ];
   for (const { file, sha256 } of listed) {
     const found = await archive.hash(file).catch(() => null);
-    if (found !== sha256) verdict.wrong.push(`${file} is not the file that manifest.json names`);
+    if (found !== sha256) tell(verdict.wrong, `${file} is not the file that manifest.json names`);
   }
   const names = new Set([...listed.map(({ file }) => file), 'manifest.json', 'summary.md', 'summary.html']);
-  for (const name of archive.names) if (!names.has(name)) verdict.wrong.push(`${name} is not in manifest.json`);
-  if (verdict.wrong.length > 0) return verdict;
-  const events = await readReceipts(archive, judge, verdict);
+  for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
+  if (verdict.wrong.length > 0) return result(verdict);
+  const { events, head } = await readReceipts(archive, judge, verdict);
+  verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const others = new Map<string, string[]>();
-  const tell = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
+  const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
   for (const { file, sha256 } of listed) {
     const binding = bindings.find(({ table }) => table.test(file));
     const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
-      const fields = await compareRows(archive, { file, binding, events, period, verdict });
-      if (fields.length > 0) tell(`the ledger does not have the fields ${fields.join(', ')}`, file);
+      const fields = await compareRows(archive, { file, binding, events, period: { from, to }, verdict });
+      if (fields.length > 0) note(`the ledger does not have the fields ${fields.join(', ')}`, file);
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       comparePolicy({ file, text: await archive.text(file), events, verdict });
-    else if (!file.endsWith('.ndjson')) tell(isRepeated, file);
-    else if (file !== receiptsFile) tell('the ledger does not have what these are computed from', file);
+    else if (!file.endsWith('.ndjson')) note(isRepeated, file);
+    else if (file !== receiptsFile) note('the ledger does not have what these are computed from', file);
   }
-  for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) tell(isRepeated, name);
+  for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
-  return verdict;
+  return result(verdict, head);
 }
 
 const isRepeated = 'these repeat other files, and are not compared with them';
 
 const receiptsFile = 'ledger/receipts.ndjson';
 
-async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<EventIndex> {
+interface Receipts {
+  events: EventIndex;
+  head: SignedHead | null;
+}
+
+async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<Receipts> {
   const events: EventIndex = new Map();
   if (!archive.names.includes(receiptsFile)) {
     verdict.unproven.push('it has no receipts');
-    return events;
+    return { events, head: null };
   }
+  const receipts = createReceiptJudge(judge);
   let [count, last] = [0, -1];
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
-    const event = receipt === null ? 'it is no receipt' : judgeReceipt(receipt, judge);
-    if (typeof event === 'string') verdict.wrong.push(`a line of ${receiptsFile} is not proven: ${event}`);
-    else if (event.index <= last) verdict.wrong.push(`${receiptsFile} is not in the order of the ledger`);
+    const event = receipt === null ? 'it is no receipt' : receipts.judge(receipt);
+    if (typeof event === 'string') tell(verdict.wrong, `a line of ${receiptsFile} is not proven: ${event}`);
+    else if (event.index <= last) tell(verdict.wrong, `${receiptsFile} is not in the order of the ledger`);
     else {
       last = event.index;
       count += 1;
       addEvent(events, event);
     }
   });
+  const head = receipts.head();
+  if (head !== null) tellHead(head, judge, verdict);
   verdict.proven.push(`${count} governance events are in the ledger, up to event ${last}`);
-  return events;
+  return { events, head };
 }
 
 interface Table {
@@ -114,7 +140,6 @@ async function compareRows(archive: Archive, { file, binding, events, period, ve
   const others = new Set<string>();
   const [{ ofRow }] = binding.sources;
   const names = new Set<string>();
-  const fields = new Set(['id', ...binding.sources.flatMap((source) => Object.keys(source.fields))]);
   const missing = new Set(
     binding.sources.flatMap(({ type, isDue }) =>
       [...(events.get(type)?.values() ?? [])].filter((event) => isDue?.(event, period, events) === true),
@@ -125,14 +150,14 @@ async function compareRows(archive: Archive, { file, binding, events, period, ve
     const { compared, found } = compareRow(row, binding, events);
     for (const event of found) missing.delete(event);
     const name = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
-    if (names.has(name)) verdict.wrong.push(`${file}: it has the row ${name} twice`);
+    if (names.has(name)) tell(verdict.wrong, `${file}: it has the row ${name} twice`);
     names.add(name);
-    for (const field of Object.keys(row)) if (!fields.has(field)) others.add(field);
+    for (const field of unboundOf(row, binding)) others.add(field);
     if (typeof compared === 'string') counts[compared] += 1;
-    else verdict.wrong.push(`${file}: the row ${name} differs from the ledger in ${compared.differs}`);
+    else tell(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });
   for (const { subject } of missing)
-    verdict.wrong.push(`${file}: it has no row of ${subject}, which the ledger has in the period`);
+    tell(verdict.wrong, `${file}: it has no row of ${subject}, which the ledger has in the period`);
   if (counts['no receipt'] > 0) verdict.unproven.push(`${file}: ${counts['no receipt']} rows have no receipt`);
   if (counts.hidden > 0)
     verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);

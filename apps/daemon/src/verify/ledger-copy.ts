@@ -2,37 +2,55 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type Checkpoint,
+  decodeHash,
+  emptyRoot,
   growTree,
+  type Hash,
   hashLeaf,
   hashRanges,
   isSameHash,
   openNote,
   parseCheckpoint,
+  readLogged,
+  readSeal,
   type Tile,
   tilePath,
+  unpackContents,
   unpackEntries,
-  type Verifier,
 } from '@keywarden/core/ledger';
-import { type Judge, type Verdict, wrong } from './verdict.ts';
+import { isOfFuture, type Judge, type SignedHead, tell, tellHead, type Verdict, wrong } from './verdict.ts';
 
 const tileWidth = 256;
 
+/** A receipt or an archive that is compared with a copy. */
+export interface Beside {
+  file: string;
+  head: SignedHead;
+  /** The place in the ledger of the newest seal that it has of each project and day. */
+  seals: Map<string, number>;
+}
+
+/** A tree that the copy must continue. */
+interface Earlier {
+  name: string;
+  size: number;
+  root: Hash;
+}
+
 /**
  * Checks a whole copy of a ledger, as its routes serve it: a folder with the file `checkpoint` and the folder `tile`. The tree is computed from the entries,
- * and tiles of hashes are compared if they are there. Each file `checkpoint.SOMETHING` beside them is an earlier checkpoint, which the tree must continue.
+ * and tiles of hashes and contents are compared if they are there. Each file `checkpoint.SOMETHING` beside them is an earlier checkpoint, which the tree must
+ * continue; so it must the trees of `beside`. A seal that is newer than the one of an archive is named.
  */
-export function verifyCopy(folder: string, { keys }: Judge): Verdict {
-  const newest = openCheckpoint(join(folder, 'checkpoint'), keys);
-  if (newest === null) return wrong('its checkpoint is not signed with one of the given keys');
+export function verifyCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
+  const newest = openCheckpoint(join(folder, 'checkpoint'), judge);
+  if (typeof newest === 'string') return wrong(`its checkpoint ${newest}`);
   const { size, origin } = newest;
-  const names = readdirSync(folder).filter((name) => name.startsWith('checkpoint.'));
-  const earlier = names.map((name) => ({ name, checkpoint: openCheckpoint(join(folder, name), keys) }));
-  const mistakes: string[] = [];
-  for (const { name, checkpoint } of earlier)
-    if (checkpoint === null) mistakes.push(`${name} is not signed with one of the given keys`);
-    else if (checkpoint.origin !== origin) mistakes.push(`${name} is of another ledger, ${checkpoint.origin}`);
-    else if (checkpoint.size > size)
-      mistakes.push(`${name} has ${checkpoint.size} events, and the copy has only ${size}`);
+  const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
+  const earlier = [...readEarlier(folder, newest, judge, verdict), ...earlierOf(beside, newest, verdict)];
+  const contents = createContentReader(folder, { size, archives: beside.filter(({ head }) => head.origin === origin) });
+  for (const each of earlier) if (each.size === 0) compareRoots(emptyRoot, each, verdict);
+  if (size === 0 && !isSameHash(newest.root, emptyRoot)) return wrong('its checkpoint signs no empty tree');
 
   let edge: Tile[] = [];
   for (let at = 0; at < size; at += tileWidth) {
@@ -41,37 +59,124 @@ export function verifyCopy(folder: string, { keys }: Judge): Verdict {
     const entries = unpackEntries(read(join(folder, path)) ?? new Uint8Array());
     if (entries?.length !== width) return wrong(`${path} is missing, or cut`);
     const leaves = entries.map(hashLeaf);
-    for (const { name, checkpoint } of earlier) {
-      if (checkpoint === null || checkpoint.size <= at || checkpoint.size > at + width) continue;
-      if (!hasRoot(growTree(at, edge, leaves.slice(0, checkpoint.size - at)), checkpoint))
-        mistakes.push(`${name} has other events than the copy`);
-    }
+    for (const each of earlier)
+      if (each.size > at && each.size <= at + width)
+        compareRoots(rootOf(growTree(at, edge, leaves.slice(0, each.size - at)), each.size), each, verdict);
     const changed = growTree(at, edge, leaves);
     for (const { level, index, hashes } of changed) {
-      const stored = read(join(folder, tilePath({ level, index, width: hashes.length / 32 })));
+      const tile = tilePath({ level, index, width: hashes.length / 32 });
+      const stored = read(join(folder, tile));
       if (stored !== null && Buffer.compare(stored, hashes) !== 0)
-        return wrong(`${tilePath({ level, index, width: hashes.length / 32 })} is not the tile of its entries`);
+        return wrong(`${tile} is not the tile of its entries`);
     }
-    if (at + width === size && !hasRoot(changed, newest))
+    if (at + width === size && !isRoot(rootOf(changed, size), newest.root))
       return wrong('its entries are not those that its checkpoint signs');
+    const mistake = contents.read(at, entries);
+    if (mistake !== null) return wrong(mistake);
     edge = changed.filter(({ hashes }) => hashes.length < tileWidth * 32);
   }
-  const proven = [`the ledger ${origin} has exactly these ${size} events`];
-  if (mistakes.length === 0) for (const { name } of earlier) proven.push(`it continues ${name}`);
-  return { proven, unproven: [], wrong: mistakes };
+  tellHead(newest, judge, verdict);
+  verdict.proven.push(`the copy has exactly these ${size} events`);
+  contents.tellEnd(verdict);
+  return verdict;
 }
-/** Returns the checkpoint of a file that a key of its ledger signed; null for any other file. */
-function openCheckpoint(file: string, keys: Verifier[]): Checkpoint | null {
+
+type Cosigned = Pick<SignedHead, 'witnesses'>;
+
+/** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
+function openCheckpoint(file: string, { keys, nowMs }: Judge): (Checkpoint & Cosigned) | string {
   const opened = openNote(read(file)?.toString() ?? '', keys);
   const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
-  return isSigned ? checkpoint : null;
+  if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
+  const witnesses = opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }]));
+  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
 }
 
-/** Returns whether the tiles at the edge of a tree of this size have the root of its checkpoint. */
-function hasRoot(tiles: Tile[], { size, root }: Checkpoint): boolean {
-  const [found] = hashRanges([{ from: 0, to: size }], tiles);
-  return found !== undefined && isSameHash(found, root);
+function readEarlier(folder: string, newest: Checkpoint, judge: Judge, verdict: Verdict): Earlier[] {
+  const names = readdirSync(folder).filter((name) => name.startsWith('checkpoint.'));
+  return names.flatMap((name) => {
+    const found = openCheckpoint(join(folder, name), judge);
+    if (typeof found === 'string') tell(verdict.wrong, `${name} ${found}`);
+    else if (found.origin !== newest.origin) tell(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
+    else if (found.size > newest.size)
+      tell(verdict.wrong, `${name} has ${found.size} events, and the copy has only ${newest.size}`);
+    else return [{ name, size: found.size, root: found.root }];
+    return [];
+  });
+}
+
+/** Returns the trees of receipts and archives that the copy must continue. One of more events, or of another ledger, is not compared. */
+function earlierOf(beside: Beside[], newest: Checkpoint, { unproven }: Verdict): Earlier[] {
+  return beside.flatMap(({ file, head }) => {
+    if (head.origin !== newest.origin) tell(unproven, `${file} is of another ledger, ${head.origin}`);
+    else if (head.size > newest.size)
+      tell(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
+    else return [{ name: file, size: head.size, root: decodeHash(head.root) ?? emptyRoot }];
+    return [];
+  });
+}
+
+function compareRoots(found: Hash | undefined, { name, root }: Earlier, verdict: Verdict): void {
+  if (isRoot(found, root)) tell(verdict.proven, `the copy continues ${name}`);
+  else tell(verdict.wrong, `${name} has other events than the copy`);
+}
+
+const isRoot = (found: Hash | undefined, root: Hash) => found !== undefined && isSameHash(found, root);
+
+/** Returns the root of a tree of this size from the tiles at its edge. */
+const rootOf = (tiles: Tile[], size: number): Hash | undefined => hashRanges([{ from: 0, to: size }], tiles)[0];
+
+/** Reads the contents of entries, and looks for seals that are newer than those of archives. */
+function createContentReader(folder: string, { size, archives }: { size: number; archives: Beside[] }) {
+  const asked = archives.filter(({ seals }) => seals.size > 0);
+  let missing = 0;
+  const found: { file: string; seal: string; isOlder: boolean }[] = [];
+  return {
+    /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
+    read(at: number, entries: Uint8Array[]): string | null {
+      const path = tilePath({ level: 'contents', index: at / tileWidth, width: entries.length });
+      const bundle = read(join(folder, path));
+      if (bundle === null) {
+        missing += entries.length;
+        return null;
+      }
+      const contents = unpackContents(bundle.toString());
+      if (contents?.length !== entries.length) return `${path} is cut`;
+      for (const [place, content] of contents.entries()) {
+        const event = readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
+        if (typeof event === 'string') return `${path} has other contents than its entries`;
+        const seal = readSeal(event);
+        if (seal === null) continue;
+        for (const { file, head, seals } of asked) {
+          const index = at + place;
+          const own = seals.get(`${seal.project} ${seal.day}`);
+          if (own === undefined || index <= own) continue;
+          found.push({
+            file,
+            seal: `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt}, event ${index}`,
+            isOlder: index < head.size,
+          });
+        }
+      }
+      return null;
+    },
+    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const { file, seal, isOlder } of found)
+        tell(
+          isOlder ? mistakes : unproven,
+          `${file}: ${isOlder ? 'it has an older seal than the newest' : 'since then'}: ${seal}`,
+        );
+      for (const { file } of asked)
+        if (missing > 0)
+          tell(
+            unproven,
+            `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
+          );
+        else if (!found.some((each) => each.file === file))
+          tell(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
+    },
+  };
 }
 
 function read(path: string): Buffer | null {

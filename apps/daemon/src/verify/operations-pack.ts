@@ -1,17 +1,29 @@
 import { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { type Judge, judgeReceipt, type Verdict } from './verdict.ts';
+import {
+  type ArchiveResult,
+  createReceiptJudge,
+  type Judge,
+  type ReceiptJudge,
+  tell,
+  tellHead,
+  type Verdict,
+} from './verdict.ts';
 
-const filePart = z.object({ file: z.string(), records: z.int(), sha256: z.string() });
-const manifestSchema = z.object({
+const filePart = z.strictObject({ file: z.string(), records: z.int(), sha256: z.string() });
+type FilePart = z.output<typeof filePart>;
+const manifestSchema = z.strictObject({
   kind: z.literal('sealed-operations'),
+  made_at: z.string(),
+  made_by: z.string(),
   from: z.iso.date(),
   to: z.iso.date(),
   retention: filePart,
-  projects: z.array(z.object({ project: z.string(), seals: filePart, operations: filePart })),
+  projects: z.array(z.strictObject({ project: z.string(), seals: filePart, operations: filePart })),
 });
-type Part = z.output<typeof manifestSchema>['projects'][number];
+type Manifest = z.output<typeof manifestSchema>;
+type Part = Manifest['projects'][number];
 
 const dayMs = 86_400_000;
 
@@ -19,30 +31,53 @@ const dayMs = 86_400_000;
  * Checks an archive of operations with the receipts of their seals: each day of each project, computed from its rows, against what the ledger sealed. The
  * manifest only says what the archive claims to have.
  */
-export async function verifyOperations(archive: Archive, manifest: unknown, judge: Judge): Promise<Verdict> {
-  const read = manifestSchema.safeParse(manifest);
+export async function verifyOperations(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
+  const read = manifestSchema.safeParse(given);
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
-  if (!read.success) return { ...verdict, wrong: ['its manifest.json has an unknown form'] };
+  const result: ArchiveResult = { kind: 'archive', verdict, head: null, seals: new Map() };
+  const odd = read.success ? findOddManifest(read.data) : 'its manifest.json has an unknown form';
+  if (!read.success || odd !== null) return { ...result, verdict: { ...verdict, wrong: [odd ?? ''] } };
   const { from, to, projects, retention } = read.data;
-  if (!(from < to)) return { ...verdict, wrong: ['its period has no day'] };
-  if (new Set(projects.map(({ project }) => project)).size < projects.length)
-    return { ...verdict, wrong: ['its manifest.json has a project twice'] };
-  const names = [
+  const names = new Set([
     'manifest.json',
     'VERIFY.md',
     retention.file,
     ...projects.flatMap(({ seals, operations }) => [seals.file, operations.file]),
-  ];
-  for (const name of archive.names) if (!names.includes(name)) verdict.wrong.push(`${name} is not in manifest.json`);
+  ]);
+  for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
+  const receipts = createReceiptJudge(judge);
   const dropped = new Set<string>();
-  await archive.eachLine(retention.file, (line) => {
-    const month = droppedMonthOf(line, judge);
-    if (month === null) verdict.wrong.push(`a line of ${retention.file} proves no month that retention has dropped`);
+  await readPart(archive, retention, (line) => {
+    const month = droppedMonthOf(line, receipts);
+    if (month === null) tell(verdict.wrong, `a line of ${retention.file} proves no month that retention has dropped`);
     else dropped.add(month);
   });
   if (projects.length === 0) verdict.unproven.push('it has no project');
-  for (const part of projects) await verifyProject(archive, { part, from, to, dropped, judge, verdict });
-  return verdict;
+  for (const part of projects) await verifyProject(archive, { part, from, to, dropped, receipts, result });
+  const head = receipts.head();
+  if (head !== null) tellHead(head, judge, verdict);
+  return { ...result, head };
+}
+
+function findOddManifest({ from, to, projects }: Manifest): string | null {
+  if (!(from < to)) return 'its period has no day';
+  return new Set(projects.map(({ project }) => project)).size < projects.length
+    ? 'its manifest.json has a project twice'
+    : null;
+}
+
+/** Passes on each line of a file. Throws an Error if it is not the file that the manifest names. */
+async function readPart(
+  archive: Archive,
+  { file, records, sha256 }: FilePart,
+  use: (line: string) => void,
+): Promise<void> {
+  let lines = 0;
+  const hash = await archive.eachLine(file, (line) => {
+    lines += 1;
+    use(line);
+  });
+  if (lines !== records || hash !== sha256) throw new Error(`${file} is not the file that manifest.json names`);
 }
 
 interface Asked {
@@ -51,30 +86,27 @@ interface Asked {
   to: string;
   /** The months that retention has dropped. */
   dropped: Set<string>;
-  judge: Judge;
-  verdict: Verdict;
+  receipts: ReceiptJudge;
+  result: ArchiveResult;
 }
 
-async function verifyProject(archive: Archive, { part, from, to, dropped, judge, verdict }: Asked): Promise<void> {
+async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
+  const { part, from, to, dropped, result } = asked;
+  const { verdict } = result;
   const { project } = part;
-  const fail = (why: string) => void verdict.wrong.push(`${project}: ${why}`);
-  const seals = new Map<string, Seal>();
-  await archive.eachLine(part.seals.file, (line) => {
-    const seal = sealOf(line, judge);
-    if (typeof seal === 'string') fail(seal);
-    else if (seal.project !== project) fail(`the seal of ${seal.day} is of ${seal.project}`);
-    else if (seals.has(seal.day)) fail(`it has two seals of ${seal.day}`);
-    else seals.set(seal.day, seal);
-  });
+  const fail = (why: string) => tell(verdict.wrong, `${project}: ${why}`);
+  const doubt = (why: string) => tell(verdict.unproven, `${project}: ${why}`);
+  const seals = await readSeals(archive, asked, fail);
   const days = await hashDays(archive, part).catch((error: unknown) => {
     fail(error instanceof Error ? error.message : String(error));
     return null;
   });
   if (days === null) return;
-  let [proven, operations] = [0, 0];
+  let [total, proven, operations] = [0, 0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
   for (let at = Date.parse(from); at < Date.parse(to); at += dayMs) {
+    total += 1;
     const day = new Date(at).toISOString().slice(0, 10);
     const seal = seals.get(day);
     const found = days.get(day) ?? { operations: 0, root: emptyRoot };
@@ -88,41 +120,92 @@ async function verifyProject(archive: Archive, { part, from, to, dropped, judge,
       proven += 1;
       operations += found.operations;
       for (const { from: since, to: until, reason } of seal.gaps)
-        verdict.unproven.push(
-          `${project}: the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`,
-        );
+        doubt(`the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`);
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
-  for (const days of inRanges(unsealed)) verdict.unproven.push(`${project}: ${days} has no seal`);
-  for (const days of inRanges(gone))
-    verdict.unproven.push(`${project}: retention has dropped the operations of ${days}`);
+  for (const range of inRanges(unsealed)) doubt(`${range} has no seal`);
+  for (const range of inRanges(gone)) doubt(`retention has dropped the operations of ${range}`);
+  const last = new Date(Date.parse(to) - dayMs).toISOString().slice(0, 10);
+  const of = proven === total ? `all ${proven} days` : `${proven} of the ${total} days`;
   if (proven > 0)
-    verdict.proven.push(`${project}: ${operations} operations of ${proven} days are exactly those that were archived`);
+    verdict.proven.push(
+      `${project}: ${operations} operations of ${of} from ${from} to ${last} are exactly those that were archived`,
+    );
 }
 
-function sealOf(line: string, judge: Judge): Seal | string {
+/** The seals of one day, in the order of the ledger. */
+interface DaySeals {
+  first: Seal;
+  newest: Seal;
+  index: number;
+}
+
+/**
+ * Returns the newest seal of each day. A day that changed is sealed again, and its seals name each other. Those that are missing are unproven: the day may
+ * have had other operations.
+ */
+async function readSeals(
+  archive: Archive,
+  { part, receipts, result }: Asked,
+  fail: (why: string) => void,
+): Promise<Map<string, Seal>> {
+  const days = new Map<string, DaySeals>();
+  const { proven, unproven } = result.verdict;
+  await readPart(archive, part.seals, (line) => {
+    const read = sealOf(line, receipts);
+    if (typeof read === 'string') {
+      fail(read);
+      return;
+    }
+    const { seal, index } = read;
+    const before = days.get(seal.day);
+    if (seal.project !== part.project) fail(`the seal of ${seal.day} is of ${seal.project}`);
+    else if (before !== undefined && (index <= before.index || seal.replaces !== before.newest.number))
+      fail(`the seals of ${seal.day} do not follow each other`);
+    else days.set(seal.day, { first: before?.first ?? seal, newest: seal, index });
+    if (before !== undefined)
+      tell(
+        proven,
+        `${part.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${seal.operations} operations; before, it had ${before.newest.operations}`,
+      );
+  });
+  for (const [day, { first, index }] of days) {
+    result.seals.set(`${part.project} ${day}`, index);
+    if (first.replaces !== null)
+      tell(
+        unproven,
+        `${part.project}: ${day} was sealed before as seal ${first.replaces}, which the archive does not have`,
+      );
+  }
+  return new Map([...days].map(([day, { newest }]) => [day, newest]));
+}
+
+function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; index: number } | string {
   const receipt = readLine(line);
   if (receipt === null) return 'a line of its seals is no receipt';
-  const proven = judgeReceipt(receipt, judge);
+  const proven = judge(receipt);
   if (typeof proven === 'string') return `a seal is not proven: ${proven}`;
   const seal = readSeal(proven);
-  if (seal === null) return `a receipt is of ${proven.type}, not of a seal`;
-  return Date.parse(seal.sealedAt) < Date.parse(seal.day) + dayMs ? `${seal.day} was sealed before it ended` : seal;
+  return seal === null
+    ? `a receipt is of ${proven.type} of ${proven.subject}, not of a seal of a day that has ended`
+    : { seal, index: proven.index };
 }
 
-function droppedMonthOf(line: string, judge: Judge): string | null {
+function droppedMonthOf(line: string, { judge }: ReceiptJudge): string | null {
   const receipt = readLine(line);
-  const proven = receipt === null ? 'it is no receipt' : judgeReceipt(receipt, judge);
+  const proven = receipt === null ? 'it is no receipt' : judge(receipt);
   return typeof proven === 'string' ? null : readDroppedMonth(proven);
 }
 
 const lineSchema = z.strictObject({ receipt: z.string() });
 
-/** Returns the receipt of a line; null for any other line. */
+/** Returns the receipt of a line as an archive has it; null for any other line. */
 export function readLine(line: string): string | null {
   try {
-    return lineSchema.parse(JSON.parse(line)).receipt;
+    const { receipt } = lineSchema.parse(JSON.parse(line));
+    // One text for each receipt: a member that is there twice would be read differently elsewhere.
+    return JSON.stringify({ receipt }) === line ? receipt : null;
   } catch {
     return null;
   }
@@ -132,7 +215,7 @@ const emptyRoot = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b
 
 async function hashDays(archive: Archive, { project, operations }: Part): Promise<Map<string, HashedDay>> {
   const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1));
-  await archive.eachLine(operations.file, (line) => hasher.add(line));
+  await readPart(archive, operations, (line) => hasher.add(line));
   return hasher.end();
 }
 

@@ -11,6 +11,47 @@ export interface Verdict {
 
 export const wrong = (...sentences: string[]): Verdict => ({ proven: [], unproven: [], wrong: sentences });
 
+/** The tree that the ledger's key signed, and who cosigned it. */
+export type SignedHead = Pick<ProvenEvent, 'origin' | 'size' | 'root' | 'witnesses'>;
+
+/** The event of a receipt, or why it proves none; and which witnesses of the given keys did not cosign. */
+export interface ReceiptResult {
+  kind: 'receipt';
+  event: ProvenEvent | string;
+  unproven: string[];
+}
+
+/** The findings in an archive or a copy of a ledger. */
+export interface ArchiveResult {
+  kind: 'archive';
+  verdict: Verdict;
+  /** The tree of its receipts; null if it has none. */
+  head: SignedHead | null;
+  /** The place in the ledger of the newest seal that it has of each project and day: by the project, a space and the day. */
+  seals: Map<string, number>;
+}
+
+export type Result = ReceiptResult | ArchiveResult;
+
+/** 0: everything is proven. 1: something is not. 2: something is wrong. */
+export function rankOf(result: Result): 0 | 1 | 2 {
+  if (result.kind === 'receipt') {
+    if (typeof result.event === 'string') return 2;
+    return result.event.hidden.length > 0 || result.unproven.length > 0 ? 1 : 0;
+  }
+  const { wrong: mistakes, unproven, proven } = result.verdict;
+  return mistakes.length > 0 ? 2 : unproven.length > 0 || proven.length === 0 ? 1 : 0;
+}
+
+/** A list has no more sentences: a forged archive could need any number of them. */
+const mostSentences = 10_000;
+
+/** Adds a sentence to a list of a verdict. */
+export function tell(list: string[], sentence: string): void {
+  if (list.length < mostSentences) list.push(sentence);
+  else if (list.length === mostSentences) list.push('there is more, which is not listed');
+}
+
 /** The keys to check with, and the time: nothing can have been recorded later. */
 export interface Judge {
   keys: Verifier[];
@@ -24,6 +65,58 @@ const aheadMs = 3_600_000;
 export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ProvenEvent | string {
   const proven = verifyReceipt(receipt, keys);
   if (typeof proven === 'string') return proven;
-  const times = [proven.recorded, ...proven.witnesses.map(({ time }) => new Date(time * 1000).toISOString())];
-  return times.some((at) => !(Date.parse(at) <= nowMs + aheadMs)) ? 'it is of a time in the future' : proven;
+  return isOfFuture(proven, nowMs) ? 'it is of a time in the future' : proven;
 }
+
+/** Returns whether something was recorded or cosigned after the present, or at no time at all. */
+export function isOfFuture({ recorded, witnesses }: Partial<ProvenEvent>, nowMs: number): boolean {
+  const times = [
+    ...(recorded === undefined ? [] : [Date.parse(recorded)]),
+    ...(witnesses ?? []).map(({ time }) => time * 1000),
+  ];
+  return times.some((at) => !(at <= nowMs + aheadMs));
+}
+
+/** Checks the receipts of one archive, which was made from one signed tree. */
+export interface ReceiptJudge {
+  judge: (receipt: string) => ProvenEvent | string;
+  /** The tree of the receipts; null before the first. */
+  head: () => SignedHead | null;
+}
+
+/** Returns a judge for the receipts of one archive. Receipts of another tree than the first prove nothing: they may be of another history. */
+export function createReceiptJudge(judge: Judge): ReceiptJudge {
+  let head: SignedHead | null = null;
+  return {
+    judge(receipt) {
+      const proven = judgeReceipt(receipt, judge);
+      if (typeof proven === 'string') return proven;
+      const { origin, size, root, witnesses } = proven;
+      head ??= { origin, size, root, witnesses };
+      const isSame = origin === head.origin && size === head.size && root === head.root;
+      return isSame ? proven : 'it is of another tree than the receipts before it';
+    },
+    head: () => head,
+  };
+}
+
+/** Adds which tree was checked, who cosigned it, and which witness of the given keys did not. */
+export function tellHead(
+  { origin, size, witnesses }: Omit<SignedHead, 'root'>,
+  { keys }: Judge,
+  verdict: Verdict,
+): void {
+  verdict.proven.push(`the tree of ${size} events of ${origin} is signed with its key`);
+  for (const { name, time } of witnesses)
+    verdict.proven.push(`the witness ${name} cosigned this tree at ${instantOf(time)}`);
+  verdict.unproven.push(...missingWitnesses(witnesses, keys));
+}
+
+/** Returns a sentence for each witness of the given keys that did not cosign. */
+export const missingWitnesses = (witnesses: SignedHead['witnesses'], keys: Verifier[]): string[] =>
+  keys
+    .filter(({ kind, name }) => kind === 'witness' && !witnesses.some((each) => each.name === name))
+    .map(({ name }) => `the witness ${name} has not cosigned it`);
+
+/** Returns the instant of seconds since 1970. */
+export const instantOf = (seconds: number) => new Date(seconds * 1000).toISOString();

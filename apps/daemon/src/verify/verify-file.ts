@@ -1,46 +1,72 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import type { ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { openArchive } from './archive.ts';
 import { verifyEvidence } from './evidence-pack.ts';
-import { verifyCopy } from './ledger-copy.ts';
+import { type Beside, verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
-import { type Judge, judgeReceipt, type Verdict, wrong } from './verdict.ts';
+import { type ArchiveResult, type Judge, judgeReceipt, missingWitnesses, type Result, wrong } from './verdict.ts';
 
 /** No receipt is as long; a longer file is not read. */
 const longestReceipt = 1_000_000;
 
-/** What a file proves: the event of a receipt (or why it proves none), or the findings in an archive or a copy of a ledger. */
-export type Result = { kind: 'receipt'; event: ProvenEvent | string } | { kind: 'archive'; verdict: Verdict };
-
-/** 0: everything is proven. 1: something is not. 2: something is wrong. */
-export function rankOf(result: Result): 0 | 1 | 2 {
-  if (result.kind === 'receipt') return typeof result.event === 'string' ? 2 : result.event.hidden.length > 0 ? 1 : 0;
-  const { wrong: mistakes, unproven, proven } = result.verdict;
-  return mistakes.length > 0 ? 2 : unproven.length > 0 || proven.length === 0 ? 1 : 0;
+/**
+ * Checks files and folders, in their order. Everything that is beside a copy of a whole ledger is compared with that copy too. Throws a UserError if one can be
+ * none of the kinds that are checked.
+ */
+export async function verifyFiles(files: string[], judge: Judge): Promise<{ file: string; result: Result }[]> {
+  const results = new Map<string, Result>();
+  for (const file of files) if (sizeOf(file) !== 'folder') results.set(file, await verifyFile(file, judge));
+  const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
+  for (const file of files)
+    if (!results.has(file))
+      results.set(file, {
+        kind: 'archive',
+        verdict: verifyCopy(file, judge, beside),
+        head: null,
+        seals: new Map(),
+      });
+  return files.flatMap((file) => {
+    const result = results.get(file);
+    return result === undefined ? [] : [{ file, result }];
+  });
 }
 
-/** Checks one file or folder. Throws a UserError if it can be none of the kinds that are checked. */
-export async function verifyFile(file: string, judge: Judge): Promise<Result> {
-  if (sizeOf(file) === 'folder') return { kind: 'archive', verdict: verifyCopy(file, judge) };
+function besideOf(file: string, result: Result): Beside | null {
+  if (result.kind === 'archive') return result.head === null ? null : { file, head: result.head, seals: result.seals };
+  return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
+}
+
+async function verifyFile(file: string, judge: Judge): Promise<Result> {
   const start = readStart(file);
-  if (start.startsWith('PK')) return { kind: 'archive', verdict: await verifyArchive(file, judge) };
+  if (start.startsWith('PK')) return await verifyArchive(file, judge);
   if (/^[{[]|^"?id"?,/.test(start))
     throw usageError(
       `${file} is an export without receipts; the route /v1/exports/sealed-operations gives operations with theirs.`,
     );
-  return { kind: 'receipt', event: judgeReceipt(readReceipt(file), judge) };
+  const event = judgeReceipt(readReceipt(file), judge);
+  const unproven = typeof event === 'string' ? [] : missingWitnesses(event.witnesses, judge.keys);
+  return { kind: 'receipt', event, unproven };
 }
 
-async function verifyArchive(file: string, judge: Judge): Promise<Verdict> {
+async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult> {
   const archive = await openArchive(file);
+  const damaged = (why: string): ArchiveResult => ({
+    kind: 'archive',
+    verdict: wrong(why),
+    head: null,
+    seals: new Map(),
+  });
   try {
-    const manifest = JSON.parse(await archive.text('manifest.json')) as unknown;
+    const text = await archive.text('manifest.json');
+    const manifest = JSON.parse(text) as unknown;
+    // One text for each manifest: a member that is there twice would be read differently elsewhere.
+    if (`${JSON.stringify(manifest, null, 2)}\n` !== text)
+      return damaged('its manifest.json is not as a report writes it');
     const isSealed = typeof manifest === 'object' && manifest !== null && 'kind' in manifest;
     return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, judge);
   } catch (error) {
     // Its reader says what is damaged.
-    return wrong(error instanceof Error ? error.message : String(error));
+    return damaged(error instanceof Error ? error.message : String(error));
   } finally {
     archive.close();
   }

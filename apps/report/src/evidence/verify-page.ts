@@ -11,9 +11,14 @@ On any machine, without the database and without a network:
 It prints what is proven and what is not. It exits with 0 if everything is proven, with 1 if something contradicts the ledger, and with 3 if something is
 not proven.
 
-docs/verify/verify.go in Keywarden's source checks the receipts, and operations with their seals, with Go's own packages and has no code of Keywarden:
+Add the public keys of witnesses, and it says whether they cosigned. Name the folder of a copy of the whole ledger beside the archive, and it looks for newer
+seals.
 
-    go run verify.go 'PUBLIC KEY' ${name}
+docs/verify/verify.go in Keywarden's source checks the receipts, and operations with their seals, with Go's own packages and has no code of Keywarden. It
+checks the files of the unpacked archive:
+
+    unzip -d FOLDER ${name}
+    go run verify.go 'PUBLIC KEY' FOLDER
 
 docs/LEDGER.md describes the formats, and what is not proven.
 `;

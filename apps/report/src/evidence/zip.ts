@@ -1,15 +1,24 @@
 import { Zip, ZipDeflate } from 'fflate';
 
-/** Creates a zip archive for streaming: add texts, and take the finished bytes. */
+/** What the format can say without an extension that few programs write in the same way. */
+export const mostFiles = 65_535;
+const mostBytes = 2 ** 32 - 1;
+
+/** Creates a zip archive for streaming: add texts, and take the finished bytes. Throws an Error if it becomes larger than the format allows. */
 export function createZip(modifiedAt: Date) {
   let ready: Uint8Array[] = [];
+  let [bytes, files] = [0, 0];
   const zip = new Zip((error, chunk) => {
     if (error !== null) throw error;
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new Error('an archive has at most 4 GB; ask for fewer days or projects');
     ready.push(chunk);
   });
   return {
     /** Begins a file. End the previous file first. */
     add(name: string) {
+      files += 1;
+      if (files > mostFiles) throw new Error(`an archive has at most ${mostFiles} files`);
       const file = new ZipDeflate(name);
       file.mtime = modifiedAt;
       zip.add(file);

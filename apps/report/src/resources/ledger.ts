@@ -16,6 +16,7 @@ import { facts, link, type Part, section, state, time } from '../dashboard/html.
 import { type Pages, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { originOf, writeSealedOperations } from '../evidence/sealed.ts';
+import { mostFiles } from '../evidence/zip.ts';
 import { instant, word } from '../parameters.ts';
 import { conflict, notFound, Problem } from '../problem.ts';
 import { addResource } from '../resource.ts';
@@ -146,6 +147,13 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       const projects = await listSealedProjects(db, { projectId, organizations });
       if (projectId !== undefined && projects.length === 0)
         throw notFound('project with this id and a seal', '/v1/projects');
+      // Two files for each, and three beside them.
+      if (projects.length > (mostFiles - 3) / 2)
+        throw new Problem(
+          400,
+          'Too many projects',
+          `An archive has the operations of at most ${Math.floor((mostFiles - 3) / 2)} projects, and ${projects.length} have seals; use a token of fewer organizations, or project_id.`,
+        );
       const end = new Date(Date.parse(to) + 86_400_000).toISOString().slice(0, 10);
       const fileName = `keywarden-operations-${projectId ?? 'all'}-${from}-${to}.zip`.replaceAll(/[^\w.-]/g, '_');
       const asked = { projects, from, to: end, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };

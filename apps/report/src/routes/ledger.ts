@@ -12,7 +12,7 @@ const octets = { 'content-type': 'application/octet-stream' };
 /** A full tile never changes. */
 const forever = 'private, max-age=31536000, immutable';
 
-/** Serves the newest checkpoint, the tiles and the bundles of entries. `checks` authenticates a request, unless it is for an open checkpoint. */
+/** Serves the newest checkpoint, the tiles, and the bundles of entries and of their contents. `checks` authenticates a request, unless it is for an open checkpoint. */
 export function ledgerRoutes(
   { db, opensCheckpoint }: Pick<Services, 'db' | 'opensCheckpoint'>,
   checks: MiddlewareHandler<Env>,
@@ -30,7 +30,9 @@ export function ledgerRoutes(
     if (asked === null) throw new Problem(404, 'Not found', 'This is no path of a tile; c2sp.org/tlog-tiles has them.');
     const { level, index, width } = asked;
     const bytes =
-      level === 'entries' ? await readBundle(db, { index, width }) : await readTile(db, { level, index, width });
+      typeof level === 'string'
+        ? await readBundle(db, { level, index, width })
+        : await readTile(db, { level, index, width });
     if (bytes === null) throw new Problem(404, 'Not found', 'The ledger does not have this tile, or not this wide.');
     return c.body(new Uint8Array(bytes), 200, { ...octets, 'cache-control': forever });
   });

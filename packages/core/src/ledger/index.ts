@@ -26,17 +26,26 @@ export {
   type Verifier,
 } from './note.ts';
 export { hashOperation, readMembers, sealedColumns } from './operations.ts';
-export { type EventContent, formatReceipt, type ProvenEvent, type ReceiptExtra, verifyReceipt } from './receipt.ts';
+export {
+  type EventContent,
+  formatReceipt,
+  type ProvenEvent,
+  type ReceiptExtra,
+  readLogged,
+  verifyReceipt,
+} from './receipt.ts';
 export { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from './seal.ts';
 export {
   edgeOf,
   growTree,
   hashRanges,
+  packContents,
   packEntries,
   parseTilePath,
   type Tile,
   type TileCoordinates,
   tilePath,
   tilesOf,
+  unpackContents,
   unpackEntries,
 } from './tiles.ts';

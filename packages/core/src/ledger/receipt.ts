@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { canonicalJson, sha256 } from '../values/index.ts';
-import { parseCheckpoint } from './checkpoint.ts';
+import { encodeHash, parseCheckpoint } from './checkpoint.ts';
 import { hashLeaf, isIncluded } from './merkle.ts';
 import { openNote, type Verifier } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
@@ -33,8 +33,8 @@ const contentSchema = z.record(
 );
 export type EventContent = z.output<typeof contentSchema>;
 
-/** What a receipt proves. */
-export interface ProvenEvent {
+/** An event as the log has it. */
+export interface LoggedEvent {
   type: string;
   subject: string;
   /** When the event happened, as its row says. */
@@ -42,12 +42,18 @@ export interface ProvenEvent {
   /** When the database recorded it, by its own clock. */
   recorded: string;
   content: EventContent;
+}
+
+/** What a receipt proves. */
+export interface ProvenEvent extends LoggedEvent {
   /** Personal data whose hash was checked. */
   personal: Record<string, string>;
   /** Names of personal data that the receipt does not show: erased, or left out. */
   hidden: string[];
   index: number;
+  /** The signed tree: its number of events, its root in Base64, and the name of its ledger. */
   size: number;
+  root: string;
   origin: string;
   /** Witnesses that cosigned the checkpoint, each with its time in seconds since 1970. */
   witnesses: { name: string; time: number }[];
@@ -76,10 +82,9 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   const { index, hashes } = proof;
   if (!isIncluded(hashLeaf(extra.leaf), { index, size: checkpoint.size, root: checkpoint.root, proof: hashes }))
     return 'its event is not in the log at that place';
-  const leaf = parseJson(leafSchema, extra.leaf);
-  const content = parseJson(contentSchema, extra.content);
-  if (leaf === null || content === null) return 'its event has an unknown form';
-  if (leaf.content !== sha256(extra.content)) return 'its content is not the one that was recorded';
+  const logged = readLogged(extra);
+  if (typeof logged === 'string') return logged;
+  const { content } = logged;
   const salted = Object.entries(content).flatMap(([name, value]) =>
     value !== null && typeof value === 'object' && 'salted' in value ? [{ name, hash: value.salted }] : [],
   );
@@ -89,18 +94,25 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
       return `its ${name} is not the one that was recorded`;
   }
   return {
-    type: leaf.type,
-    subject: leaf.subject,
-    at: leaf.at,
-    recorded: leaf.recorded,
-    content,
+    ...logged,
     personal: extra.personal,
     hidden: salted.map(({ name }) => name).filter((name) => extra.personal[name] === undefined),
     index,
     size: checkpoint.size,
+    root: encodeHash(checkpoint.root),
     origin: checkpoint.origin,
     witnesses: opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }])),
   };
+}
+
+/** Reads an entry of the log with its content. Returns why they are none, or not of each other, as a sentence without a subject. */
+export function readLogged(entry: { leaf: string; content: string }): LoggedEvent | string {
+  const leaf = parseJson(leafSchema, entry.leaf);
+  const content = parseJson(contentSchema, entry.content);
+  if (leaf === null || content === null) return 'its event has an unknown form';
+  if (leaf.content !== sha256(entry.content)) return 'its content is not the one that was recorded';
+  const { type, subject, at, recorded } = leaf;
+  return { type, subject, at, recorded, content };
 }
 
 function parseJson<T>(schema: z.ZodType<T>, text: string): T | null {

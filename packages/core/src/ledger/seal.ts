@@ -1,21 +1,27 @@
 import { z } from 'zod';
+import { compareInstants, isInstant } from '../values/index.ts';
 import { type Hash, rootOfLeaves } from './merkle.ts';
 import { hashOperation, readMembers, sealedColumns } from './operations.ts';
 import type { ProvenEvent } from './receipt.ts';
 
-const interval = z.object({ from: z.string(), to: z.string(), reason: z.string().optional() });
+const instant = z.string().refine(isInstant);
+const interval = z.object({ from: instant, to: instant, reason: z.string().optional() });
+const number = z.string().regex(/^[1-9]\d{0,18}$/);
 const sealSchema = z.object({
+  number,
   project: z.string().includes(' '),
-  day: z.string().regex(/^\d{4}-\d\d-\d\d$/),
+  day: z.iso.date(),
   operations: z.string().regex(/^\d{1,15}$/),
   root: z.string().regex(/^[\da-f]{64}$/),
   covered: z.string(),
   gaps: z.string(),
-  sealed_at: z.string(),
+  replaces: number.nullable(),
+  sealed_at: instant,
 });
 
 /** What a seal says about a project's operations of one day. */
 export interface Seal {
+  number: string;
   /** The address of the control plane, a space, and the project's id. */
   project: string;
   day: string;
@@ -24,6 +30,9 @@ export interface Seal {
   root: string;
   /** The times for which the archive did not claim to have every operation. */
   gaps: z.output<typeof interval>[];
+  /** The number of the day's seal before; null if it is the first. */
+  replaces: string | null;
+  /** Not before the end of the day. */
   sealedAt: string;
 }
 
@@ -31,15 +40,19 @@ export interface Seal {
 export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'>): Seal | null {
   const read = sealSchema.safeParse(content);
   if (type !== 'archive.sealed' || !read.success) return null;
+  const { sealed_at: sealedAt, ...seal } = read.data;
+  if (compareInstants(sealedAt, endOf(seal.day)) < 0) return null;
   try {
-    const gaps = z.array(interval).parse(JSON.parse(read.data.gaps));
-    return { ...read.data, operations: Number(read.data.operations), gaps, sealedAt: read.data.sealed_at };
+    const gaps = z.array(interval).parse(JSON.parse(seal.gaps));
+    return { ...seal, operations: Number(seal.operations), gaps, sealedAt };
   } catch {
     return null;
   }
 }
 
-const dropSchema = z.object({ month: z.string().regex(/^\d{4}-\d\d-01$/), dropped_at: z.string() });
+const endOf = (day: string) => new Date(Date.parse(day) + 86_400_000).toISOString();
+
+const dropSchema = z.object({ month: z.iso.date().endsWith('-01'), dropped_at: instant });
 
 /** Reads a month, such as `2026-05`, that retention has dropped; null for any other event. */
 export function readDroppedMonth({ type, content }: Pick<ProvenEvent, 'type' | 'content'>): string | null {

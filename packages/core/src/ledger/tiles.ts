@@ -67,13 +67,16 @@ export function hashRanges(ranges: LeafRange[], tiles: Tile[]): Hash[] {
   return ranges.map((range) => hashRange(range, readNode));
 }
 
-/** Returns the path of a tile below the log's prefix. `level` is `entries` for a bundle; a width below 256 names the tile as it was then. */
+/** A level of hashes, the bundles of entries, or the contents whose hashes the entries have (docs/LEDGER.md). */
+export type TileLevel = number | 'entries' | 'contents';
+
+/** Returns the path of a tile or bundle below the log's prefix. A width below 256 names it as it was then. */
 export function tilePath({
   level,
   index,
   width = tileWidth,
 }: {
-  level: number | 'entries';
+  level: TileLevel;
   index: number;
   width?: number;
 }): string {
@@ -84,19 +87,19 @@ export function tilePath({
 }
 
 /** Returns what a path below the log's prefix names; null for any other path. */
-export function parseTilePath(path: string): { level: number | 'entries'; index: number; width: number } | null {
+export function parseTilePath(path: string): { level: TileLevel; index: number; width: number } | null {
   const [, level, groups, width] =
-    /^tile\/(0|[1-9]\d?|entries)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? [];
+    /^tile\/(0|[1-9]\d?|entries|contents)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? [];
   if (level === undefined || groups === undefined) return null;
   const index = Number(groups.replaceAll(/[x/]/g, ''));
   const parsed = {
-    level: level === 'entries' ? level : Number(level),
+    level: level === 'entries' || level === 'contents' ? level : Number(level),
     index,
     width: Number(width ?? tileWidth),
   } as const;
   // One path names each tile: no group of zeros before the first digit, and no partial tile of full width.
   const isCanonical = Number.isSafeInteger(index) && parsed.width <= tileWidth && tilePath(parsed) === path;
-  return isCanonical && (parsed.level === 'entries' || parsed.level <= 63) ? parsed : null;
+  return isCanonical && (typeof parsed.level === 'string' || parsed.level <= 63) ? parsed : null;
 }
 
 /** Returns log entries as a bundle: each after its length, as two bytes. Throws a RangeError for an entry over 65,535 bytes. */
@@ -123,6 +126,13 @@ export function unpackEntries(bundle: Uint8Array): Uint8Array[] | null {
   }
   return entries;
 }
+
+/** Returns the contents of entries as a bundle: one line each. Canonical JSON has no newline. */
+export const packContents = (contents: string[]): string => contents.map((content) => `${content}\n`).join('');
+
+/** Returns the contents of a bundle; null if it is cut. */
+export const unpackContents = (bundle: string): string[] | null =>
+  bundle === '' || bundle.endsWith('\n') ? bundle.split('\n').slice(0, -1) : null;
 
 /** Returns the tile with the hash of a node, or with the hashes that it is computed from. */
 function tileOfNode({ level, index }: { level: number; index: number }): TileCoordinates {

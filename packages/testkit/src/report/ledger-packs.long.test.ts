@@ -1,14 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { buildGoVerifier } from './go-verifier.ts';
-import { download, pack, unpack } from './packs.ts';
+import { amend, download, type Files, pack, unpack } from './packs.ts';
 
 // An auditor's machine: the archives, the public key, and no network.
 
@@ -61,7 +61,23 @@ function runOffline(command: string, args: string[]): { status: number | null; s
 
 const keywarden = (file: string) =>
   runOffline(process.execPath, [...process.execArgv, main, 'verify', file, '--key', fixture.ledger.publicKey]);
-const go = (file: string) => runOffline(goVerifier, [fixture.ledger.publicKey, file]);
+/** Writes an archive, and its files into a folder: the second verifier reads what was unpacked. */
+function write(files: Files): { file: string; unpacked: string } {
+  const file = join(folder, 'given.zip');
+  const unpacked = mkdtempSync(join(folder, 'unpacked-'));
+  writeFileSync(file, pack(files));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(unpacked, name)), { recursive: true });
+    writeFileSync(join(unpacked, name), text);
+  }
+  return { file, unpacked };
+}
+
+const go = (path: string) => runOffline(goVerifier, [fixture.ledger.publicKey, path]);
+const both = (files: Files) => {
+  const { file, unpacked } = write(files);
+  return [keywarden(file).status, go(unpacked).status];
+};
 
 test('all operations of three projects in a quarter verify offline, by keywarden and by Go', async () => {
   const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
@@ -69,13 +85,16 @@ test('all operations of three projects in a quarter verify offline, by keywarden
   writeFileSync(file, bytes);
   const ours = keywarden(file);
   expect(ours.stdout).toMatch(
-    /: proven\.\nProven:\n( {2}.+ \S+: \d+ operations of 90 days are exactly those that were archived\n){3}$/,
+    /: proven\.\nProven:\n(?: {2}.+\n)?( {2}.+ \S+: \d+ operations of all 90 days from 2026-01-01 to 2026-03-31 are exactly those that were archived\n){3} {2}the tree of \d+ events of test is signed with its key\n$/,
   );
   expect(ours.status).toBe(0);
-  const theirs = go(file);
-  expect(theirs.stdout).toContain('proven: the operations of 270 days of 3 projects; 0 gaps');
-  expect(theirs.status).toBe(0);
   const files = unpack(bytes);
+  const theirs = go(write(files).unpacked);
+  expect(theirs.stdout).toMatch(
+    /proven: the operations of 270 days of 3 projects from 2026-01-01 up to 2026-04-01, in the tree "test \d+"; 0 gaps/,
+  );
+  expect(theirs.status).toBe(0);
+  expect(go(file)).toMatchObject({ status: 1, stdout: expect.stringContaining('it is an archive: unpack it') });
   const changes: [string, (text: string) => string][] = [
     ['operations/00002.ndjson', (text) => text.replace('"finished"', '"failed"')],
     ['operations/00002.ndjson', (text) => text.replace(/"created_at" ?: ?"2026-02-0/, '"created_at":"2026-02-1')],
@@ -88,13 +107,22 @@ test('all operations of three projects in a quarter verify offline, by keywarden
     ['seals/00001.ndjson', (text) => text.replace(/index (\d)/, 'index 1$1')],
     ['seals/00001.ndjson', (text) => `${text}${text.slice(0, text.indexOf('\n') + 1)}`],
   ];
-  for (const [name, edit] of changes) {
-    writeFileSync(file, pack({ ...files, [name]: edit(files[name] ?? '') }));
-    expect([keywarden(file).status, go(file).status], `${name} changed`).toEqual([1, 1]);
-  }
+  for (const [name, edit] of changes)
+    expect(both(amend({ ...files, [name]: edit(files[name] ?? '') })), `${name} changed`).toEqual([1, 1]);
+  const manifests: ((text: string) => string)[] = [
+    (text) => text.replace('"from"', '"from": "2026-01-01",\n  "from"'),
+    (text) => text.replace('"from"', '"From"'),
+    (text) => text.replace('"made_by"', '"note": "complete",\n  "made_by"'),
+    (text) => text.replace(/"sha256": "./, '"sha256": "x'),
+    (text) => `${text}{}`,
+  ];
+  for (const [index, edit] of manifests.entries())
+    expect(both({ ...files, 'manifest.json': edit(files['manifest.json'] ?? '') }), `manifest ${index}`).toEqual([
+      1, 1,
+    ]);
+  expect(both({ ...files, 'Operations/00001.ndjson': 'forged' })).toEqual([1, 1]);
   const seals = files['seals/00001.ndjson'] ?? '';
-  writeFileSync(file, pack({ ...files, 'seals/00001.ndjson': seals.slice(seals.indexOf('\n') + 1) }));
-  expect([keywarden(file).status, go(file).status]).toEqual([3, 3]);
+  expect(both(amend({ ...files, 'seals/00001.ndjson': seals.slice(seals.indexOf('\n') + 1) }))).toEqual([3, 3]);
 }, 300_000);
 
 test('the evidence of a quarter verifies offline, and Go agrees on each of its receipts', async () => {
@@ -104,7 +132,9 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   const { status, stdout } = keywarden(file);
   expect([status, stdout]).toEqual([
     3,
-    expect.stringMatching(/: proven in part\.\nProven:\n {2}\d+ governance events are in the ledger/),
+    expect.stringMatching(
+      /: proven in part\.\nProven:\n {2}the tree of \d+ events of test is signed with its key\n {2}\d+ governance events are in the ledger/,
+    ),
   ]);
   const lines = (unpack(bytes)['ledger/receipts.ndjson'] ?? '').split('\n').filter((line) => line !== '');
   expect(lines.length).toBeGreaterThan(20);
@@ -115,12 +145,30 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   });
   const theirs = runOffline(goVerifier, [fixture.ledger.publicKey, ...files]);
   expect(theirs.stdout.match(/: proven: /g)).toHaveLength(files.length);
-  const whole = go(file);
+  const whole = go(write(unpack(bytes)).unpacked);
   expect([whole.status, whole.stdout]).toEqual([3, expect.stringContaining(`proven: its ${files.length} receipts`)]);
   const [first = ''] = lines;
   const altered = { ...unpack(bytes), 'ledger/receipts.ndjson': first.replace(/index (\d)/, 'index 1$1') };
-  writeFileSync(file, pack(altered));
-  expect(go(file).status).toBe(1);
+  expect(go(write(altered).unpacked).status).toBe(1);
+}, 300_000);
+
+test('a day that was sealed again is proven with its former seal, and with both in their order only, by keywarden and by Go', async () => {
+  const { store, daemon, ledger } = fixture;
+  const [project] = await store.sql`select number from keywarden.project where id = 'calm-lake'`;
+  const at = '2026-02-03T00:00:00.5Z';
+  const late = makeWireOperation(90_000, { createdAt: at, updatedAt: at, projectId: 'calm-lake' });
+  const proof = { from: '2026-02-03T00:00:00Z', isFromIncluded: true, below: '2026-02-03T00:00:01Z' };
+  await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [late], proof });
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour' where changed <> '{}'`;
+  await ledger.sign();
+  const path = '/v1/exports/sealed-operations?from=2026-02-03&to=2026-02-03&project_id=calm-lake';
+  const files = unpack(await download(fixture, path));
+  const [first = '', second = ''] = (files['seals/00001.ndjson'] ?? '').split('\n');
+  expect(both(files)).toEqual([0, 0]);
+  expect(go(write(files).unpacked).stdout).toContain('1 days were sealed again');
+  expect(both(amend({ ...files, 'seals/00001.ndjson': `${second}\n` }))).toEqual([3, 3]);
+  expect(both(amend({ ...files, 'seals/00001.ndjson': `${second}\n${first}\n` }))).toEqual([1, 1]);
+  expect(both(amend({ ...files, 'seals/00001.ndjson': `${first}\n` }))).toEqual([1, 1]);
 }, 300_000);
 
 test('a month that retention has dropped is not proven, and contradicts nothing, by keywarden and by Go', async () => {
@@ -130,10 +178,7 @@ test('a month that retention has dropped is not proven, and contradicts nothing,
     insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2026-01-01', now() - interval '2 days', 0, 0)`;
   await daemon.sql`select keywarden.drop_operation_month('2026-01-01', 'a test')`;
   await ledger.sign();
-  const file = join(folder, 'dropped.zip');
   const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
-  writeFileSync(file, bytes);
-  expect([keywarden(file).status, go(file).status]).toEqual([3, 3]);
-  writeFileSync(file, pack({ ...unpack(bytes), 'retention.ndjson': '' }));
-  expect([keywarden(file).status, go(file).status]).toEqual([1, 1]);
+  expect(both(unpack(bytes))).toEqual([3, 3]);
+  expect(both(amend({ ...unpack(bytes), 'retention.ndjson': '' }))).toEqual([1, 1]);
 }, 300_000);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { crc32, deflateRawSync } from 'node:zlib';
 import {
   createSigningKey,
   formatCheckpoint,
@@ -18,7 +19,18 @@ import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { strToU8, unzipSync, zipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { copyLedger, download, type Files, pack, unpack, verifyBytes, verifyPath } from './packs.ts';
+import {
+  amend,
+  copyLedger,
+  download,
+  type Files,
+  linesOf,
+  pack,
+  unpack,
+  verifyBytes,
+  verifyPath,
+  verifyTogether,
+} from './packs.ts';
 
 // What an auditor gets from the report, checked with the public key alone; and each way to change it.
 
@@ -74,12 +86,13 @@ const change = (files: Files, name: RegExp, edit: (text: string) => string): Fil
   if (edited === files[found]) throw new Error(`${found} did not change`);
   return { ...files, [found]: edited };
 };
-const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 const editLines = (edit: (lines: string[]) => string[]) => (text: string) => `${edit(linesOf(text)).join('\n')}\n`;
 
 test('an archive of operations is proven, day by day, with the public key alone', async () => {
   const { rank, words } = await verify(operations);
-  expect(words).toContain('operations of 3 days are exactly those that were archived');
+  expect(words).toContain(
+    'operations of all 3 days from 2026-05-01 to 2026-05-03 are exactly those that were archived',
+  );
   expect(rank).toBe(0);
   expect(operations['VERIFY.md']).toContain(
     'keywarden verify keywarden-operations-quiet-river-2026-05-01-2026-05-03.zip',
@@ -182,17 +195,41 @@ test.each<[string, (files: Files) => Files]>([
     (files) => change(files, /manifest/, (text) => text.replace('"to": "2026-05-04"', '"to": "2026-05-01"')),
   ],
   ['a file is missing', ({ 'seals/00001.ndjson': _seals, ...files }) => files],
-  ['the manifest is no JSON', (files) => change(files, /manifest/, (text) => text.slice(1))],
 ])('archive of operations: if %s, keywarden verify refuses it', async (_what, edit) => {
-  expect((await verify(edit(operations))).rank).toBe(2);
+  expect((await verify(amend(edit(operations)))).rank).toBe(2);
+});
+
+test.each<[string, (files: Files) => Files, RegExp]>([
+  ['no JSON', (files) => change(files, /manifest/, (text) => text.slice(1)), /JSON/],
+  ['of another text', (files) => change(files, /manifest/, (text) => text.slice(0, -1)), /as a report writes it/],
+  [
+    'with two periods',
+    (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2026-01-01",\n  "from"')),
+    /as a report writes it/,
+  ],
+  [
+    'with another member',
+    (files) => change(files, /manifest/, (text) => text.replace('"from"', '"note": "complete",\n  "from"')),
+    /unknown form/,
+  ],
+  [
+    'of other files',
+    (files) => change(files, /manifest/, (text) => text.replace(/"records": \d+/, '"records": 7')),
+    /not the file that manifest.json names/,
+  ],
+])('archive of operations: a manifest that is %s is refused', async (_what, edit, why) => {
+  const { rank, words } = await verify(edit(operations));
+  expect([rank, words]).toEqual([2, expect.stringMatching(why)]);
 });
 
 test('a day whose seal was left out is not proven', async () => {
   const { rank, words } = await verify(
-    change(
-      operations,
-      seals,
-      editLines((lines) => lines.slice(1)),
+    amend(
+      change(
+        operations,
+        seals,
+        editLines((lines) => lines.slice(1)),
+      ),
     ),
   );
   expect(rank).toBe(1);
@@ -233,6 +270,95 @@ test('an archive that programs read in different ways is refused', async () => {
       /is read in different ways by different programs/,
     );
   expect((await verifyBytes(folder, whole, fixture.ledger.publicKey)).rank).toBe(0);
+});
+
+test('an archive is proven as the report sends it; with other headers or bytes it is refused', async () => {
+  const sent = Buffer.from(await download(fixture, `/v1/exports/sealed-operations?${period}`));
+  expect((await verifyBytes(folder, sent, fixture.ledger.publicKey)).rank).toBe(0);
+  const whole = Buffer.from(pack(operations));
+  const local = whole.indexOf('PK\u0003\u0004');
+  const hiddenBehind = (deflated: Buffer) => {
+    // The bytes of a file go on after it ends, and a program that reads on finds another file there.
+    const text = Buffer.from('one\n');
+    const data = Buffer.concat([deflateRawSync(text), deflated]);
+    const head = Buffer.alloc(30);
+    head.write('PK\u0003\u0004', 'latin1');
+    for (const [at, value] of [
+      [4, 20],
+      [8, 8],
+      [26, 5],
+    ] as const)
+      head.writeUInt16LE(value, at);
+    for (const [at, value] of [
+      [14, crc32(text)],
+      [18, data.length],
+      [22, text.length],
+    ] as const)
+      head.writeUInt32LE(value, at);
+    const entry = Buffer.concat([
+      Buffer.from('PK\u0001\u0002', 'latin1'),
+      Buffer.from([20, 0]),
+      head.subarray(4),
+      Buffer.alloc(14),
+      Buffer.from('a.txt'),
+    ]);
+    const files = Buffer.concat([head, Buffer.from('a.txt'), data]);
+    const end = Buffer.alloc(22);
+    end.write('PK\u0005\u0006', 'latin1');
+    for (const at of [8, 10]) end.writeUInt16LE(1, at);
+    end.writeUInt32LE(entry.length, 12);
+    end.writeUInt32LE(files.length, 16);
+    return Buffer.concat([files, entry, end]);
+  };
+  const edits: [string, Buffer, (bytes: Buffer) => void][] = [
+    ['a local header that hides its sizes', whole, (bytes) => bytes.fill(0, local + 14, local + 26)],
+    ['a local header of a stream', whole, (bytes) => void bytes.writeUInt16LE(8, local + 6)],
+    ['a local header of another method', whole, (bytes) => void bytes.writeUInt16LE(0, local + 8)],
+    [
+      'other sizes after a file',
+      sent,
+      (bytes) => bytes.fill(1, bytes.indexOf('PK\u0007\u0008') + 8, bytes.indexOf('PK\u0007\u0008') + 12),
+    ],
+    ['another number of files', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.length - 14)],
+    ['something behind a file', hiddenBehind(Buffer.from('more')), () => undefined],
+  ];
+  for (const [what, from, change] of edits) {
+    const bytes = Buffer.from(from);
+    change(bytes);
+    const why = await verifyBytes(folder, bytes, fixture.ledger.publicKey).then(
+      ({ words }) => words,
+      (error: unknown) => String(error),
+    );
+    expect(why, `with ${what}`).toMatch(/is read in different ways by different programs|is no whole zip archive/);
+  }
+  await expect(verifyBytes(folder, hiddenBehind(Buffer.from('more')), fixture.ledger.publicKey)).rejects.toThrow(
+    'a.txt has other bytes than its directory says',
+  );
+  const plain = await verifyBytes(folder, hiddenBehind(Buffer.alloc(0)), fixture.ledger.publicKey);
+  expect(plain.words).toContain('it has no file manifest.json');
+});
+
+test('a witness of the given keys that has not cosigned is named', async () => {
+  const witness = parseSigningKey(createSigningKey('witness.example/one', 'witness'));
+  if (witness === null) throw new Error('no key');
+  const file = join(folder, 'asked.zip');
+  writeFileSync(file, pack(operations));
+  const receipt = join(folder, 'asked.tlog-proof');
+  writeFileSync(
+    receipt,
+    (JSON.parse(linesOf(operations['seals/00001.ndjson'] ?? '')[0] ?? '') as { receipt: string }).receipt,
+  );
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  await copyLedger(fixture, copy);
+  const keys = [fixture.ledger.publicKey, witness.verifier.text];
+  for (const { rank, words } of await verifyTogether([file, receipt, copy], keys)) {
+    expect(words).toContain('the witness witness.example/one has not cosigned it');
+    expect(rank).toBe(1);
+  }
+  const without = await verifyTogether([file, receipt, copy], [fixture.ledger.publicKey]);
+  expect(without.map(({ rank }) => rank)).toEqual([0, 0, 0]);
+  expect(without[2]?.words).toContain(`${file}: none of its days has a newer seal`);
+  expect(without[2]?.words).toContain(`the copy continues ${receipt}`);
 });
 
 test('what was recorded in the future is not proven', async () => {
@@ -294,6 +420,26 @@ test.each<[string, (files: Files) => Files]>([
   [
     'a revocation is of another key',
     forge(/-revocations\.ndjson$/, (text) => text.replace(/"id" ?: ?"13"/, '"id":"12"')),
+  ],
+  [
+    'a revocation is of the key of another number',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/("key" ?: ?\{[^}]*"number" ?: ?")/, '$19')),
+  ],
+  [
+    'an exemption is of a key of another control plane',
+    forge(/-exemptions\.ndjson$/, (text) => text.replace(/"control_plane" ?: ?"/, '$&x')),
+  ],
+  [
+    'the period is no time',
+    (files) => change(files, /manifest/, (text) => text.replace(/"to": "[^"]+"/, '"to": "soon"')),
+  ],
+  [
+    'the period ends before it begins',
+    (files) => change(files, /manifest/, (text) => text.replace(/"to": "[^"]+"/, '"to": "2020-01-01T00:00:00Z"')),
+  ],
+  [
+    'the manifest has a member twice',
+    (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2020-01-01T00:00:00Z",\n  "from"')),
   ],
   [
     'a revocation was approved by somebody else',
@@ -376,7 +522,8 @@ test('the whole ledger, as its routes serve it, is proven; and each change of it
   await copyLedger(fixture, copy);
   expect(await verifyPath(copy, fixture.ledger.publicKey)).toMatchObject({ rank: 0 });
   const size = readFileSync(join(copy, 'checkpoint'), 'utf8').split('\n')[1] ?? '';
-  for (const name of [`tile/entries/000.p/${size}`, `tile/0/000.p/${size}`, 'checkpoint']) {
+  for (const kind of ['entries', 'contents', '0', 'checkpoint']) {
+    const name = kind === 'checkpoint' ? kind : `tile/${kind}/000.p/${size}`;
     const file = join(copy, name);
     const whole = readFileSync(file);
     const altered = Buffer.from(whole);
@@ -415,7 +562,7 @@ test('a copy continues earlier checkpoints beside it; one of another history, of
     const [earlier] = hashRanges([{ from: 0, to: events }], growTree(0, [], leaves.slice(0, events)));
     write('checkpoint.2026-05-01', events, earlier ?? foreign);
     const { rank, words } = await judge();
-    expect(words).toContain('it continues checkpoint.2026-05-01');
+    expect(words).toContain('the copy continues checkpoint.2026-05-01');
     expect(rank).toBe(0);
     write('checkpoint.2026-05-01', events, foreign);
     expect((await judge()).rank).toBe(2);
@@ -453,7 +600,10 @@ test('a day that changed since its seal, and a month that retention dropped, are
   };
   await save(running);
   await ledger.sign();
-  expect((await verify(unpack(await download(fixture, path)))).words).toContain('1 operations of 3 days are exactly');
+  const before = unpack(await download(fixture, path));
+  expect((await verify(before)).words).toContain(
+    '1 operations of all 3 days from 2025-03-01 to 2025-03-03 are exactly',
+  );
   await save({ ...running, status: 'finished', updatedAt: '2026-05-02T00:00:00Z' });
   const changed = await verify(unpack(await download(fixture, path)));
   expect([changed.rank, changed.words]).toEqual([1, expect.stringContaining('2025-03-02 has no seal')]);
@@ -464,6 +614,51 @@ test('a day that changed since its seal, and a month that retention dropped, are
     insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-03-01', now() - interval '2 days', 0, 0)`;
   await ledger.sign();
   const whole = unpack(await download(fixture, path));
+  const again = await verify(whole);
+  expect([again.rank, again.words]).toEqual([
+    0,
+    expect.stringMatching(/2025-03-02 was sealed again at \S+ with 1 operations; before, it had 1/),
+  ]);
+  const own = linesOf(whole['seals/00001.ndjson'] ?? '');
+  const withSeals = (lines: string[], from = whole) =>
+    amend({ ...from, 'seals/00001.ndjson': `${lines.join('\n')}\n` });
+  // The days in the order of the ledger, and the second one again.
+  const [first = '', second = '', third = '', fourth = ''] = own;
+  expect(own).toHaveLength(4);
+  // Without the seal before, nobody sees what the day had then.
+  const cutChain = await verify(withSeals([first, third, fourth]));
+  expect([cutChain.rank, cutChain.words]).toEqual([1, expect.stringContaining('2025-03-02 was sealed before as seal')]);
+  for (const lines of [
+    [first, fourth, third, second],
+    [first, second, second, third, fourth],
+  ])
+    expect((await verify(withSeals(lines))).words).toContain('the seals of 2025-03-02 do not follow each other');
+  const mixed = await verify(withSeals([...linesOf(before['seals/00001.ndjson'] ?? '').slice(0, 1), ...own.slice(1)]));
+  expect([mixed.rank, mixed.words]).toEqual([2, expect.stringContaining('of another tree than the receipts before')]);
+  // An older seal with the older operations agrees with itself. A copy of the whole ledger has the newer seal.
+  const stale = withSeals([first, second, third], {
+    ...whole,
+    'operations/00001.ndjson': before['operations/00001.ndjson'] ?? '',
+  });
+  expect((await verify(stale)).rank).toBe(0);
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  await copyLedger(fixture, copy);
+  const beside = async (files: Files) => {
+    const file = join(folder, 'beside.zip');
+    writeFileSync(file, pack(files));
+    return (await verifyTogether([copy, file], [fixture.ledger.publicKey]))[0];
+  };
+  expect(await beside(stale)).toMatchObject({
+    rank: 2,
+    words: expect.stringContaining('it has an older seal than the newest'),
+  });
+  expect(await beside(whole)).toMatchObject({ rank: 0 });
+  expect(await beside(before)).toMatchObject({ rank: 1, words: expect.stringContaining('since then') });
+  rmSync(join(copy, 'tile/contents'), { recursive: true });
+  expect(await beside(stale)).toMatchObject({
+    rank: 1,
+    words: expect.stringContaining('whose contents the copy does not have'),
+  });
   await daemon.sql`select keywarden.drop_operation_month('2025-03-01', 'a test')`;
   await ledger.sign();
   const cut = unpack(await download(fixture, path));
@@ -473,7 +668,7 @@ test('a day that changed since its seal, and a month that retention dropped, are
     expect.stringContaining('retention has dropped the operations of 2025-03-02'),
   ]);
   // Without the receipt of the drop, the operations were cut.
-  expect((await verify({ ...cut, 'retention.ndjson': '' })).rank).toBe(2);
-  expect((await verify({ ...whole, 'operations/00001.ndjson': '' })).rank).toBe(2);
-  expect((await verify({ ...cut, 'retention.ndjson': cut['seals/00001.ndjson'] ?? '' })).rank).toBe(2);
+  expect((await verify(amend({ ...cut, 'retention.ndjson': '' }))).rank).toBe(2);
+  expect((await verify(amend({ ...whole, 'operations/00001.ndjson': '' }))).rank).toBe(2);
+  expect((await verify(amend({ ...cut, 'retention.ndjson': cut['seals/00001.ndjson'] ?? '' }))).rank).toBe(2);
 });

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseVerifier } from '@keywarden/core/ledger';
-import { rankOf, verifyFile } from '@keywarden/daemon';
+import { rankOf, verifyFiles } from '@keywarden/daemon';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import { type Fixture } from './fixture.ts';
 
@@ -21,6 +22,33 @@ export const unpack = (bytes: Uint8Array): Files =>
 export const pack = (files: Files): Uint8Array =>
   zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)])));
 
+export const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+interface Part {
+  file: string;
+}
+
+/** Writes what the files are into the manifest of an archive of operations, as somebody who forges it does. */
+export function amend(files: Files): Files {
+  const manifest = JSON.parse(files['manifest.json'] ?? '') as {
+    retention: Part;
+    projects: { seals: Part; operations: Part }[];
+  };
+  const describe = ({ file }: Part) => {
+    const text = files[file] ?? '';
+    return { file, records: linesOf(text).length, sha256: createHash('sha256').update(text).digest('hex') };
+  };
+  const amended = {
+    ...manifest,
+    retention: describe(manifest.retention),
+    projects: manifest.projects.map((each) => ({
+      ...each,
+      seals: describe(each.seals),
+      operations: describe(each.operations),
+    })),
+  };
+  return { ...files, 'manifest.json': `${JSON.stringify(amended, null, 2)}\n` };
+}
 /** Writes a file and verifies it. Returns 0 if everything is proven, 1 if not, 2 if something is wrong; and what was found, in words. */
 export async function verifyBytes(
   folder: string,
@@ -34,9 +62,16 @@ export async function verifyBytes(
 }
 
 export async function verifyPath(file: string, publicKey: string, nowMs = Date.now()) {
-  const key = parseVerifier(publicKey);
-  const result = await verifyFile(file, { keys: key === null ? [] : [key], nowMs });
-  return { rank: rankOf(result), words: JSON.stringify(result) };
+  const [result] = await verifyTogether([file], [publicKey], nowMs);
+  if (result === undefined) throw new Error('there is no result');
+  return result;
+}
+
+/** Verifies files and folders together, in their order. */
+export async function verifyTogether(files: string[], publicKeys: string[], nowMs = Date.now()) {
+  const keys = publicKeys.flatMap((text) => parseVerifier(text) ?? []);
+  const results = await verifyFiles(files, { keys, nowMs });
+  return results.map(({ result }) => ({ rank: rankOf(result), words: JSON.stringify(result) }));
 }
 
 /** Downloads the whole ledger as its routes serve it, into a folder. */
@@ -52,7 +87,7 @@ export async function copyLedger(fixture: Fixture, folder: string): Promise<void
   for (let index = 0; index * 256 < size; index += 1) {
     const width = Math.min(256, size - index * 256);
     const place = `${String(index).padStart(3, '0')}${width < 256 ? `.p/${width}` : ''}`;
-    for (const kind of ['entries', '0'])
+    for (const kind of ['entries', 'contents', '0'])
       save(`tile/${kind}/${place}`, await download(fixture, `/ledger/tile/${kind}/${place}`));
   }
 }

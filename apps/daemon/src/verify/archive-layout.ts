@@ -1,0 +1,127 @@
+import { fstatSync, readSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { crc32, createInflateRaw } from 'node:zlib';
+import type { Entry, LocalFileHeader, ZipFile } from 'yauzl';
+
+// Programs read an archive in different ways: by the directory at its end, or from its beginning, header by header. An archive of ours looks the same to
+// all of them.
+
+const stored = 0;
+const deflated = 8;
+/** The bits that say how much was tried to compress a file, that its checksum and sizes follow it, and that its name is UTF-8. */
+const knownFlags = 0b1000_0000_1110;
+const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
+/** Extra fields that change what is read: sizes of more than 32 bits, and another name of the file. */
+const refusedFields = new Set([0x0001, 0x7075]);
+
+/** Bytes of the record at the end of an archive, and of an entry of the directory without its name and fields. */
+const endLength = 22;
+const entryLength = 46;
+
+/** An open archive, and the entries of its directory. */
+export interface OpenedArchive {
+  /** A file descriptor of the same file. */
+  descriptor: number;
+  file: ZipFile;
+  entries: Entry[];
+}
+
+/** Returns why programs would read an archive in different ways, as a sentence without a subject; null if they do not. Reads the whole archive. */
+export async function findOddPlace(archive: OpenedArchive): Promise<string | null> {
+  const { file, entries } = archive;
+  let at = 0;
+  for (const entry of entries.toSorted((a, b) => a.relativeOffsetOfLocalHeader - b.relativeOffsetOfLocalHeader)) {
+    const { fileName, compressedSize, relativeOffsetOfLocalHeader: offset } = entry;
+    if (!/^[\x20-\x7e]+$/.test(fileName)) return 'the name of a file is not plain ASCII';
+    if (offset !== at) return `there is something before ${fileName}`;
+    const local = await file.readLocalFileHeaderPromise(entry);
+    const odd = findOddHeader(entry, local);
+    if (odd !== null) return odd;
+    const end = local.fileDataStart + compressedSize;
+    const length = isStreamed(entry.generalPurposeBitFlag) ? readDescriptor(archive, entry, end) : 0;
+    if (length === null) return `what follows ${fileName} is not its checksum and its sizes`;
+    at = end + length;
+  }
+  if (!isDirectory(archive, at)) return 'there is something beside its directory';
+  for (const entry of entries)
+    if (!(await isWhole(file, entry))) return `${entry.fileName} has other bytes than its directory says`;
+  return null;
+}
+
+function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
+  const { fileName, generalPurposeBitFlag: flags, compressionMethod: method, extraFields } = entry;
+  const isKnown = (flags & ~knownFlags) === 0 && (method === deflated || (method === stored && !isStreamed(flags)));
+  if (!isKnown) return `${fileName} is compressed in an unknown way`;
+  if (local.fileName.toString('latin1') !== fileName) return `${fileName} has two names`;
+  const ids = [...extraFields.map(({ id }) => id), ...idsOf(local.extraField)];
+  if (entry.fileCommentLength > 0 || ids.some((id) => refusedFields.has(id)))
+    return `${fileName} has a comment or another field that is not known`;
+  const sizes = [local.crc32, local.compressedSize, local.uncompressedSize];
+  const isSame =
+    local.generalPurposeBitFlag === flags &&
+    local.compressionMethod === method &&
+    (sizes.join() === sizesOf(entry).join() || (isStreamed(flags) && sizes.join() === '0,0,0'));
+  return isSame ? null : `${fileName} has two headers that differ`;
+}
+
+const sizesOf = ({ crc32: sum, compressedSize, uncompressedSize }: Entry) => [sum, compressedSize, uncompressedSize];
+
+/** Returns the ids of extra fields; the id of a refused one if they are cut. */
+function idsOf(fields: Buffer): number[] {
+  const ids: number[] = [];
+  let at = 0;
+  while (at + 4 <= fields.length) {
+    ids.push(fields.readUInt16LE(at));
+    at += 4 + fields.readUInt16LE(at + 2);
+  }
+  return at === fields.length ? ids : [...refusedFields];
+}
+
+/** Returns the length of the checksum and sizes that follow a streamed file; null if they are others than those of the directory. */
+function readDescriptor({ descriptor }: OpenedArchive, entry: Entry, at: number): number | null {
+  const sizes = Buffer.alloc(12);
+  for (const [index, value] of sizesOf(entry).entries()) sizes.writeUInt32LE(value, index * 4);
+  const marked = Buffer.concat([Buffer.from('PK\u0007\u0008'), sizes]);
+  for (const expected of [marked, sizes])
+    if (readAt(descriptor, at, expected.length).equals(expected)) return expected.length;
+  return null;
+}
+
+/** Returns whether the directory fills the archive from a place up to the record at its end, and that record says so. */
+function isDirectory({ descriptor, entries }: OpenedArchive, at: number): boolean {
+  const { size } = fstatSync(descriptor);
+  const length = entries.reduce((sum, each) => sum + entryLength + each.fileNameLength + each.extraFieldLength, 0);
+  const expected = Buffer.alloc(endLength);
+  if (at + length + endLength !== size || entries.length > 0xff_ff || at > 0xff_ff_ff_ff) return false;
+  expected.writeUInt32LE(0x06_05_4b_50);
+  expected.writeUInt16LE(entries.length, 8);
+  expected.writeUInt16LE(entries.length, 10);
+  expected.writeUInt32LE(length, 12);
+  expected.writeUInt32LE(at, 16);
+  return readAt(descriptor, at + length, endLength).equals(expected);
+}
+
+/** Returns whether a file has the checksum and the size of its entry, and its compressed bytes end where the entry says. */
+async function isWhole(file: ZipFile, entry: Entry): Promise<boolean> {
+  const raw = await file.openReadStreamPromise(entry, { decodeFileData: false });
+  let [sum, length] = [0, 0];
+  const count = async (chunks: AsyncIterable<Buffer>) => {
+    for await (const chunk of chunks) {
+      sum = crc32(chunk, sum);
+      length += chunk.length;
+      if (length > entry.uncompressedSize) return;
+    }
+  };
+  if (entry.compressionMethod === stored) {
+    await pipeline(raw, count);
+    return sum === entry.crc32 && length === entry.uncompressedSize;
+  }
+  const inflate = createInflateRaw();
+  await pipeline(raw, inflate, count);
+  return sum === entry.crc32 && length === entry.uncompressedSize && inflate.bytesWritten === entry.compressedSize;
+}
+
+function readAt(descriptor: number, place: number, length: number): Buffer {
+  const bytes = Buffer.alloc(length);
+  return bytes.subarray(0, readSync(descriptor, bytes, 0, length, place));
+}
