@@ -11,6 +11,9 @@ const deflated = 8;
 /** The bits that say how much was tried to compress a file, that its checksum and sizes follow it, and that its name is UTF-8. */
 const knownFlags = 0b1000_0000_1110;
 const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
+/** The type of a link in the mode of a file, which some programs follow when they unpack it. */
+const modeMask = 0o170000;
+const linkMode = 0o120000;
 /** Extra fields that change what is read: sizes of more than 32 bits, and another name of the file. */
 const refusedFields = new Set([0x0001, 0x7075]);
 
@@ -53,6 +56,7 @@ function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
   const isKnown = (flags & ~knownFlags) === 0 && (method === deflated || (method === stored && !isStreamed(flags)));
   if (!isKnown) return `${fileName} is compressed in an unknown way`;
   if (local.fileName.toString('latin1') !== fileName) return `${fileName} has two names`;
+  if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) return `${fileName} is a link`;
   const ids = [...extraFields.map(({ id }) => id), ...idsOf(local.extraField)];
   if (entry.fileCommentLength > 0 || ids.some((id) => refusedFields.has(id)))
     return `${fileName} has a comment or another field that is not known`;

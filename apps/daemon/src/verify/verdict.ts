@@ -100,16 +100,17 @@ export function createReceiptJudge(judge: Judge): ReceiptJudge {
   };
 }
 
-/** Adds which tree was checked, who cosigned it, and which witness of the given keys did not. */
+/** Says before all else which tree was checked, who cosigned it, and which witness of the given keys did not. */
 export function tellHead(
   { origin, size, witnesses }: Omit<SignedHead, 'root'>,
   { keys }: Judge,
   verdict: Verdict,
 ): void {
-  verdict.proven.push(`the tree of ${size} events of ${origin} is signed with its key`);
-  for (const { name, time } of witnesses)
-    verdict.proven.push(`the witness ${name} cosigned this tree at ${instantOf(time)}`);
-  verdict.unproven.push(...missingWitnesses(witnesses, keys));
+  verdict.proven.unshift(
+    `the tree of ${size} events of ${origin} is signed with its key`,
+    ...witnesses.map(({ name, time }) => `the witness ${name} cosigned this tree at ${instantOf(time)}`),
+  );
+  verdict.unproven.unshift(...missingWitnesses(witnesses, keys));
 }
 
 /** Returns a sentence for each witness of the given keys that did not cosign. */

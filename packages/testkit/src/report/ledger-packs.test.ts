@@ -319,6 +319,7 @@ test('an archive is proven as the report sends it; with other headers or bytes i
       sent,
       (bytes) => bytes.fill(1, bytes.indexOf('PK\u0007\u0008') + 8, bytes.indexOf('PK\u0007\u0008') + 12),
     ],
+    ['a link', whole, (bytes) => void bytes.writeUInt32LE(0o120777 * 2 ** 16, bytes.indexOf('PK\u0001\u0002') + 38)],
     ['another number of files', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.length - 14)],
     ['something behind a file', hiddenBehind(Buffer.from('more')), () => undefined],
   ];
