@@ -11,7 +11,7 @@ import {
   stopSignal,
   usageError,
 } from '@keywarden/runtime';
-import { createWitness } from '../witness/witness.ts';
+import { createWitness, holdFolder } from '../witness/witness.ts';
 
 const keyFile = 'witness-key';
 
@@ -38,6 +38,7 @@ export async function witnessCommand({ log: logs, name, host, port }: WitnessOpt
       throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
     return verifier;
   });
+  const letGo = holdFolder(folder);
   const signer = readKey(folder, name);
   const app = createWitness({ signer, logs: known, folder, now: Date.now });
   app.onError((error, c) => {
@@ -56,6 +57,7 @@ export async function witnessCommand({ log: logs, name, host, port }: WitnessOpt
   await new Promise((resolve) => {
     server.close(resolve);
   });
+  letGo();
   return exitCode.done;
 }
 

@@ -23,7 +23,7 @@ import { beginAnew } from '../ledger/begin-anew.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses, readWitnesses } from '../ledger/witnesses.ts';
-import { createWitness } from './witness.ts';
+import { createWitness, holdFolder } from './witness.ts';
 
 // The log and its witness over HTTP, each with a key and a folder of its own.
 
@@ -287,6 +287,13 @@ test('an endless answer of a witness, and a cosignature of another time, are ref
   });
   const asked = await askWitnesses(await logOf(url), signal);
   expect(asked).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
+});
+
+test('two witnesses do not work in one folder', () => {
+  const letGo = holdFolder(witnessFolder);
+  expect(() => holdFolder(witnessFolder)).toThrow(/^Another witness works in /);
+  letGo();
+  holdFolder(witnessFolder)();
 });
 
 test('a witness that does not answer is named, and a wrong setting is refused', async () => {

@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import {
   type Checkpoint,
   decodeHash,
@@ -15,7 +17,7 @@ import {
   type Verifier,
 } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { readDataFile, UserError, usageError, writeDataFile } from '@keywarden/runtime';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 
@@ -31,7 +33,7 @@ export interface Witness {
   now: () => number;
 }
 
-/** Creates the witness as an app that never listens. One process works in a folder at a time. */
+/** Creates the witness as an app that never listens. One process works in a folder at a time (see `holdFolder`). */
 export function createWitness(witness: Witness): Hono {
   const app = new Hono();
   const refuse = () => new Response('The request is longer than that of a checkpoint can be.\n', { status: 413 });
@@ -44,6 +46,21 @@ export function createWitness(witness: Witness): Hono {
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.notFound((c) => c.text('Not found. The route is POST /add-checkpoint (c2sp.org/tlog-witness).\n', 404));
   return app;
+}
+
+/**
+ * Holds a folder for one witness: two that read the same last checkpoint could each cosign another one. Returns what lets it go; the end of the process does
+ * too. Throws a UserError if another process holds it.
+ */
+export function holdFolder(folder: string): () => void {
+  const lock = new DatabaseSync(join(folder, 'witness-lock'));
+  try {
+    lock.exec('pragma busy_timeout = 0; begin exclusive');
+  } catch {
+    lock.close();
+    throw usageError(`Another witness works in ${folder}; end it, or set KEYWARDEN_DATA to a folder of its own.`);
+  }
+  return () => lock.close();
 }
 
 interface Answer {
