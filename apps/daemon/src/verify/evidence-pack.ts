@@ -12,6 +12,7 @@ import {
   type Row,
   unboundOf,
 } from './evidence-bindings.ts';
+import { parseOnce } from './json.ts';
 import { readLine } from './operations-pack.ts';
 import {
   type ArchiveResult,
@@ -146,7 +147,7 @@ async function compareRows(archive: Archive, { file, binding, events, period, ve
     ),
   );
   await archive.eachLine(file, (line) => {
-    const row = JSON.parse(line) as Row;
+    const row = parseOnce(line) as Row;
     const { compared, found } = compareRow(row, binding, events);
     for (const event of found) missing.delete(event);
     const name = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
@@ -185,7 +186,7 @@ const policySchema = z.strictObject({
 });
 
 function comparePolicy({ file, text, events, verdict }: Document & { text: string }): void {
-  const { used_from: usedFrom, sha256, policy } = policySchema.parse(JSON.parse(text));
+  const { used_from: usedFrom, sha256, policy } = policySchema.parse(parseOnce(text));
   const stored = findEvent(events, 'policy.stored', { sha256 })?.content;
   if (typeof stored?.document !== 'string') verdict.unproven.push(`${file}: the policy has no receipt`);
   else if (

@@ -39,8 +39,8 @@ interface Earlier {
 
 /**
  * Checks a whole copy of a ledger, as its routes serve it: a folder with the file `checkpoint` and the folder `tile`. The tree is computed from the entries,
- * and tiles of hashes and contents are compared if they are there. Each file `checkpoint.SOMETHING` beside them is an earlier checkpoint, which the tree must
- * continue; so it must the trees of `beside`. A seal that is newer than the one of an archive is named.
+ * and tiles of hashes and contents are compared if they are there. Each file `checkpoint.SOMETHING` beside them is an earlier checkpoint. The tree must
+ * continue these, and the trees of `beside`. A seal that is newer than the one of an archive is named.
  */
 export function verifyCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
   const newest = openCheckpoint(join(folder, 'checkpoint'), judge);

@@ -1,6 +1,14 @@
-import { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
+import {
+  createDayHasher,
+  emptyRoot,
+  type HashedDay,
+  readDroppedMonth,
+  readSeal,
+  type Seal,
+} from '@keywarden/core/ledger';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
+import { parseOnce } from './json.ts';
 import {
   type ArchiveResult,
   createReceiptJudge,
@@ -109,7 +117,7 @@ async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
     total += 1;
     const day = new Date(at).toISOString().slice(0, 10);
     const seal = seals.get(day);
-    const found = days.get(day) ?? { operations: 0, root: emptyRoot };
+    const found = days.get(day) ?? { operations: 0, root: emptyRootText };
     days.delete(day);
     if (seal === undefined) unsealed.push(day);
     else if (found.operations === 0 && seal.operations > 0 && dropped.has(day.slice(0, 'YYYY-MM'.length)))
@@ -203,15 +211,13 @@ const lineSchema = z.strictObject({ receipt: z.string() });
 /** Returns the receipt of a line as an archive has it; null for any other line. */
 export function readLine(line: string): string | null {
   try {
-    const { receipt } = lineSchema.parse(JSON.parse(line));
-    // One text for each receipt: a member that is there twice would be read differently elsewhere.
-    return JSON.stringify({ receipt }) === line ? receipt : null;
+    return lineSchema.parse(parseOnce(line)).receipt;
   } catch {
     return null;
   }
 }
 
-const emptyRoot = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 
 async function hashDays(archive: Archive, { project, operations }: Part): Promise<Map<string, HashedDay>> {
   const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1));

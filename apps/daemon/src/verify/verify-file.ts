@@ -2,6 +2,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { openArchive } from './archive.ts';
 import { verifyEvidence } from './evidence-pack.ts';
+import { parseOnce } from './json.ts';
 import { type Beside, verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
 import { type ArchiveResult, type Judge, judgeReceipt, missingWitnesses, type Result, wrong } from './verdict.ts';
@@ -57,11 +58,7 @@ async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult>
     seals: new Map(),
   });
   try {
-    const text = await archive.text('manifest.json');
-    const manifest = JSON.parse(text) as unknown;
-    // One text for each manifest: a member that is there twice would be read differently elsewhere.
-    if (`${JSON.stringify(manifest, null, 2)}\n` !== text)
-      return damaged('its manifest.json is not as a report writes it');
+    const manifest = parseOnce(await archive.text('manifest.json'));
     const isSealed = typeof manifest === 'object' && manifest !== null && 'kind' in manifest;
     return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, judge);
   } catch (error) {

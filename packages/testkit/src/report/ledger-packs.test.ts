@@ -201,11 +201,10 @@ test.each<[string, (files: Files) => Files]>([
 
 test.each<[string, (files: Files) => Files, RegExp]>([
   ['no JSON', (files) => change(files, /manifest/, (text) => text.slice(1)), /JSON/],
-  ['of another text', (files) => change(files, /manifest/, (text) => text.slice(0, -1)), /as a report writes it/],
   [
     'with two periods',
     (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2026-01-01",\n  "from"')),
-    /as a report writes it/,
+    /an object has a member twice/,
   ],
   [
     'with another member',
@@ -442,6 +441,11 @@ test.each<[string, (files: Files) => Files]>([
     'the manifest has a member twice',
     (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2020-01-01T00:00:00Z",\n  "from"')),
   ],
+  ['a row has a member twice', forge(/-revocations\.ndjson$/, (text) => text.replace('{', '{"outcome":"revoked",'))],
+  [
+    'a policy has a member twice',
+    forge(/^policies\//, (text) => text.replace('{', '{"used_from":"2020-01-01T00:00:00Z",')),
+  ],
   [
     'a revocation was approved by somebody else',
     forge(/-revocations\.ndjson$/, (text) => text.replace(/"approved_by" ?: ?"ada"/, '"approved_by":"eve"')),
@@ -626,7 +630,7 @@ test('a day that changed since its seal, and a month that retention dropped, are
   // The days in the order of the ledger, and the second one again.
   const [first = '', second = '', third = '', fourth = ''] = own;
   expect(own).toHaveLength(4);
-  // Without the seal before, nobody sees what the day had then.
+  // Without the former seal, it is unproven what the day had before.
   const cutChain = await verify(withSeals([first, third, fourth]));
   expect([cutChain.rank, cutChain.words]).toEqual([1, expect.stringContaining('2025-03-02 was sealed before as seal')]);
   for (const lines of [
