@@ -19,10 +19,10 @@ begin
         when a.attname = any(k.hashed) then format('keywarden.ledger_hash(r.%I::text)', a.attname)
         when a.attname = any(k.personal) then
           format('''{"salted":"'' || keywarden.ledger_salted(salt, %L, to_json(r.%I) #>> ''{}'') || ''"}''', a.attname, a.attname)
-        when a.atttypid = 'timestamptz'::regtype then format('to_json(keywarden.ledger_time(r.%I))::text', a.attname)
+        when a.atttypid = 'timestamptz'::regtype then format('''"'' || keywarden.ledger_time(r.%I) || ''"''', a.attname)
         when a.atttypid = 'interval'::regtype then format('to_json(extract(epoch from r.%I)::text)::text', a.attname)
         when a.atttypid = 'jsonb'::regtype then format('to_json(r.%I::text)::text', a.attname)
-        when a.atttypid = 'text'::regtype then format('to_json(r.%I)::text', a.attname)
+        when a.atttypid in ('text'::regtype, 'date'::regtype) then format('to_json(r.%I)::text', a.attname)
         when a.atttypid = 'bigint'::regtype then format('''"'' || r.%I || ''"''', a.attname)
         else format('to_json(to_json(r.%I) #>> ''{}'')::text', a.attname)
       end

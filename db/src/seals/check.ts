@@ -2,7 +2,7 @@ import { canonicalJson } from '@keywarden/core/values';
 import { listCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 import { addDays, coverageOf } from './days.ts';
-import { hashDays, holdPages, isDroppedMonth, readNewestSeals, readStates } from './read.ts';
+import { hashDays, holdPages, readDroppedMonths, readNewestSeals, readStates } from './read.ts';
 
 /** A day whose operations or coverage are not those of its newest seal, although no page changed them, or whose seals do not follow one another. */
 export interface SealFault {
@@ -41,7 +41,7 @@ async function checkMonth(tx: Tx, { project, month }: { project: string; month: 
       where project_number = ${project} and s.day >= ${range.from} and s.day < ${range.to} window w as (partition by s.day order by s.number)) s
     where replaces is distinct from before or operations < operations_before order by day`;
   const faults = broken.map(({ day }) => String(day));
-  if (!(await isDroppedMonth(tx, month))) {
+  if (!(await readDroppedMonths(tx, range)).has(month)) {
     const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
     const state = (await readStates(tx, [project])).get(project);
     const waits = (day: string) =>

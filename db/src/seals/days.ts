@@ -26,16 +26,21 @@ export interface DayRange {
   to: string;
 }
 
-/** Cuts a range at the beginning of each month. */
-export function intoMonths({ from, to }: DayRange): DayRange[] {
-  const ranges: DayRange[] = [];
-  for (let at = from; at < to; ) {
-    const next = `${addDays(`${at.slice(0, 7)}-01`, 31).slice(0, 7)}-01`;
-    ranges.push({ from: at, to: next < to ? next : to });
-    at = next;
+/** Returns the days of a range. */
+export function daysOf({ from, to }: DayRange): string[] {
+  const days: string[] = [];
+  for (let [ms, day] = [Date.parse(startOf(from)), from]; day < to; day = new Date(ms).toISOString().slice(0, 10)) {
+    days.push(day);
+    ms += dayMs;
   }
-  return ranges;
+  return days;
 }
+
+/** Returns the months with days of a range, such as `2026-05`. */
+export const monthsOf = (range: DayRange): string[] => [...new Set(daysOf(range).map(monthOf))];
+
+/** Returns the month of a day. */
+export const monthOf = (day: string) => day.slice(0, 'YYYY-MM'.length);
 
 /** What the archive claims to have of a day. */
 export interface DayCoverage {

@@ -1,6 +1,6 @@
-import { hashSize, rootOfLeaves, sealedColumns } from '@keywarden/core/ledger';
+import { hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
 import type { Tx } from '../sql.ts';
-import { type DayRange, dayNumbered, startOf } from './days.ts';
+import { type DayRange, dayMs, dayNumbered, monthsOf, startOf } from './days.ts';
 
 // What sealing and checking the seals read of a project.
 
@@ -42,11 +42,13 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
-/** Returns whether retention has ever dropped a month, such as `2026-05`. Rows may have come back since. */
-export async function isDroppedMonth(tx: Tx, month: string): Promise<boolean> {
+/** Returns the months of a range, such as `2026-05`, that retention has ever dropped. Rows may have come back since. */
+export async function readDroppedMonths(tx: Tx, range: DayRange): Promise<Set<string>> {
+  const subjects = monthsOf(range).map((month) => `operation_drop/${month}-01`);
   const rows = await tx`
-    select from keywarden.ledger_event where type = 'retention.dropped' and subject = ${`operation_drop/${month}-01`} limit 1`;
-  return rows.length > 0;
+    select distinct substr(subject, ${'operation_drop/'.length + 1}, 7) as month from keywarden.ledger_event
+    where type = 'retention.dropped' and subject = any(${subjects}::text[])`;
+  return new Set(rows.map(({ month }) => String(month)));
 }
 
 /** What a seal says about its day. */
@@ -90,37 +92,65 @@ export async function readNewestSeals(
   );
 }
 
-const columns = Object.keys(sealedColumns).join(', ');
-
 /**
- * Returns the root of each day of a project that has operations, computed from the rows of one month. The rows come as one value, each its day and its hash,
- * in the order of the index: Postgres sorts nothing. That holds seven million operations of a project in a month; with more, it throws an error.
+ * Returns the root of each day of a project that has operations. It reads `rowsAtOnce` operations at a time, or a whole day if that has more. Six million a
+ * day fit into one answer of Postgres; with more it throws an error.
  */
 export async function hashDays(
   tx: Tx,
   project: string,
   { from, to }: DayRange,
+  rowsAtOnce = 50_000,
 ): Promise<Map<string, { operations: number; root: string }>> {
-  const [row] = await tx`
-    select string_agg(int4send((created_at at time zone 'UTC')::date - '1970-01-01'::date) || sha256('\\x00'::bytea || record_send(row(${tx.unsafe(columns)}))), ''::bytea
-      order by created_at, id) as hashes
-    from keywarden.operation
-    where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz`;
-  const hashes = (row?.hashes ?? Buffer.alloc(0)) as Buffer;
   const days = new Map<string, { operations: number; root: string }>();
-  for (let at = 0; at < hashes.length; ) {
-    const day = hashes.readInt32BE(at);
-    let end = at;
-    while (end < hashes.length && hashes.readInt32BE(end) === day) end += rowSize;
-    const root = rootOfLeaves(leavesOf(hashes.subarray(at, end)));
-    days.set(dayNumbered(day), { operations: (end - at) / rowSize, root: Buffer.from(root).toString('hex') });
-    at = end;
+  for (let [first, limit] = [from, rowsAtOnce]; first < to; ) {
+    const rows = await readHashedRows(tx, project, { from: first, to, limit });
+    const isCut = rows.length === limit * rowSize;
+    // The rows of the last day may be cut: it is read again.
+    const next = isCut ? dayNumbered(dayAt(rows, rows.length - rowSize)) : to;
+    if (next === first) limit *= 2;
+    for (let at = 0; at < rows.length; ) {
+      const day = dayAt(rows, at);
+      const begin = at;
+      // The hashes of a day move together, to its first row.
+      for (let end = begin; at < rows.length && dayAt(rows, at) === day; at += rowSize, end += hashSize)
+        rows.copyWithin(end, at + timeSize, at + rowSize);
+      if (isCut && at === rows.length) break;
+      const operations = (at - begin) / rowSize;
+      const root = rootOfHashes(rows.subarray(begin, begin + operations * hashSize));
+      days.set(dayNumbered(day), { operations, root: Buffer.from(root).toString('hex') });
+    }
+    first = next;
   }
   return days;
 }
 
-const rowSize = 4 + hashSize;
+const columns = Object.keys(sealedColumns).join(', ');
 
-function* leavesOf(rows: Buffer): Generator<Buffer> {
-  for (let at = 0; at < rows.length; at += rowSize) yield rows.subarray(at + 4, at + rowSize);
+/** Returns the first rows of a project's operations of some days, each as its time and its hash. They come as one value: so many rows cost less than any other way. */
+async function readHashedRows(
+  tx: Tx,
+  project: string,
+  { from, to, limit }: DayRange & { limit: number },
+): Promise<Buffer> {
+  const [row] = await tx`
+    select string_agg(timestamptz_send(created_at) || sha256('\\x00'::bytea || record_send(row(${tx.unsafe(columns)}))), ''::bytea
+      order by created_at, id) as rows
+    from (
+      select ${tx.unsafe(columns)} from keywarden.operation
+      where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz
+      order by created_at, id limit ${limit}) o`;
+  return (row?.rows ?? Buffer.alloc(0)) as Buffer;
+}
+
+/** Bytes of a time: Postgres sends microseconds since 2000-01-01 in UTC. */
+const timeSize = 8;
+const rowSize = timeSize + hashSize;
+const dayMicroseconds = dayMs * 1000;
+const firstDay = Date.UTC(2000) / dayMs;
+
+/** Returns the number of days from 1970-01-01 to the row at a position. */
+function dayAt(rows: Buffer, at: number): number {
+  const microseconds = rows.readInt32BE(at) * 2 ** 32 + rows.readUInt32BE(at + 4);
+  return firstDay + Math.floor(microseconds / dayMicroseconds);
 }

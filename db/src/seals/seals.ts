@@ -2,11 +2,11 @@ import { emptyRoot } from '@keywarden/core/ledger';
 import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { addDays, coverageOf, type DayRange, dayMs, dayOf, intoMonths } from './days.ts';
+import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
 import {
   hashDays,
   holdPages,
-  isDroppedMonth,
+  readDroppedMonths,
   readNewestSeals,
   readSealedProjects,
   readStates,
@@ -29,8 +29,8 @@ export interface Sealed {
 }
 
 /** Projects that are sealed in one transaction, and transactions at once. */
-const projectsAtOnce = 20;
-const transactionsAtOnce = 3;
+const projectsAtOnce = 8;
+const transactionsAtOnce = 4;
 
 /**
  * Seals each settled day of each project: what the archive has of it, and what it claims to have. Days that changed since are sealed again. A page of a
@@ -109,11 +109,10 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
     const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
     if (coverage === undefined || first === null) continue;
     const isSealable = (day: string) => day < patientTo || coverageOf(coverage, day).gaps.length === 0;
-    let sealedTo = first;
-    while (sealedTo < settledTo && isSealable(sealedTo)) sealedTo = addDays(sealedTo, 1);
+    const settled = { from: first, to: settledTo };
+    const sealedTo = daysOf(settled).find((day) => !isSealable(day)) ?? (first < settledTo ? settledTo : first);
     for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }])
-      for (const month of intoMonths(range))
-        seals.push(...(await sealRange(tx, { coverage, range: month, hasSeals: sealed.has(number) })));
+      seals.push(...(await sealRange(tx, { coverage, range, hasSeals: sealed.has(number) })));
     await tx`
       insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
       on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
@@ -132,22 +131,22 @@ async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage |
 }
 
 /**
- * Returns seals of the days of a range within a month that differ from their newest seal. What was sealed of a month that retention has dropped stays. Throws
- * an Error for a day with fewer operations than its seal: pages delete none.
+ * Returns seals of the days of a range that differ from their newest seal. What was sealed of a month that retention has dropped stays. Throws an Error for
+ * a day with fewer operations than its seal: pages delete none.
  */
 async function sealRange(
   tx: Tx,
   { coverage, range, hasSeals }: { coverage: ListedCoverage; range: DayRange; hasSeals: boolean },
 ): Promise<Seal[]> {
   const { number: project } = coverage;
-  const isDropped = hasSeals && (await isDroppedMonth(tx, range.from.slice(0, 'YYYY-MM'.length)));
+  const dropped = hasSeals ? await readDroppedMonths(tx, range) : new Set<string>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
-  for (let day = range.from; day < range.to; day = addDays(day, 1)) {
+  for (const day of daysOf(range)) {
     const before = newest.get(day);
-    if (isDropped && before !== undefined) continue;
+    if (before !== undefined && dropped.has(monthOf(day))) continue;
     const { covered, gaps } = coverageOf(coverage, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };

@@ -10,6 +10,7 @@ export {
   type LeafRange,
   rangesOfConsistency,
   rangesOfInclusion,
+  rootOfHashes,
   rootOfLeaves,
   type TreeHead,
 } from './merkle.ts';

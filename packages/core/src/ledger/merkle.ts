@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 // The Merkle tree of RFC 6962, section 2.1: SHA-256, leaves and inner nodes hashed with different first bytes. A hash is 32 bytes. Sizes and indexes are
 // whole numbers below 2^53.
@@ -21,40 +21,45 @@ const leafPrefix = Uint8Array.of(0);
 
 /** Returns the hash of a leaf. */
 export function hashLeaf(leaf: Uint8Array | string): Hash {
-  return createHash('sha256').update(leafPrefix).update(leaf).digest();
+  return digest(typeof leaf === 'string' ? `\0${leaf}` : Buffer.concat([leafPrefix, leaf]));
 }
 
+// Trees have millions of nodes: a digest as a string of bytes takes a third of the time of one in a new buffer.
+const digest = (bytes: Uint8Array | string): Hash => Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
+
 /** Returns the hash of an inner node. */
-export function hashChildren(left: Hash, right: Hash): Hash {
-  // Trees have millions of nodes: one call takes half the time of several.
+function hashChildren(left: Hash, right: Hash): Hash {
   node.set(left, 1);
   node.set(right, 1 + hashSize);
-  return hash('sha256', node, 'buffer');
+  return digest(node);
 }
 
 /** The bytes of an inner node: its first byte and the hashes of its children. */
-const node = new Uint8Array(1 + 2 * hashSize);
+const node = Buffer.alloc(1 + 2 * hashSize);
 node[0] = 1;
 
 /** The root of the tree without a leaf. */
-export const emptyRoot: Hash = createHash('sha256').digest();
+export const emptyRoot: Hash = digest('');
 
-/** Returns the root of the tree of these leaf hashes, in constant memory. */
-export function rootOfLeaves(leafHashes: Iterable<Hash>): Hash {
-  // The complete subtrees on the right edge, the largest first: one for each bit of the size.
-  const edge: { level: number; hash: Hash }[] = [];
-  for (const leaf of leafHashes) {
-    let [level, hash] = [0, leaf];
-    for (let left = edge.at(-1); left?.level === level; left = edge.at(-1)) {
-      hash = hashChildren(left.hash, hash);
-      level += 1;
-      edge.pop();
+/** Returns the root of the tree of these leaf hashes. */
+export const rootOfLeaves = (leafHashes: readonly Hash[]): Hash => rootOfHashes(Buffer.concat(leafHashes));
+
+/** Returns the root of the tree of hashes that lie one after the other. It needs the memory of them once more. */
+export function rootOfHashes(hashes: Uint8Array): Hash {
+  const row = Buffer.from(hashes);
+  let count = row.length / hashSize;
+  if (count === 0) return emptyRoot;
+  while (count > 1) {
+    const pairs = Math.floor(count / 2);
+    for (let pair = 0; pair < pairs; pair += 1) {
+      row.copy(node, 1, pair * 2 * hashSize, (pair + 1) * 2 * hashSize);
+      row.write(hash('sha256', node, 'binary'), pair * hashSize, 'latin1');
     }
-    edge.push({ level, hash });
+    // The last one of an odd number moves up.
+    if (count % 2 === 1) row.copyWithin(pairs * hashSize, (count - 1) * hashSize, count * hashSize);
+    count = Math.ceil(count / 2);
   }
-  return edge.length === 0
-    ? emptyRoot
-    : edge.map(({ hash }) => hash).reduceRight((right, left) => hashChildren(left, right));
+  return row.subarray(0, hashSize);
 }
 
 /** Returns the hash of a range of leaves, as the tree of those leaves alone. The range is one that a proof of this file contains. */

@@ -1,4 +1,4 @@
-import { type Hash, hashChildren, hashRange, hashSize, type LeafRange, nodesOf, type ReadNode } from './merkle.ts';
+import { type Hash, hashRange, hashSize, type LeafRange, nodesOf, type ReadNode, rootOfHashes } from './merkle.ts';
 
 // How a log stores and serves its tree: c2sp.org/tlog-tiles. A tile has up to 256 hashes of one level. A hash of level L is the root of 256^L leaves.
 
@@ -36,8 +36,9 @@ export function growTree(size: number, edge: Tile[], leafHashes: Hash[]): Tile[]
     open.set(level, tile);
     tile.hashes.push(hash);
     if (tile.hashes.length < tileWidth) return;
-    changed.set(`${level} ${tile.index}`, { level, index: tile.index, hashes: Buffer.concat(tile.hashes) });
-    append(level + 1, rootOfTile(tile.hashes));
+    const hashes = Buffer.concat(tile.hashes);
+    changed.set(`${level} ${tile.index}`, { level, index: tile.index, hashes });
+    append(level + 1, rootOfHashes(hashes));
     open.set(level, { index: tile.index + 1, hashes: [] });
   };
   for (const hash of leafHashes) append(0, hash);
@@ -62,7 +63,7 @@ export function hashRanges(ranges: LeafRange[], tiles: Tile[]): Hash[] {
     const first = (index * width) % tileWidth;
     if (bytes.length < (first + width) * hashSize)
       throw new RangeError(`tile ${tilePath(tile)} lacks hash ${first + width - 1}`);
-    return rootOfTile(split(bytes.subarray(first * hashSize, (first + width) * hashSize)));
+    return rootOfHashes(bytes.subarray(first * hashSize, (first + width) * hashSize));
   };
   return ranges.map((range) => hashRange(range, readNode));
 }
@@ -137,16 +138,6 @@ export const unpackContents = (bundle: string): string[] | null =>
 /** Returns the tile with the hash of a node, or with the hashes that it is computed from. */
 function tileOfNode({ level, index }: { level: number; index: number }): TileCoordinates {
   return { level: Math.floor(level / height), index: Math.floor(index / 2 ** (height - (level % height))) };
-}
-
-/** Returns the root of hashes whose number is a power of two. */
-function rootOfTile(hashes: Hash[]): Hash {
-  let row = hashes;
-  while (row.length > 1)
-    row = Array.from({ length: row.length / 2 }, (_, pair) =>
-      hashChildren(row[pair * 2] as Hash, row[pair * 2 + 1] as Hash),
-    );
-  return row[0] as Hash;
 }
 
 function split(bytes: Uint8Array): Hash[] {

@@ -1,0 +1,124 @@
+import { until } from '@keywarden/testkit';
+import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { saveOperationPage } from '../daemon.ts';
+import type { Store } from '../store.ts';
+import { checkSeals } from './check.ts';
+
+let sealing: Sealing;
+let store: TestStore;
+let daemon: Store;
+beforeAll(async () => {
+  sealing = await createSealing(inject('postgresUrl'));
+  ({ store, daemon } = sealing);
+});
+afterAll(async () => await store.close());
+
+test('retention drops rows and keeps seals, also of a day that waited to be sealed again', async () => {
+  const { project, operation } = await sealing.makeSealedMonth('01');
+  const before = await sealing.sealsOf(project);
+  expect(before.map(({ operations }) => operations)).toEqual([0, 1, 0, 0]);
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [{ ...operation, status: 'finished', updatedAt: '2025-01-02T01:00:00Z' }],
+  });
+  await sealing.waitQuiet();
+  await sealing.dropMonth('2025-01');
+  expect((await sealing.seal()).failures).toEqual([]);
+  expect(await sealing.sealsOf(project)).toEqual(before);
+  expect(await checkSeals(daemon.sql, { signal: new AbortController().signal })).toEqual([]);
+});
+
+test('a month that is dropped while its seals are compared is no difference', async () => {
+  const { project } = await sealing.makeSealedMonth('02');
+  let checking: Promise<unknown> = Promise.resolve();
+  await store.sql.begin(async (tx) => {
+    await tx`select pg_advisory_xact_lock(hashtextextended('operations of project ' || ${project}, 2))`;
+    checking = checkSeals(daemon.sql, { signal: new AbortController().signal, months: (month) => month === '2025-02' });
+    await until(
+      async () => (await store.sql`select from pg_locks where locktype = 'advisory' and not granted`).length === 1,
+    );
+    await sealing.dropMonth('2025-02');
+  });
+  expect(await checking).toEqual([]);
+});
+
+test.each([
+  [
+    'altered',
+    `update keywarden.operation set status = 'failed' where id = (select min(id::text)::uuid from keywarden.operation where project_number = PROJECT)`,
+  ],
+  ['deleted', 'delete from keywarden.operation where project_number = PROJECT'],
+  [
+    'added',
+    `insert into keywarden.operation select project_number, created_at + interval '1 second', gen_random_uuid(), branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at, total_duration_ms, extra, seen_at, place from keywarden.operation where project_number = PROJECT`,
+  ],
+  [
+    'backdated',
+    `update keywarden.operation set seen_at = seen_at - interval '1 microsecond' where project_number = PROJECT`,
+  ],
+  [
+    'moved to another project',
+    `update keywarden.operation set project_number = project_number + 1000 where project_number = PROJECT`,
+  ],
+  [
+    'given to a gap that is claimed to be none',
+    `update keywarden.operation_coverage set known = '{[2026-05-01,2026-05-20)}' where project_number = PROJECT`,
+  ],
+])(
+  'an operation that is %s in the database is found by the comparison with the seals, and nothing else is',
+  async (_what, change) => {
+    const project = await sealing.makeWalked(6);
+    await saveOperationPage(daemon.sql, {
+      project,
+      operations: [makeWireOperation(noon(2) + 20)],
+      proof: proofOf(2, 5),
+    });
+    await sealing.seal();
+    const signal = new AbortController().signal;
+    const faults = async (months?: (month: string) => boolean) =>
+      (await checkSeals(daemon.sql, { signal, months })).filter((fault) => fault.project === project);
+    expect(await faults()).toEqual([]);
+    await store.sql.unsafe(change.replaceAll('PROJECT', project));
+    const found = await faults();
+    expect(found).toEqual([{ project, day: change.includes('coverage') ? day(5) : day(2) }]);
+    expect(await faults((month) => month === '2026-06')).toEqual([]);
+  },
+);
+
+test('sealing hides nothing: a day that lost operations is not sealed again, and a state that is removed makes no second chain', async () => {
+  const project = await sealing.makeWalked(6);
+  const operations = [makeWireOperation(noon(2) + 30), makeWireOperation(noon(2) + 31)];
+  await saveOperationPage(daemon.sql, { project, operations, proof: proofOf(1, 6) });
+  await sealing.seal();
+  const before = await sealing.sealsOf(project);
+  const faults = async () =>
+    (await checkSeals(daemon.sql, { signal: new AbortController().signal })).filter((each) => each.project === project);
+  const lose = 'delete from keywarden.operation where project_number = PROJECT and id::text like $1';
+  await store.sql.unsafe(lose.replace('PROJECT', project), [`%${String(noon(2) + 31)}`]);
+  const mark = async (changedAt: string) =>
+    await store.sql.unsafe(
+      `insert into keywarden.operation_sealing (project_number, sealed_to, changed, changed_at) values (${project}, '2026-05-06', '{[2026-05-02,2026-05-03)}', ${changedAt})
+        on conflict (project_number) do update set changed = excluded.changed, changed_at = excluded.changed_at`,
+    );
+  await mark("now() - interval '1 hour'");
+  expect((await sealing.seal()).failures.map((each) => each.project)).toEqual([project]);
+  // The mark is recent: the comparison waits for a day.
+  expect(await faults()).toEqual([]);
+  for (const changedAt of ["now() - interval '2 days'", "'infinity'"]) {
+    await mark(changedAt);
+    expect(await faults()).toEqual([{ project, day: day(2) }]);
+  }
+  await store.sql`delete from keywarden.operation_sealing where project_number = ${project}`;
+  expect((await sealing.seal()).failures.map((each) => each.project)).toEqual([project]);
+  expect(await sealing.sealsOf(project)).toEqual(before);
+  expect(await faults()).toEqual([{ project, day: day(2) }]);
+  // Somebody's own seal of what is left, beside the chain.
+  await store.sql`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, 1, ${await sealing.rootOfDay(project, 2)}, covered, gaps, null from keywarden.operation_seal
+    where project_number = ${project} and day = ${day(2)}`;
+  expect(await faults()).toEqual([{ project, day: day(2) }]);
+});
