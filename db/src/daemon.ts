@@ -40,7 +40,6 @@ export { isCutOff, staleWords } from './keys/suspect-listing.ts';
 export { findTreeFault } from './ledger/check.ts';
 export {
   endLedgerKeys,
-  listCheckpoints,
   listCosigned,
   listLedgerKeys,
   noteLedgerKeys,

@@ -1,5 +1,6 @@
 import {
   type Checkpoint,
+  emptyRoot,
   growTree,
   hashLeaf,
   hashRanges,
@@ -25,13 +26,9 @@ export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal 
     const [row] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
     const note = row === undefined ? null : parseCheckpoint(splitNote(String(row.note))?.text ?? '');
     if (row !== undefined && note === null) return ['the newest checkpoint is no signed note'];
-    const fault = note === null ? null : await compareTree(tx, note, signal);
-    if (fault !== null) return [fault];
-    const unlike = await findUnlikeWaiting(tx);
-    if (unlike !== null) return [unlike];
-    const [outside] = await tx`
-      select subject from keywarden.ledger_event where leaf_index >= ${note?.size ?? 0} or leaf_index < 0 order by leaf_index limit 1`;
-    return outside === undefined ? null : [`the event of ${String(outside.subject)} has a place outside the tree`];
+    const fault =
+      (await compareTree(tx, note ?? { size: 0, root: emptyRoot }, signal)) ?? (await findUnlikeWaiting(tx));
+    return fault === null ? null : [fault];
   });
 }
 
@@ -72,37 +69,46 @@ function parseEntry(leaf: string): Record<string, unknown> | null {
 
 const unlike = ({ subject }: Record<string, unknown>) => `the event of ${String(subject)} is not what its entry says`;
 
-async function compareTree(tx: Tx, { size, root }: Checkpoint, signal: AbortSignal): Promise<string | null> {
+/** Compares the events that have a place. The last of them may wait to be signed. */
+async function compareTree(
+  tx: Tx,
+  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
+  signal: AbortSignal,
+): Promise<string | null> {
   let edge: Tile[] = [];
   let at = 0;
-  while (at < size) {
+  let isSigned = size === 0;
+  for (;;) {
     signal.throwIfAborted();
     // No cursor: the tiles are read on the same connection, which a cursor would hold.
     const rows = await tx`
       select leaf_index, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event
-      where leaf_index >= ${at} and leaf_index < ${size} order by leaf_index limit ${eventsAtOnce}`;
-    if (rows.length === 0) break;
+      where leaf_index >= ${at === 0 ? '-9223372036854775808' : at} order by leaf_index limit ${eventsAtOnce}`;
+    const leaves = rows.map(({ leaf }) => hashLeaf(String(leaf)));
     for (const [offset, row] of rows.entries()) {
-      if (Number(row.leaf_index) !== at + offset) return `the event at place ${at + offset} of the tree is missing`;
+      const place = at + offset;
+      if (Number(row.leaf_index) !== place)
+        return place < size && Number(row.leaf_index) > place
+          ? `the event at place ${place} of the tree is missing`
+          : `the event of ${String(row.subject)} has a place outside the tree`;
       if (!isEntryOf(row)) return unlike(row);
     }
-    const changed = growTree(
-      at,
-      edge,
-      rows.map(({ leaf }) => hashLeaf(String(leaf))),
-    );
+    if (size > at && size <= at + rows.length) {
+      const signed = growTree(at, edge, leaves.slice(0, size - at));
+      const [found] = hashRanges([{ from: 0, to: size }], signed);
+      isSigned = found !== undefined && isSameHash(found, root);
+    }
+    const changed = growTree(at, edge, leaves);
     at += rows.length;
+    const isLast = rows.length < eventsAtOnce;
     // A tile at the edge is compared when it has all that it will have.
-    const fault = await compareTiles(tx, at === size ? changed : changed.filter(isFull));
+    const fault = await compareTiles(tx, isLast ? changed : changed.filter(isFull));
     if (fault !== null) return fault;
+    if (isLast) break;
     edge = changed.filter((tile) => !isFull(tile));
   }
-  if (at !== size) return `the ledger has ${at} of the ${size} events that its newest checkpoint signs`;
-  if (size === 0) return null;
-  const [found] = hashRanges([{ from: 0, to: size }], edge);
-  return found !== undefined && isSameHash(found, root)
-    ? null
-    : 'the events are not those that the newest checkpoint signs';
+  if (at < size) return `the ledger has ${at} of the ${size} events that its newest checkpoint signs`;
+  return isSigned ? null : 'the events are not those that the newest checkpoint signs';
 }
 
 const isFull = ({ hashes }: Tile) => hashes.length === 256 * 32;

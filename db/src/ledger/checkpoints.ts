@@ -1,4 +1,4 @@
-import { asc, desc, eq, gt, isNull, sql } from 'drizzle-orm';
+import { asc, desc, eq, isNull, sql } from 'drizzle-orm';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
@@ -14,21 +14,6 @@ export async function readNewestCheckpoint(db: Db): Promise<StoredCheckpoint | n
   const { size, note, madeAt } = ledgerCheckpoint;
   const [row] = await db.select({ size, note, madeAt }).from(ledgerCheckpoint).orderBy(desc(size)).limit(1);
   return row === undefined ? null : { ...row, size: Number(row.size) };
-}
-
-/** Lists checkpoints after a size, the smallest first. */
-export async function listCheckpoints(
-  db: Db,
-  { from, limit }: { from: number; limit: number },
-): Promise<Omit<StoredCheckpoint, 'madeAt'>[]> {
-  const { size, note } = ledgerCheckpoint;
-  const rows = await db
-    .select({ size, note })
-    .from(ledgerCheckpoint)
-    .where(gt(size, String(from)))
-    .orderBy(asc(size))
-    .limit(limit);
-  return rows.map((row) => ({ ...row, size: Number(row.size) }));
 }
 
 /** The events that are not in the tree yet, and how long the oldest has waited by the database's clock. */
@@ -51,15 +36,24 @@ export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
   return row === undefined || row.events === 0 ? null : row;
 }
 
-/** Records public keys in the ledger that it does not have yet. */
-export async function noteLedgerKeys(db: Db, publicKeys: string[]): Promise<void> {
+/** A public key of the ledger, and the note by which an earlier key names it; null for the first. */
+export interface EndorsedKey {
+  publicKey: string;
+  endorsement: string | null;
+}
+
+/** Records public keys, and endorsements, that the store does not have yet. */
+export async function noteLedgerKeys(db: Db, keys: EndorsedKey[]): Promise<void> {
   const known = await listLedgerKeys(db);
-  const fresh = publicKeys.filter((publicKey) => !known.some((each) => each.publicKey === publicKey));
+  const fresh = keys.filter(({ publicKey, endorsement }) => {
+    const found = known.find((each) => each.publicKey === publicKey);
+    return found === undefined || (found.endorsement === null && endorsement !== null);
+  });
   if (fresh.length > 0)
     await db
       .insert(ledgerKey)
-      .values(fresh.map((publicKey) => ({ publicKey })))
-      .onConflictDoNothing();
+      .values(fresh)
+      .onConflictDoUpdate({ target: ledgerKey.publicKey, set: { endorsement: sql`excluded.endorsement` } });
 }
 
 /** Records that a person begins the ledger anew. */
@@ -73,9 +67,9 @@ export async function endLedgerKeys(db: Db, publicKeys: string[]): Promise<void>
 }
 
 /** Lists the public keys that the store has for its ledger. Nothing proves them but signatures that a machine accepts. */
-export async function listLedgerKeys(db: Db): Promise<{ publicKey: string; endedAt: string | null }[]> {
-  const { publicKey, endedAt, number } = ledgerKey;
-  return await db.select({ publicKey, endedAt }).from(ledgerKey).orderBy(asc(number));
+export async function listLedgerKeys(db: Db): Promise<(EndorsedKey & { endedAt: string | null })[]> {
+  const { publicKey, endedAt, endorsement, number } = ledgerKey;
+  return await db.select({ publicKey, endedAt, endorsement }).from(ledgerKey).orderBy(asc(number));
 }
 
 /** Returns the size of the newest checkpoint that each witness cosigned, by the witness's name. */

@@ -7,9 +7,10 @@ import {
   isSameHash,
   type Tile,
   type TreeHead,
+  tilesOf,
 } from '@keywarden/core/ledger';
-import { builderOf, type Sql } from '../sql.ts';
-import { continues, readTiles } from './tree.ts';
+import { builderOf, type Sql, type Tx } from '../sql.ts';
+import { readTiles } from './tree.ts';
 
 /**
  * Why the tree cannot grow.
@@ -17,8 +18,9 @@ import { continues, readTiles } from './tree.ts';
  * - hashes: the stored hashes are not those of the last checkpoint.
  * - older: the store has fewer leaves than this machine has seen.
  * - forked: the store has other leaves than this machine has seen.
+ * - places: an event has a place that does not follow the others.
  */
-export type Inconsistency = 'signature' | 'hashes' | 'older' | 'forked';
+export type Inconsistency = 'signature' | 'hashes' | 'older' | 'forked' | 'places';
 
 export interface Integrated {
   /** The newest checkpoint, signed; null for an empty tree. */
@@ -32,66 +34,109 @@ export interface Integrated {
 export interface Sequencer {
   /** The most events to add in one transaction. */
   limit: number;
-  /** The last tree that this machine has seen; null before the first. */
+  /** The last tree that this machine has signed or seen; null before the first. */
   seen: TreeHead | null;
   /** Returns the tree that a note of our key states; null for any other note. */
   open: (note: string) => TreeHead | null;
-  /** Returns the signed checkpoint of a tree. It is called only for a tree that continues the last one. */
-  sign: (head: TreeHead) => string;
+  /**
+   * Returns the signed checkpoint of a tree. It is called only for a tree that continues the last one, and whose events have their places for good. It
+   * remembers the tree outside the database before it returns: whoever has the signature must not make it sign another tree of that size. It returns null if
+   * it has signed a later tree, or another one of that size.
+   */
+  sign: (head: TreeHead) => string | null;
 }
 
 /**
- * Adds waiting events to the tree, oldest first, and stores a signed checkpoint of the new size, in one transaction. One sequencer works at a time. Returns
- * why not if the stored tree does not continue the one that was signed and seen.
+ * Adds waiting events to the tree, oldest first, and stores a signed checkpoint of the new size. The events have their places, committed, before the tree is
+ * signed. A run that ends between the two leaves events with places that no checkpoint signs; the next run signs them in that order. One sequencer works at a
+ * time. Returns why not if the stored tree does not continue the one that was signed and seen.
  */
-export async function integrateEvents(
-  sql: Sql,
-  { limit, seen, open, sign }: Sequencer,
-): Promise<Integrated | Inconsistency> {
-  return await sql.begin(async (tx) => {
-    // Only the daemon's role can take this lock, and readers do not wait for it.
-    await tx`set local lock_timeout = '10s'`;
-    await tx`lock table keywarden.ledger_tile in share row exclusive mode`;
-    const db = builderOf(tx);
-    const [last] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
-    const note = last === undefined ? null : String(last.note);
-    const signed = note === null ? { size: 0, root: emptyRoot } : open(note);
-    if (signed === null) return 'signature';
-    const { size } = signed;
-    if (seen !== null && seen.size > size) return 'older';
-    const edge = await readTiles(db, edgeOf(size));
-    if (!isEdgeOf(signed, edge)) return 'hashes';
-    if (seen !== null && !(await continues(db, seen))) return 'forked';
-    const waiting = await tx`
-      select number, leaf from keywarden.ledger_event where leaf_index is null order by number limit ${limit}`;
-    if (waiting.length === 0) return { note, size, added: 0, hasMore: false };
-    const tiles = growTree(
-      size,
-      edge,
-      waiting.map(({ leaf }) => hashLeaf(String(leaf))),
-    );
-    await tx`select keywarden.place_events(${size}, ${waiting.map(({ number }) => String(number))}::bigint[])`;
-    await tx`
-      insert into keywarden.ledger_tile (level, index, hashes)
-      select level, index, decode(hashes, 'hex') from unnest(${tiles.map(({ level }) => level)}::int[],
-        ${tiles.map(({ index }) => String(index))}::bigint[], ${tiles.map(({ hashes }) => Buffer.from(hashes).toString('hex'))}::text[])
-        as t(level, index, hashes)
-      on conflict (level, index) do update set hashes = excluded.hashes`;
-    const grown = size + waiting.length;
-    const newest = new Map(edge.concat(tiles).map((tile) => [`${tile.level} ${tile.index}`, tile]));
-    const [root] = hashRanges([{ from: 0, to: grown }], [...newest.values()]);
-    if (root === undefined) return 'hashes';
-    const grownNote = sign({ size: grown, root });
-    await tx`insert into keywarden.ledger_checkpoint (size, note) values (${grown}, ${grownNote})`;
-    return { note: grownNote, size: grown, added: waiting.length, hasMore: waiting.length === limit };
-  });
+export async function integrateEvents(sql: Sql, sequencer: Sequencer): Promise<Integrated | Inconsistency> {
+  const placed = await sql.begin(async (tx) => await placeEvents(tx, sequencer));
+  if (typeof placed === 'string') return placed;
+  const { unsigned, ...integrated } = placed;
+  return unsigned === null
+    ? integrated
+    : await sql.begin(async (tx) => await signTree(tx, unsigned, integrated, sequencer));
 }
 
-/** Returns whether the hashes at the edge are those of the signed tree. */
-function isEdgeOf({ size, root }: TreeHead, edge: Tile[]): boolean {
-  if (size === 0) return true;
+async function signTree(
+  tx: Tx,
+  head: TreeHead,
+  integrated: Integrated,
+  { open, sign }: Sequencer,
+): Promise<Integrated | Inconsistency> {
+  const newest = await lockAndReadNewest(tx);
+  const signed = newest === null ? null : open(newest);
+  // Another machine has signed first.
+  if (newest !== null && signed === null) return 'signature';
+  if (signed !== null && signed.size >= head.size) return { ...integrated, note: newest };
+  const note = sign(head);
+  if (note === null) return integrated;
+  await tx`insert into keywarden.ledger_checkpoint (size, note) values (${head.size}, ${note})`;
+  return { ...integrated, note };
+}
+
+/** Makes other sequencers wait until the transaction ends. Only the daemon's role can, and readers do not wait. */
+async function lockAndReadNewest(tx: Tx): Promise<string | null> {
+  await tx`set local lock_timeout = '10s'`;
+  await tx`lock table keywarden.ledger_tile in share row exclusive mode`;
+  const [last] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
+  return last === undefined ? null : String(last.note);
+}
+
+interface Placed extends Integrated {
+  /** The tree to sign; null if the newest checkpoint signs it. */
+  unsigned: TreeHead | null;
+}
+
+async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Placed | Inconsistency> {
+  const note = await lockAndReadNewest(tx);
+  const db = builderOf(tx);
+  const signed = note === null ? { size: 0, root: emptyRoot } : open(note);
+  if (signed === null) return 'signature';
+  const edge = await readTiles(db, edgeOf(signed.size));
+  if (!isTreeOf(signed, edge)) return 'hashes';
+  // Events that have their places, although no checkpoint signs them, are added in that order.
+  const placed = await tx`
+    select leaf, leaf_index from keywarden.ledger_event where leaf_index >= ${signed.size} order by leaf_index`;
+  if (placed.some((row, index) => Number(row.leaf_index) !== signed.size + index)) return 'places';
+  const known = signed.size + placed.length;
+  if (seen !== null && seen.size > known) return 'older';
+  const waiting = await tx`
+    select number, leaf from keywarden.ledger_event where leaf_index is null order by number limit ${limit}`;
+  const leaves = [...placed, ...waiting].map(({ leaf }) => hashLeaf(String(leaf)));
+  const tiles = growTree(signed.size, edge, leaves);
+  if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))
+    return 'forked';
+  const size = known + waiting.length;
+  const integrated = { note, size, added: waiting.length, hasMore: waiting.length === limit };
+  if (leaves.length === 0) return { ...integrated, unsigned: null };
+  await tx`select keywarden.place_events(${known}, ${waiting.map(({ number }) => String(number))}::bigint[])`;
+  await saveTiles(tx, tiles);
+  const [root] = hashRanges([{ from: 0, to: size }], overlay(edge, tiles));
+  return root === undefined ? 'hashes' : { ...integrated, unsigned: { size, root } };
+}
+
+async function saveTiles(tx: Tx, tiles: Tile[]): Promise<void> {
+  await tx`
+    insert into keywarden.ledger_tile (level, index, hashes)
+    select level, index, decode(hashes, 'hex') from unnest(${tiles.map(({ level }) => level)}::int[],
+      ${tiles.map(({ index }) => String(index))}::bigint[], ${tiles.map(({ hashes }) => Buffer.from(hashes).toString('hex'))}::text[])
+      as t(level, index, hashes)
+    on conflict (level, index) do update set hashes = excluded.hashes`;
+}
+
+/** Returns tiles, those that have changed in the place of the stored ones. */
+function overlay(stored: Tile[], changed: Tile[]): Tile[] {
+  return [...new Map([...stored, ...changed].map((tile) => [`${tile.level} ${tile.index}`, tile])).values()];
+}
+
+/** Returns whether tiles are of the tree with this root. */
+function isTreeOf({ size, root }: TreeHead, tiles: Tile[]): boolean {
+  if (size === 0) return isSameHash(root, emptyRoot);
   try {
-    const [found] = hashRanges([{ from: 0, to: size }], edge);
+    const [found] = hashRanges([{ from: 0, to: size }], tiles);
     return found !== undefined && isSameHash(found, root);
   } catch (error) {
     if (error instanceof RangeError) return false;

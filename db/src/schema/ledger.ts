@@ -93,6 +93,8 @@ export const ledgerKey = keywarden.table('ledger_key', {
   publicKey: text('public_key').notNull().unique('ledger_key_public_key_key'),
   addedAt: instant('added_at').notNull().default(sql`clock_timestamp()`),
   endedAt: instant('ended_at'),
+  /** A note by which an earlier key names this one as a key of the ledger; null for the first. */
+  endorsement: text('endorsement'),
 });
 
 /**

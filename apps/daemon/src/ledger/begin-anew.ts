@@ -9,8 +9,9 @@ import {
   recordBeginning,
 } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import { eventsAtOnce, type LedgerPlace, reasons, signCheckpoint } from './ledger.ts';
-import { putSeenAside, readCheckpoint, readSeen, writeSeen } from './seen-checkpoint.ts';
+import { eventsAtOnce, type LedgerPlace, reasons, signAndRemember } from './ledger.ts';
+import { endorsedKeysOf } from './public-keys.ts';
+import { putSeenAside, readCheckpoint, readSeen } from './seen-checkpoint.ts';
 import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
 
 /**
@@ -37,7 +38,7 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
   const keys = signers.map(({ verifier }) => verifier.text);
   const checkpoints = { formerCheckpoint: newest?.note ?? null, seenCheckpoint: seen?.note ?? null };
   await recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
-  await noteLedgerKeys(store.db, keys);
+  await noteLedgerKeys(store.db, endorsedKeysOf(signers));
   const others = (await listLedgerKeys(store.db)).filter(
     ({ publicKey, endedAt }) => endedAt === null && !keys.includes(publicKey),
   );
@@ -51,10 +52,9 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
       limit: eventsAtOnce,
       seen: null,
       open: readCheckpoint,
-      sign: (head) => signCheckpoint(head, signers, place.now()),
+      sign: (head) => signAndRemember(place, head, signers),
     });
     if (typeof result === 'string') throw usageError(`The new ledger cannot begin: ${reasons[result]}.`);
-    if (result.note !== null) writeSeen(folder, result.note);
     ({ hasMore } = result);
   }
 }

@@ -4,7 +4,6 @@ import {
   isSameHash,
   openNote,
   parseCheckpoint,
-  parseVerifier,
   type Signer,
   signNote,
 } from '@keywarden/core/ledger';
@@ -12,7 +11,6 @@ import {
   continues,
   type Inconsistency,
   integrateEvents,
-  listCheckpoints,
   listLedgerKeys,
   noteLedgerKeys,
   openIncident,
@@ -20,7 +18,7 @@ import {
   readRoot,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import { acceptKeys } from './public-keys.ts';
+import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 import { readCheckpoint, readSeen, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-keys.ts';
 
@@ -44,10 +42,7 @@ export async function growLedger(place: LedgerPlace, { createsKey = false } = {}
   const signers = readSigningKeys(environment);
   const isOurs = newest === null || openCheckpoint(newest.note, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(place, signers);
-  await noteLedgerKeys(
-    store.db,
-    signers.map(({ verifier }) => verifier.text),
-  );
+  await noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
   for (;;) {
     const seen = readSeen(environment.KEYWARDEN_DATA);
@@ -56,7 +51,7 @@ export async function growLedger(place: LedgerPlace, { createsKey = false } = {}
       seen,
       // Keys may have been rotated meanwhile.
       open: (note) => openCheckpoint(note, readSigningKeys(environment)),
-      sign: (head) => signCheckpoint(head, readSigningKeys(environment), place.now()),
+      sign: (head) => signAndRemember(place, head, readSigningKeys(environment)),
     });
     if (result === 'signature' && seen === null) {
       // Another machine has signed first.
@@ -75,6 +70,7 @@ export const reasons: Record<Inconsistency, string> = {
   hashes: 'its hashes are not those of its last checkpoint',
   older: 'it has fewer events than this machine has seen',
   forked: 'it has other events than this machine has seen',
+  places: 'an event has a place outside its tree',
 };
 
 /** Checks the newest checkpoint of a machine without the ledger's key, and remembers it. */
@@ -90,7 +86,7 @@ async function followLedger(place: LedgerPlace, signers: Signer[]): Promise<Grow
   // A machine whose own key has this name accepts no other key of it.
   if (signers.some(({ verifier }) => verifier.name === checkpoint.origin))
     return await reportInconsistent(place, reasons.signature);
-  if (!(await isAccepted(place, { note: newest.note, since: seen?.size ?? 0 })))
+  if (!isAccepted(environment, newest.note, await listLedgerKeys(store.db)))
     return await reportInconsistent(place, reasons.signature);
   const root = await readRoot(store.db, checkpoint.size);
   if (root === null || !isSameHash(root, checkpoint.root)) return await reportInconsistent(place, reasons.hashes);
@@ -98,22 +94,6 @@ async function followLedger(place: LedgerPlace, signers: Signer[]): Promise<Grow
   if (seen !== null && !(await continues(store.db, seen))) return await reportInconsistent(place, reasons.forked);
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
-}
-
-/** Returns whether an accepted key signed a checkpoint, or one that signed an earlier checkpoint together with an accepted key. */
-async function isAccepted(
-  { store, environment }: LedgerPlace,
-  { note, since }: { note: string; since: number },
-): Promise<boolean> {
-  const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
-  if (acceptKeys(environment, note, keys) !== null) return true;
-  for (let from = since; ; ) {
-    const checkpoints = await listCheckpoints(store.db, { from, limit: 1000 });
-    for (const each of checkpoints) acceptKeys(environment, each.note, keys);
-    const last = checkpoints.at(-1);
-    if (last === undefined || last.size === from) return acceptKeys(environment, note, keys) !== null;
-    from = last.size;
-  }
 }
 
 /** Opens the incident that stops all machines. */
@@ -135,7 +115,21 @@ function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
   return checkpoint?.origin === signers[0]?.verifier.name ? checkpoint : null;
 }
 
-export function signCheckpoint(head: Pick<Checkpoint, 'size' | 'root'>, signers: Signer[], nowMs: number): string {
+/**
+ * Returns a signed checkpoint, and remembers it first: a machine signs one tree of each size, whatever the store says afterwards. Returns null if another
+ * process of this machine has signed or seen a later tree, or another one of this size.
+ */
+export function signAndRemember(
+  { environment, now }: LedgerPlace,
+  head: Pick<Checkpoint, 'size' | 'root'>,
+  signers: Signer[],
+): string | null {
   const origin = signers[0]?.verifier.name ?? '';
-  return signNote(formatCheckpoint({ origin, ...head }), signers, Math.floor(nowMs / 1000));
+  const seen = readSeen(environment.KEYWARDEN_DATA);
+  const isPassed =
+    seen !== null && (seen.size > head.size || (seen.size === head.size && !isSameHash(seen.root, head.root)));
+  if (isPassed && seen.origin === origin) return null;
+  const note = signNote(formatCheckpoint({ origin, ...head }), signers, Math.floor(now() / 1000));
+  writeSeen(environment.KEYWARDEN_DATA, note);
+  return note;
 }

@@ -1,4 +1,4 @@
-import { openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
+import { openNote, parseVerifier, type Signer, signNote, type Verifier } from '@keywarden/core/ledger';
 import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
 
 const fileName = 'ledger-public-keys';
@@ -23,19 +23,51 @@ function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: Place): Verifier[
     });
 }
 
+/** The text that an earlier key signs to name another key of its ledger. It is no checkpoint: its second line is no number. */
+const endorsementOf = ({ name, text }: Verifier) => `${name}\nanother key of this ledger\n${text}\n`;
+
+/** Returns the public keys of these signers, each with its endorsement by the others. */
+export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsement: string | null }[] {
+  return signers.map(({ verifier }) => {
+    const others = signers.filter((each) => each.verifier.text !== verifier.text);
+    const endorsement = others.length === 0 ? null : signNote(endorsementOf(verifier), others, 0);
+    return { publicKey: verifier.text, endorsement };
+  });
+}
+
 /**
- * Returns the keys that this machine accepts from now on, given a checkpoint that one of them signed. A key that signed together with it is accepted too:
- * so keys are rotated. The first machine without a key accepts those that it meets first. Returns null if no accepted key signed.
+ * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
+ * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. The first machine without a key accepts the keys that
+ * it meets first.
  */
-export function acceptKeys(place: Place, note: string, candidates: Verifier[]): Verifier[] | null {
-  const accepted = readPublicKeys(place);
-  if (accepted.length > 0 && openNote(note, accepted) === null) return null;
-  const signing = (openNote(note, candidates)?.signatures ?? [])
-    .map(({ by }) => by)
-    .filter(({ kind }) => kind === 'log');
-  const fresh = signing.filter(({ text }) => !accepted.some((each) => each.text === text));
-  const all = [...accepted, ...fresh];
-  if (place.LEDGER_PUBLIC_KEY !== undefined || fresh.length === 0) return all.length === 0 ? null : accepted;
-  writeDataFile(place.KEYWARDEN_DATA, fileName, all.map(({ text }) => text).join('\n'));
-  return all;
+export function isAccepted(
+  place: Place,
+  note: string,
+  candidates: { publicKey: string; endorsement: string | null }[],
+): boolean {
+  const given = readPublicKeys(place);
+  const keys = candidates.flatMap(({ publicKey, endorsement }) => {
+    const verifier = parseVerifier(publicKey);
+    return verifier?.kind === 'log' ? [{ verifier, endorsement }] : [];
+  });
+  const accepted =
+    given.length > 0
+      ? [...given]
+      : (
+          openNote(
+            note,
+            keys.map(({ verifier }) => verifier),
+          )?.signatures ?? []
+        ).map(({ by }) => by);
+  const isKnown = ({ text }: Verifier) => accepted.some((each) => each.text === text);
+  for (let count = -1; count !== accepted.length; ) {
+    count = accepted.length;
+    for (const { verifier, endorsement } of keys)
+      if (!isKnown(verifier) && openNote(endorsement ?? '', accepted)?.text === endorsementOf(verifier))
+        accepted.push(verifier);
+  }
+  if (accepted.length === 0 || openNote(note, accepted) === null) return false;
+  if (place.LEDGER_PUBLIC_KEY === undefined && accepted.length > given.length)
+    writeDataFile(place.KEYWARDEN_DATA, fileName, accepted.map(({ text }) => text).join('\n'));
+  return true;
 }

@@ -26,10 +26,14 @@ export function edgeOf(size: number): TileCoordinates[] {
 }
 
 /**
- * Adds leaves to a tree of this size. Returns the tiles that changed, full ones and those at the new edge. `edge` are the tiles of `edgeOf(size)`.
+ * Adds leaves to a tree of this size. Returns the tiles that changed, full ones and those at the new edge. `edge` are the tiles of `edgeOf(size)`; what they
+ * have beyond that size is left out.
  */
 export function growTree(size: number, edge: Tile[], leafHashes: Hash[]): Tile[] {
-  const open = new Map(edge.map(({ level, index, hashes }) => [level, { index, hashes: split(hashes) }]));
+  const countAt = (level: number) => Math.floor(size / tileWidth ** level) % tileWidth;
+  const open = new Map(
+    edge.map(({ level, index, hashes }) => [level, { index, hashes: split(hashes).slice(0, countAt(level)) }]),
+  );
   const changed = new Map<string, Tile>();
   const append = (level: number, hash: Hash) => {
     const tile = open.get(level) ?? { index: Math.floor(size / tileWidth ** (level + 1)), hashes: [] };

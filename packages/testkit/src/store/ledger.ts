@@ -30,7 +30,7 @@ export function createTestLedger(
     privateKey,
     publicKey: verifier.text,
     async sign() {
-      await noteLedgerKeys(store.db, [verifier.text]);
+      await noteLedgerKeys(store.db, [{ publicKey: verifier.text, endorsement: null }]);
       const { failures } = await sealDays(store.sql, { signal: new AbortController().signal });
       if (failures[0] !== undefined) throw failures[0].error;
       const grown = await integrateEvents(store.sql, {

@@ -1,0 +1,105 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
+import type { TestStore } from '@keywarden/testkit/store/test-store';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { beginAnew } from './begin-anew.ts';
+import { checkLedger, whyLedgerDiffers } from './checks.ts';
+import { growLedger, type LedgerPlace } from './ledger.ts';
+import { readSeen } from './seen-checkpoint.ts';
+import { readSigningKeys } from './signing-keys.ts';
+
+let machines: Machines;
+let owner: TestStore;
+beforeEach(async () => {
+  machines = await createMachines(inject('postgresUrl'));
+  ({ owner } = machines);
+});
+afterEach(async () => await machines.close());
+
+const grow = async (place: LedgerPlace) => await growLedger(place, { createsKey: true });
+
+/** Restores the store as it is now, when the returned function is called. */
+async function takeBackup(): Promise<() => Promise<void>> {
+  const [{ last } = {}] = await owner.sql`select max(number) as last from keywarden.ledger_event`;
+  await owner.sql`create table public.tiles as select * from keywarden.ledger_tile`;
+  await owner.sql`create table public.checkpoints as select * from keywarden.ledger_checkpoint`;
+  return async () => {
+    await machines.behindTriggers(`
+      delete from keywarden.ledger_salt where event_number > ${String(last)};
+      delete from keywarden.pause p using keywarden.ledger_event e where e.number > ${String(last)} and e.subject = 'pause/' || p.number;
+      delete from keywarden.ledger_key k using keywarden.ledger_event e where e.number > ${String(last)} and e.subject = 'ledger_key/' || k.number;
+      delete from keywarden.incident n using keywarden.ledger_event e where e.number > ${String(last)} and e.subject = 'incident/' || n.number;
+      delete from keywarden.ledger_event where number > ${String(last)};
+      truncate keywarden.ledger_tile, keywarden.ledger_checkpoint, keywarden.ledger_cosignature;
+      insert into keywarden.ledger_tile select * from public.tiles;
+      insert into keywarden.ledger_checkpoint select * from public.checkpoints`);
+  };
+}
+
+test('a restored store cannot continue its ledger, and a person begins a new one that names the former', async () => {
+  const [first, second] = [await machines.create(), await machines.create()];
+  await machines.addEvent();
+  await grow(first);
+  const restore = await takeBackup();
+  for (let count = 0; count < 3; count += 1) await machines.addEvent();
+  await grow(first);
+  await growLedger(second);
+  const before = readSeen(first.folder);
+  const [oldKey] = readSigningKeys(first.environment);
+  await restore();
+  expect(await grow(first)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining('fewer events') });
+
+  const asked = { reason: 'restored', by: 'ada' };
+  const interrupted = {
+    ...first,
+    now: () => {
+      throw new Error('killed');
+    },
+  };
+  await expect(beginAnew(interrupted, asked)).rejects.toThrow('killed');
+  const [newKey] = readSigningKeys(first.environment);
+  await beginAnew(first, asked);
+  expect(readSigningKeys(first.environment).map(({ verifier }) => verifier.text)).toEqual([newKey?.verifier.text]);
+  expect(newKey?.verifier.name).not.toBe(oldKey?.verifier.name);
+  const suffix = `of-${String(before?.origin.replace('/', '_'))}`;
+  expect(readFileSync(join(first.folder, `ledger-checkpoint.${suffix}`), 'utf8')).toBe(before?.note);
+  expect(existsSync(join(first.folder, `ledger-key.${suffix}`))).toBe(true);
+  expect(readSeen(first.folder)?.origin).toBe(newKey?.verifier.name);
+  const events = await owner.sql`
+    select content::jsonb as content from keywarden.ledger_event where type = 'ledger.begun_anew' and leaf_index is not null`;
+  expect(events[0]?.content).toMatchObject({ seen_checkpoint: before?.note, former_checkpoint: expect.any(String) });
+  expect(await checkLedger(first)).toEqual([]);
+  expect(await grow(first)).toMatchObject({ state: 'grown' });
+
+  // The incident stays until a person closes it, and another machine must be told.
+  expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one/);
+  const close = async () =>
+    await owner.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada', note = 'restored' where closed_at is null`;
+  await close();
+  expect(await whyLedgerDiffers(first)).toBeNull();
+  expect(await growLedger(second)).toMatchObject({ state: 'inconsistent' });
+  await close();
+  rmSync(join(second.folder, 'ledger-checkpoint'));
+  writeFileSync(join(second.folder, 'ledger-public-keys'), `${String(newKey?.verifier.text)}\n`);
+  expect(await growLedger(second)).toMatchObject({ state: 'no_key', size: readSeen(first.folder)?.size });
+  expect(await whyLedgerDiffers(second)).toBeNull();
+});
+
+test('a ledger without its key begins anew, a changed one does not, and without one there is nothing to begin anew', async () => {
+  const first = await machines.create();
+  const asked = { reason: 'lost', by: 'ada' };
+  await expect(beginAnew(first, asked)).rejects.toThrow(/^There is no ledger that could begin anew/);
+  await machines.addEvent();
+  await grow(first);
+  const other = await machines.create();
+  const LEDGER_KEY = readFileSync(join(first.folder, 'ledger-key'), 'utf8');
+  await expect(beginAnew(await machines.create({ LEDGER_KEY }), asked)).rejects.toThrow(
+    /^LEDGER_KEY has the key of the former ledger/,
+  );
+  await beginAnew(other, asked);
+  expect(await grow(other)).toMatchObject({ state: 'grown' });
+  expect(await checkLedger(other)).toEqual([]);
+  await owner.sql`update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0`;
+  await expect(beginAnew(other, asked)).rejects.toThrow(/^The hashes in this store are not those/);
+});

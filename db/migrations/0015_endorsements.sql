@@ -1,0 +1,1 @@
+ALTER TABLE "keywarden"."ledger_key" ADD COLUMN "endorsement" text;

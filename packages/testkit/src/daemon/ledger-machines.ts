@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store } from '@keywarden/db/store';
+import { type Environment, readEnvironment } from '@keywarden/runtime';
+import { createTestStore, type TestStore } from '../store/test-store.ts';
+
+/** A machine with a data folder of its own, on the same store as others. */
+export interface Machine {
+  store: Store;
+  environment: Environment;
+  folder: string;
+  now: () => number;
+  signal: AbortSignal;
+}
+
+/** Machines that share the ledger of one store. */
+export interface Machines {
+  owner: TestStore;
+  create(variables?: Record<string, string>): Promise<Machine>;
+  /** Adds governed rows: each is two events. */
+  addEvent(by?: string): Promise<void>;
+  /** Runs statements of the owner that no trigger sees. */
+  behindTriggers(statements: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createMachines(postgresUrl: string): Promise<Machines> {
+  const owner = await createTestStore(postgresUrl);
+  const folders: string[] = [];
+  return {
+    owner,
+    async create(variables = {}) {
+      const folder = mkdtempSync(join(tmpdir(), 'keywarden-ledger-'));
+      folders.push(folder);
+      return {
+        store: await owner.as('keywarden_daemon'),
+        environment: readEnvironment({ KEYWARDEN_DATA: folder, ...variables }),
+        folder,
+        now: () => Date.parse('2026-05-01T00:00:00Z'),
+        signal: new AbortController().signal,
+      };
+    },
+    async addEvent(by = 'ada') {
+      await owner.sql`insert into keywarden.pause (paused_by, resumed_at) values (${by}, now())`;
+    },
+    async behindTriggers(statements) {
+      owner.isTampered();
+      await owner.sql
+        .unsafe(`set session_replication_role = replica; ${statements}; set session_replication_role = default`)
+        .simple();
+    },
+    async close() {
+      await owner.close();
+      for (const folder of folders) rmSync(folder, { recursive: true });
+    },
+  };
+}
