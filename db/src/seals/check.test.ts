@@ -105,9 +105,7 @@ test('sealing hides nothing: a day that lost operations is not sealed again, and
     );
   await mark("now() - interval '1 hour'");
   expect((await sealing.seal()).failures.map((each) => each.project)).toEqual([project]);
-  // The mark is recent: the comparison waits for a day.
-  expect(await faults()).toEqual([]);
-  for (const changedAt of ["now() - interval '2 days'", "'infinity'"]) {
+  for (const changedAt of ['now()', "now() - interval '1 hour'", "now() - interval '2 days'", "'infinity'"]) {
     await mark(changedAt);
     expect(await faults()).toEqual([{ project, day: day(2) }]);
   }
@@ -121,4 +119,41 @@ test('sealing hides nothing: a day that lost operations is not sealed again, and
     select project_number, project, day, 1, ${await sealing.rootOfDay(project, 2)}, covered, gaps, null from keywarden.operation_seal
     where project_number = ${project} and day = ${day(2)}`;
   expect(await faults()).toEqual([{ project, day: day(2) }]);
+});
+
+test('a day that an owner changes and marks to wait is sealed again by the comparison, so that its change is in the ledger', async () => {
+  const project = await sealing.makeWalked(6);
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2) + 50)], proof: proofOf(1, 6) });
+  await sealing.seal();
+  await store.sql.unsafe(`update keywarden.operation set status = 'failed' where project_number = ${project}`);
+  await store.sql.unsafe(
+    `update keywarden.operation_sealing set changed = '{[2026-05-02,2026-05-03)}', changed_at = now() where project_number = ${project}`,
+  );
+  expect(await sealing.seal()).toMatchObject({ days: 0 });
+  const before = await sealing.sealsOf(project);
+  await checkSeals(daemon.sql, { signal: new AbortController().signal });
+  const [again] = (await sealing.sealsOf(project)).slice(before.length);
+  expect(again).toMatchObject({ day: day(2), replaces: before[1]?.number });
+});
+
+test('a project that an owner takes out of sealing is found by its days without a seal', async () => {
+  const [project, unsealed] = [await sealing.makeWalked(4), await sealing.makeWalked(12)];
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2) + 60)], proof: proofOf(1, 4) });
+  await sealing.seal();
+  const hide = (number: string) =>
+    `insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, '9999-01-01') on conflict (project_number) do update set sealed_to = excluded.sealed_to`;
+  await store.sql.unsafe(hide(project));
+  await store.sql`update keywarden.project set last_seen_at = '2026-05-12T00:00:00Z' where number = ${project}`;
+  // A project without any seal, too.
+  await saveOperationPage(daemon.sql, {
+    project: unsealed,
+    operations: [makeWireOperation(noon(3) + 60)],
+    proof: proofOf(3, 6),
+  });
+  await store.sql.unsafe(hide(unsealed));
+  await sealing.seal();
+  const found = await checkSeals(daemon.sql, { signal: new AbortController().signal, months: () => false });
+  const daysOf = (number: string) => found.filter((each) => each.project === number).map((each) => each.day);
+  expect(daysOf(project)).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map(day));
+  expect(daysOf(unsealed)).toEqual([day(3)]);
 });

@@ -1,4 +1,4 @@
-import { hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
+import { emptyRoot, hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
 import type { Tx } from '../sql.ts';
 import { type DayRange, dayMs, dayNumbered, monthsOf, startOf } from './days.ts';
 
@@ -20,19 +20,17 @@ export interface SealingState {
   sealedTo: string;
   /** The days that changed since. */
   changed: DayRange[];
-  /** Whether the oldest of these changes is less than a day old. */
-  isRecent: boolean;
 }
 
 /** Returns the state of each project. Projects that were never sealed are absent. */
 export async function readStates(tx: Tx, numbers: string[]): Promise<Map<string, SealingState>> {
   const rows = await tx`
-    select project_number::text as number, sealed_to::text, changed::text, changed_at > now() - interval '1 day' and changed_at <= now() as is_recent
+    select project_number::text as number, sealed_to::text, changed::text
     from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
   return new Map(
-    rows.map(({ number, sealed_to: sealedTo, changed, is_recent: isRecent }) => [
+    rows.map(({ number, sealed_to: sealedTo, changed }) => [
       String(number),
-      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)), isRecent: isRecent === true },
+      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)) },
     ]),
   );
 }
@@ -124,6 +122,9 @@ export async function hashDays(
   }
   return days;
 }
+
+/** The root of a day without operations. */
+export const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 
 const columns = Object.keys(sealedColumns).join(', ');
 

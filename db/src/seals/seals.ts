@@ -1,9 +1,9 @@
-import { emptyRoot } from '@keywarden/core/ledger';
 import { canonicalJson } from '@keywarden/core/values';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
 import {
+  emptyRootText,
   hashDays,
   holdPages,
   readDroppedMonths,
@@ -38,8 +38,8 @@ const transactionsAtOnce = 4;
  */
 export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): Promise<Sealed> {
   const done: Sealed = { projects: 0, days: 0, failures: [] };
-  const waiting = await listProjectsToSeal(sql);
-  const seal = async (batch: ProjectToSeal[]): Promise<void> => {
+  const waiting = (await listSettledProjects(sql)).filter(({ isDue }) => isDue);
+  const seal = async (batch: SettledProject[]): Promise<void> => {
     signal.throwIfAborted();
     try {
       const seals = await sql.begin(async (tx) => await sealProjects(tx, batch));
@@ -58,32 +58,39 @@ export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): P
   return done;
 }
 
-interface ProjectToSeal {
+interface SettledProject {
   number: string;
   /** Days before it are settled. */
   settledTo: string;
   /** Days before it are sealed even if they have gaps. */
   patientTo: string;
+  /** Whether a day waits to be sealed, or to be sealed again. */
+  isDue: boolean;
 }
 
-/** Lists the projects with days to seal. Days end with the project, and with its last listing. */
-async function listProjectsToSeal(sql: Sql): Promise<ProjectToSeal[]> {
+/**
+ * Lists the projects that were walked. Their days end with the project, and with its last listing. A day has ended by the clock of the control plane and by
+ * that of the database, whose time the seal has.
+ */
+export async function listSettledProjects(sql: Sql | Tx): Promise<SettledProject[]> {
   const rows = await sql`
-    select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to from (
-      select p.number, s.sealed_to, s.changed, s.changed_at, (cp.at - ${patienceMs / 1000} * interval '1 second')::date as patient_to,
-        least((cp.at - ${settledMs / 1000} * interval '1 second')::date,
+    select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to,
+      coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval as is_due
+    from (
+      select p.number, s.sealed_to, s.changed, s.changed_at, (least(cp.at, now()) - ${patienceMs / 1000} * interval '1 second')::date as patient_to,
+        least((least(cp.at, now()) - ${settledMs / 1000} * interval '1 second')::date,
           case when p.missing_since is null then p.last_seen_at::date else p.missing_since::date + 1 end) as settled_to
       from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
         -- Cut first for a cluster (docs/adr/0017).
         left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing offset 0) s on s.project_number = p.number
       where p.walked_at is not null
     ) found
-    where coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval
     order by found.number`;
   return rows.map((row) => ({
     number: String(row.number),
     settledTo: String(row.settled_to),
     patientTo: String(row.patient_to),
+    isDue: row.is_due === true,
   }));
 }
 
@@ -96,7 +103,7 @@ interface Seal extends Sealable {
 }
 
 /** Seals the days of some projects. Returns the new seals. */
-async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> {
+async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
@@ -111,8 +118,11 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
     const isSealable = (day: string) => day < patientTo || coverageOf(coverage, day).gaps.length === 0;
     const settled = { from: first, to: settledTo };
     const sealedTo = daysOf(settled).find((day) => !isSealable(day)) ?? (first < settledTo ? settledTo : first);
-    for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }])
-      seals.push(...(await sealRange(tx, { coverage, range, hasSeals: sealed.has(number) })));
+    for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }]) {
+      const found = await sealRange(tx, { coverage, range, hasSeals: sealed.has(number) });
+      if (found.lost[0] !== undefined) throw new Error(`${found.lost[0]} has fewer operations than were sealed`);
+      seals.push(...found.seals);
+    }
     await tx`
       insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
       on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
@@ -121,8 +131,31 @@ async function sealProjects(tx: Tx, projects: ProjectToSeal[]): Promise<Seal[]> 
   return seals;
 }
 
+/**
+ * Seals the days of a project that changed again, whenever that was. Returns the days that have fewer operations than were sealed, and stay as they are: pages
+ * delete none. The caller holds the project's pages.
+ */
+export async function sealChangedDays(tx: Tx, project: string): Promise<string[]> {
+  const changed = (await readStates(tx, [project])).get(project)?.changed ?? [];
+  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
+  if (changed.length === 0 || coverage === undefined) return [];
+  const lost: string[] = [];
+  for (const range of changed) {
+    const found = await sealRange(tx, { coverage, range, hasSeals: true });
+    await insertSeals(tx, found.seals);
+    lost.push(...found.lost);
+  }
+  if (lost.length === 0)
+    await tx`update keywarden.operation_sealing set changed = '{}', changed_at = null where project_number = ${project}`;
+  return lost;
+}
+
 /** Returns the first day with anything that the archive has or claims; null if there is none. */
-async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage | undefined): Promise<string | null> {
+export async function findFirstDay(
+  tx: Tx,
+  project: string,
+  coverage: ProjectCoverage | undefined,
+): Promise<string | null> {
   const [row] = await tx`
     select to_char(min(created_at) at time zone 'UTC', 'YYYY-MM-DD') as day from keywarden.operation where project_number = ${project}`;
   const known = coverage?.known[0];
@@ -131,34 +164,32 @@ async function findFirstDay(tx: Tx, project: string, coverage: ProjectCoverage |
 }
 
 /**
- * Returns seals of the days of a range that differ from their newest seal. What was sealed of a month that retention has dropped stays. Throws an Error for
- * a day with fewer operations than its seal: pages delete none.
+ * Returns seals of the days of a range that differ from their newest seal, and the days with fewer operations than their seal: pages delete none. What was
+ * sealed of a month that retention has dropped stays.
  */
 async function sealRange(
   tx: Tx,
   { coverage, range, hasSeals }: { coverage: ListedCoverage; range: DayRange; hasSeals: boolean },
-): Promise<Seal[]> {
+): Promise<{ seals: Seal[]; lost: string[] }> {
   const { number: project } = coverage;
   const dropped = hasSeals ? await readDroppedMonths(tx, range) : new Set<string>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
+  const lost: string[] = [];
   for (const day of daysOf(range)) {
     const before = newest.get(day);
     if (before !== undefined && dropped.has(monthOf(day))) continue;
     const { covered, gaps } = coverageOf(coverage, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };
-    if (before !== undefined && operations < before.operations)
-      throw new Error(`${day} has ${operations} operations, and ${before.operations} were sealed`);
-    if (before === undefined || !isSame(before, seal))
+    if (before !== undefined && operations < before.operations) lost.push(day);
+    else if (before === undefined || !isSame(before, seal))
       seals.push({ ...seal, project, name, day, replaces: before?.number ?? null });
   }
-  return seals;
+  return { seals, lost };
 }
-
-const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 
 function isSame(a: Sealable, b: Sealable): boolean {
   return a.operations === b.operations && a.root === b.root && a.covered === b.covered && a.gaps === b.gaps;
