@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   createSigningKey,
   formatCheckpoint,
@@ -6,8 +8,6 @@ import {
   signatureLines,
   signNote,
 } from '@keywarden/core/ledger';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { hasOpenIncident, integrateEvents, readNewestCheckpoint } from '@keywarden/db/daemon';
 import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
