@@ -1,5 +1,5 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
--- changes. removed: the row of an event is gone. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
+-- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
 -- its salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -24,12 +24,13 @@ begin
           when e.is_newest and not p.is_due then case when e.content::jsonb ->> %9$L is not null then ''altered'' end
           when e.salt is null and exists (select from unnest(%7$L::text[]) personal(name)
             where to_jsonb(p.record) ->> personal.name !~ ''^[^[:alnum:]]*erased'') then ''altered''
+          when e.is_newest and e.leaf::jsonb ->> ''at'' is distinct from coalesce(l.described[2], e.leaf::jsonb ->> ''recorded'') then ''altered''
           when e.is_newest and (e.salt is not null or %7$L = ''{}'') then
-            case when (keywarden.%2$I(p.record, e.salt))[4] is distinct from e.content then ''altered'' end
+            case when (l.described[4], l.described[3]) is distinct from (e.content, e.leaf::jsonb ->> ''actor'') then ''altered'' end
           when e.content <> ''{"deleted":"true"}'' then
-            case when ((keywarden.%2$I(p.record, coalesce(e.salt, '''')))[4])::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
+            case when l.described[4]::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
-        from events e full join present p using (subject) cross join lateral (select
+        from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
           case when e.is_newest then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,

@@ -52,6 +52,7 @@ export {
 } from './ledger/checkpoints.ts';
 export { listEventsOf } from './ledger/events.ts';
 export { listLedgerRowFaults } from './ledger/faults.ts';
+export { listChangedMachinery } from './ledger/machinery.ts';
 export { makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency, readInclusion, readRoot } from './ledger/tree.ts';

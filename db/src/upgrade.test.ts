@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { listChangedMachinery } from './ledger/machinery.ts';
 import { migrateStore } from './migrate.ts';
 import type { Sql } from './sql.ts';
 import { openStore } from './store.ts';
@@ -65,6 +66,7 @@ test('a store that the early migrations created keeps every row, and has the sch
   expect(Object.values(before)).not.toContain(null);
 
   expect(await migrateStore(old.sql)).toEqual({ migrations: 15, functions: expect.any(Number) });
+  expect(await listChangedMachinery(old.sql)).toEqual([]);
   // Later migrations add columns.
   expect(await readRows(old.sql, tables)).toMatchObject(before);
   expect(await describeSchema(old.sql)).toEqual(await describeSchema(fresh.sql));

@@ -10,7 +10,7 @@ import {
   type Tile,
   tilePath,
 } from '@keywarden/core/ledger';
-import { sha256 } from '@keywarden/core/values';
+import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
@@ -47,14 +47,15 @@ async function findUnlikeWaiting(tx: Tx): Promise<string | null> {
 
 const recorded = (tx: Tx) => tx`(to_json(recorded_at at time zone 'UTC') #>> '{}') || 'Z'`;
 
-/** Returns whether the entry of the log is that of the event's columns. */
+/** Returns whether the entry of the log is that of the event's columns, in the one form that every reader understands alike. */
 function isEntryOf({ type, subject, leaf, content, recorded: at }: Record<string, unknown>): boolean {
   const entry = parseEntry(String(leaf));
   return (
     entry?.type === type &&
     entry?.subject === subject &&
     entry?.recorded === at &&
-    entry?.content === sha256(String(content))
+    entry?.content === sha256(String(content)) &&
+    canonicalJson(entry) === leaf
   );
 }
 

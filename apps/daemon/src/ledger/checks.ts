@@ -3,6 +3,7 @@ import {
   continues,
   findTreeFault,
   hasOpenIncident,
+  listChangedMachinery,
   listLedgerRowFaults,
   openIncident,
   readOldestWaiting,
@@ -36,7 +37,7 @@ export async function whyLedgerDiffers(place: LedgerPlace): Promise<string | nul
 export type LedgerFaults = string[];
 
 /**
- * Compares the store with its ledger: each governed row with its newest event, each event with its hash in the tree, the tree with its newest checkpoint,
+ * Compares the store with its ledger: the functions that record and compare with those of this version, each governed row with its newest event, each event with its hash in the tree, the tree with its newest checkpoint,
  * and the operations with their seals. `months` chooses the months of operations; all by default. A difference opens an incident.
  */
 export async function checkLedger(
@@ -46,6 +47,7 @@ export async function checkLedger(
   // What changed while no daemon ran is sealed first. A project that cannot be sealed shows in the comparison.
   await sealDays(store.sql, { signal });
   const faults = [
+    ...nameSome('functions or triggers are not those of this version', await listChangedMachinery(store.sql)),
     ...nameSome(
       'rows differ from their events',
       (await listLedgerRowFaults(store.sql)).map(({ subject, fault }) => `${subject} was ${fault}`),

@@ -126,7 +126,8 @@ test.each([
     'a row and its event rewritten',
     `update keywarden.pause set paused_at = '2020-01-01' where number = 1;
      update keywarden.ledger_event e set content = (keywarden.describe_pause_begun(p, s.salt))[4],
-       leaf = replace(leaf, encode(sha256(convert_to(content, 'UTF8')), 'hex'), encode(sha256(convert_to((keywarden.describe_pause_begun(p, s.salt))[4], 'UTF8')), 'hex'))
+       leaf = regexp_replace(replace(leaf, encode(sha256(convert_to(content, 'UTF8')), 'hex'), encode(sha256(convert_to((keywarden.describe_pause_begun(p, s.salt))[4], 'UTF8')), 'hex')),
+         '"at":"[^"]*"', '"at":"2020-01-01T00:00:00Z"')
      from keywarden.pause p, keywarden.ledger_salt s where e.subject = 'pause/1' and e.type = 'pause.begun' and p.number = 1 and s.event_number = e.number`,
     /^tile\/0\/\d+ is not the tile of its events$/,
   ],
@@ -149,6 +150,27 @@ test.each([
     'a waiting event under another name',
     `delete from keywarden.pause where number = 151; update keywarden.ledger_event set type = 'pause.forgotten' where subject = 'pause/151'`,
     /^the event of pause\/151 is not what its entry says$/,
+  ],
+  [
+    'the time of a waiting event',
+    `update keywarden.ledger_event set leaf = regexp_replace(leaf, '"at":"[^"]*"', '"at":"2019-01-01T00:00:00Z"') where subject = 'pause/151' and type = 'pause.begun'`,
+    /^1 rows differ from their events \(pause\/151 was altered\)$/,
+  ],
+  [
+    'the actor of a waiting event',
+    `update keywarden.ledger_event set leaf = regexp_replace(leaf, '"actor":"[^"]*"', '"actor":null') where subject = 'pause/151' and type = 'pause.begun'`,
+    /^1 rows differ from their events \(pause\/151 was altered\)$/,
+  ],
+  [
+    'a member twice in a waiting event',
+    `update keywarden.ledger_event set leaf = replace(leaf, '"recorded":', '"recorded":"2018-01-01T00:00:00Z","recorded":') where subject = 'pause/151'`,
+    /^the event of pause\/151 is not what its entry says$/,
+  ],
+  [
+    'the function that compares',
+    `update keywarden.pause set paused_at = '2020-01-01' where number = 1;
+     create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text) language sql as $$ select '', '', '' where false $$`,
+    /^1 functions or triggers are not those of this version \(ledger_row_faults\(\)\)$/,
   ],
   [
     'the content of an event',

@@ -1,0 +1,57 @@
+import { fileURLToPath } from 'node:url';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { listChangedMachinery, machineryFile, readMachinery } from './machinery.ts';
+
+let store: TestStore;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterAll(async () => await store.close());
+
+test('db/functions/machinery.json is what a new store has; vitest -u writes it after a change of db/functions', async () => {
+  const found = await readMachinery(store.sql);
+  expect(Object.keys(found).length).toBeGreaterThan(80);
+  await expect(`${JSON.stringify(found, null, 2)}\n`).toMatchFileSnapshot(fileURLToPath(machineryFile));
+});
+
+test.each([
+  [
+    'a comparison that finds nothing',
+    'ledger_row_faults()',
+    `create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text) language sql as $$ select '', '', '' where false $$`,
+  ],
+  [
+    'a description without a column',
+    'describe_pause_begun(r pause, salt text)',
+    `create or replace function keywarden.describe_pause_begun(r keywarden.pause, salt text) returns text[] language sql stable as $$ select array['pause/1', '', '', '{}'] $$`,
+  ],
+  [
+    'a trigger that is switched off',
+    'ledger_pause_begun on pause',
+    'alter table keywarden.pause disable trigger ledger_pause_begun',
+  ],
+  ['a trigger that is gone', 'ledger_pause_begun on pause', 'drop trigger ledger_pause_begun on keywarden.pause'],
+  [
+    'a function more',
+    'ledger_time(at date)',
+    `create function keywarden.ledger_time(at date) returns text language sql as $$ select '' $$`,
+  ],
+  [
+    'a trigger more',
+    'ledger_other on pause',
+    'create trigger ledger_other before insert on keywarden.pause for each row execute function suppress_redundant_updates_trigger()',
+  ],
+])('%s is found', async (_what, name, statement) => {
+  const daemon = await store.as('keywarden_daemon');
+  expect(await listChangedMachinery(daemon.sql)).toEqual([]);
+  await store.sql
+    .begin(async (tx) => {
+      await tx.unsafe(statement).simple();
+      expect(await listChangedMachinery(tx as never)).toEqual([name]);
+      throw new Error('undo');
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Error) || error.message !== 'undo') throw error;
+    });
+});
